@@ -134,8 +134,9 @@ class InterpretedImports:
         event, path = one.event, one.event.path
         if one.failure is None and one.alone is None:
             return one
-        for _, end in self.ends:
-            if path in end.loaded:
+        for file, end in self.ends:
+            own = event.cause != "extension" or _top(path) == _top(file)  # others are imported by their own names, too
+            if path in end.loaded and own:
                 edges = {key: end.edges.get(key, edge) for key, edge in one.edges.items()}
                 return replace(one, failure=None, alone=None, edges=edges)
         failing = {end.fault.target for _, end in self.ends if end.fault is not None}
@@ -153,6 +154,10 @@ def _modules(view: FileView, loads: PackageLoads) -> Iterable[tuple[str, str]]:
             if path in view and view.layer(path) is not Layer.ENVIRONMENT and top not in seen:
                 seen.add(top)
                 yield top, path
+
+
+def _top(path: str) -> str:
+    return path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0].partition(".")[0]
 
 
 def _is_own(end: ImportEnd) -> bool:

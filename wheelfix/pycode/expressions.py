@@ -306,8 +306,10 @@ class ExpressionValues:
             return None if found is None else found is isinstance(op, ast.In)
         if isinstance(left, UnknownValue) or isinstance(right, UnknownValue):
             return None
-        if (isinstance(left, BasePrefix) or isinstance(right, BasePrefix)) and not self.run.complete:
-            return None
+        if isinstance(left, BasePrefix) or isinstance(right, BasePrefix):
+            self.run.machine.asked_base = True
+            if self.run.reading is not None:
+                return None
         if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
             return (left is right) is isinstance(op, ast.Is | ast.Eq)
         if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not self.run.is_plain(left, right):

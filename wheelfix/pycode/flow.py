@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 
 MAX_TURNS = 2_000
+MAX_TURNS_READ = 24
+"""Turns of ``while`` in a file that is read; most loops that go on for longer wait for something."""
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Raise)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 """A ``return`` in a function that is only defined here does not leave the code around it."""
@@ -220,7 +222,7 @@ class Flow:
 
     def follow_while(self, node: ast.While) -> Flowing:
         flow = 0
-        for _ in range(MAX_TURNS):
+        for _ in range(MAX_TURNS if self.run.reading is None else MAX_TURNS_READ):
             holds = self._condition(node.test)
             if holds is None and self.run.reading is None:
                 return self._leave_out(node, [node.body])
@@ -234,6 +236,8 @@ class Flow:
             flow |= inner
             if not inner & (NEXT | CONTINUE):
                 return (flow & (RETURN | RAISE)) | (NEXT if flow & BREAK else 0)
+        if self.run.reading is not None:
+            return NEXT | (flow & (RETURN | RAISE))
         raise Undecided("a loop goes on for too long")
 
     def follow_match(self, node: ast.Match) -> Flowing:

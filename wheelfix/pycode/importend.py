@@ -16,7 +16,7 @@ from wheelfix.pycode.run import MAX_STEPS, PythonRun
 from wheelfix.pycode.statements import Statements
 from wheelfix.pycode.valuesize import PYTHON_ERRORS
 from wheelfix.pycode.windows import WindowsMachine
-from wheelfix.values import dataclass, field
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +83,17 @@ def import_end(
     """
     if profile.searches_path:
         return ImportEnd(False, "Python before 3.8 is not interpreted")
-    machine = WindowsMachine(ViewFiles(view, profile), profile, complete=complete, bare=bare)
+    files = ViewFiles(view, profile)
+    machine = WindowsMachine(files, profile, complete=complete, bare=bare)
+    end = _end(machine, module, complete=complete, steps=steps)
+    if end.error and machine.asked_base and not complete:
+        other = WindowsMachine(files, profile, complete=complete, bare=bare, venv=True)
+        if not _end(other, module, complete=complete, steps=steps).error:
+            return replace(end, decided=False, reason="it depends on whether this is a virtual environment")
+    return end
+
+
+def _end(machine: WindowsMachine, module: str, *, complete: bool, steps: int) -> ImportEnd:
     run = new_run(machine, complete=complete, steps=steps)
     try:
         run.import_module(module)
@@ -135,7 +145,7 @@ def _failed(error: Instance, run: PythonRun) -> ImportEnd:
         frozenset(run.machine.codes),
         frozenset(run.machine.process.modules),
         run.machine.edges,
-        run.machine.asked,
+        run.machine.asked and not run.machine.own_absent,
     )
 
 

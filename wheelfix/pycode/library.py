@@ -17,7 +17,6 @@ from wheelfix.pycode.modulecalls import MODULES
 from wheelfix.pycode.objects import (
     UNKNOWN,
     Alternatives,
-    BasePrefix,
     CodeClass,
     Instance,
     LoadedDll,
@@ -57,8 +56,6 @@ _CONSTANTS: dict[str, PyValue] = {
     "sys.byteorder": "little",
     "sys.prefix": ROOT,
     "sys.exec_prefix": ROOT,
-    "sys.base_prefix": BasePrefix(ROOT),
-    "sys.base_exec_prefix": BasePrefix(ROOT),
     "sys.executable": f"{ROOT}\\python.exe",
     "sys.dont_write_bytecode": False,
     "site.ENABLE_USER_SITE": True,
@@ -112,6 +109,8 @@ class PythonLibrary:
             raise error("AttributeError", f"module '{owner}' has no attribute '{name}'")
         major, minor = self.run.machine.python
         special = {
+            "sys.base_prefix": self.run.machine.base,
+            "sys.base_exec_prefix": self.run.machine.base,
             "sys.maxsize": 2**31 - 1 if self.run.machine.machine is Machine.X86 else 2**63 - 1,
             "sys.version_info": VersionInfo((major, minor, 9, "final", 0)),
             "sys.hexversion": (major << 24) + (minor << 16) + 0x9F0,

@@ -16,6 +16,7 @@ from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.objects import (
     UNKNOWN,
+    BasePrefix,
     Instance,
     LoadedDll,
     LoadFault,
@@ -78,8 +79,14 @@ def first_process(view: FileView, profile: Profile, *, complete: bool = False) -
 class WindowsMachine:
     """A machine with nothing but Windows, Python and the files of a view."""
 
-    def __init__(self, files: ViewFiles, profile: Profile, *, complete: bool = True, bare: bool = False) -> None:
+    def __init__(
+        self, files: ViewFiles, profile: Profile, *, complete: bool = True, bare: bool = False, venv: bool = False
+    ) -> None:
         self.files = files
+        self.base = BasePrefix(f"{ROOT} Base" if venv else ROOT)
+        """The folder of the Python that the environment was made from."""
+        self.asked_base = False
+        """Whether the code has asked if this is a virtual environment."""
         self.view = files.view
         self.complete = complete
         """Whether everything that is installed is in the view."""
@@ -119,6 +126,8 @@ class WindowsMachine:
         to the DLL that is not found, as base names."""
         self.asked = False
         """Whether the code has asked for a variable or program that is not there, and may be on another machine."""
+        self.own_absent = False
+        """Whether the code has asked for a file or folder of the package that is not there."""
         self.lenient = False
         """Whether what is not known is passed over: where a file is read."""
         self.codes: set[int] = set()
@@ -153,7 +162,9 @@ class WindowsMachine:
         """Whether there is a file or folder; unknown if another distribution may have it."""
         path = self.view_path(text)
         found = self._is_there(path, folder)
-        self.asked |= found is False and not self.files.is_own(path)
+        own = self.files.is_own(path)
+        self.asked |= found is False and not own
+        self.own_absent |= found is False and own
         if path.lower().endswith(IMAGES):
             if found:
                 self.missed.clear()
