@@ -89,8 +89,9 @@ class InterpretedImports:
 
     @property
     def loaded(self) -> frozenset[str]:
-        """Every file that these imports have loaded."""
-        return frozenset(path for _, end in self.ends for path in end.loaded)
+        """Every file that these imports have loaded; not modules of packages that are imported by their own names."""
+        own = (path for file, end in self.ends for path in end.loaded if _belongs(path, file))
+        return frozenset(own)
 
     def faults(self, view: FileView, faults: tuple[CodeFault, ...]) -> tuple[CodeFault, ...]:
         """The faults of the code: those that an import meets, and those of files that no import has run."""
@@ -135,8 +136,7 @@ class InterpretedImports:
         if one.failure is None and one.alone is None:
             return one
         for file, end in self.ends:
-            own = event.cause != "extension" or _top(path) == _top(file)  # others are imported by their own names, too
-            if path in end.loaded and own:
+            if path in end.loaded and _belongs(path, file):
                 edges = {key: end.edges.get(key, edge) for key, edge in one.edges.items()}
                 return replace(one, failure=None, alone=None, edges=edges)
         failing = {end.fault.target for _, end in self.ends if end.fault is not None}
@@ -154,6 +154,11 @@ def _modules(view: FileView, loads: PackageLoads) -> Iterable[tuple[str, str]]:
             if path in view and view.layer(path) is not Layer.ENVIRONMENT and top not in seen:
                 seen.add(top)
                 yield top, path
+
+
+def _belongs(path: str, file: str) -> bool:
+    """Whether what an import has loaded is no module of another package of the wheel."""
+    return not path.lower().endswith(".pyd") or _top(path) == _top(file)
 
 
 def _top(path: str) -> str:
