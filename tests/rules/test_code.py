@@ -40,5 +40,5 @@ def test_what_is_not_python_counts_only_where_it_loads() -> None:
     budget.give_up(OTHER, NOT_PYTHON)
     budget.loading.add(INIT)
     (found,) = run(seen, "WF207")
-    assert str(found.severity) == "info"
+    assert str(found.severity) == "unsure"
     assert found.evidence["count"] == 1

@@ -58,6 +58,8 @@ _TEXTS = re.compile(
 _F_STRING = re.compile(rb"(?i)[ft]r?\Z")
 _STRUCTURE = re.compile(rb"[.+\-*/%@&|^~<>]+|[(\[{]|[)\]}]|[,;]")
 _IMPORTED = re.compile(rb"(?:import|from)\b[\w., \t\f\x80-\xff]*")
+_LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
+NEVER, FROM_3_15, ALWAYS = range(3)
 NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
 TOO_DEEP = "it is nested too deeply"
 
@@ -77,11 +79,49 @@ def parse_code(source: str) -> ast.Module:
     if is_too_deep(source):
         raise OutOfBudget(TOO_DEEP)
     try:
-        return ast.parse(source)
+        tree, lines = _parsed(source)
     except (RecursionError, MemoryError):
         raise OutOfBudget(TOO_DEEP) from None
     except (SyntaxError, ValueError):
         raise OutOfBudget(NOT_PYTHON) from None
+    mark_lazy_imports(tree, lines)
+    return tree
+
+
+def _parsed(source: str) -> tuple[ast.Module, set[int]]:
+    """Return a syntax tree, and the lines with ``lazy import`` (PEP 810), which only Python 3.15 can parse."""
+    try:
+        return ast.parse(source), set()
+    except SyntaxError:
+        found = list(_LAZY.finditer(source))
+        if not found:
+            raise
+        lines, number, at = set(), 1, 0
+        for one in found:
+            number, at = number + source.count("\n", at, one.start()), one.start()
+            lines.add(number)
+        return ast.parse(_LAZY.sub(r"\1", source)), lines
+
+
+def mark_lazy_imports(tree: ast.Module, lines: set[int]) -> None:
+    """Mark the imports of a module that are carried out when their names are used: always, or from 3.15 on."""
+    named: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(getattr(one, "id", "") == "__lazy_modules__" for one in node.targets):
+            items = node.value.elts if isinstance(node.value, ast.List | ast.Tuple | ast.Set) else []
+            named = {one.value for one in items if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name for alias in node.names} if isinstance(node, ast.Import) else {node.module or ""}
+            always = node.lineno in lines or bool(getattr(node, "is_lazy", 0))
+            node.lazy = ALWAYS if always else FROM_3_15 if names <= named else NEVER  # type: ignore[union-attr]
+
+
+def is_lazy(node: ast.AST, python: tuple[int, int] | None) -> bool | None:
+    """Whether an import is carried out only when its names are used; None if that depends on the version of Python."""
+    lazy = getattr(node, "lazy", NEVER)
+    if lazy == FROM_3_15:
+        return None if python is None else python >= (3, 15)
+    return bool(lazy)
 
 
 def is_too_deep(source: str) -> bool:

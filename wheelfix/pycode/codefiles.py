@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.modules import module_owners
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
@@ -87,8 +88,14 @@ class ViewFiles:
         return frozenset(name.lower() for name in names)
 
     def requires(self, module: str) -> bool:
-        """Whether a distribution is required, for whatever extra, whose name begins like that of a module."""
-        return re.split(r"[-_.]", module.lower())[0] in self._others
+        """Whether a distribution is required, for whatever extra, that is known to have a module, or begins like it."""
+        names = (module, *module_owners().get(module, ()))
+        return any(re.split(r"[-_.]", name.lower())[0] in self._others for name in names)
+
+    def has_module(self, top: str) -> bool:
+        """Whether a top-level module is installed in the view, whoever has it."""
+        path = f"{SITE_PACKAGES}/{top}"
+        return f"{path}.py" in self.view or fold(path) in self._children or bool(self._compiled(path))
 
     def _has_init(self, top: str) -> bool:
         return "__init__.py" in self._children.get(fold(f"{SITE_PACKAGES}/{top}"), {})

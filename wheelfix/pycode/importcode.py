@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import SITE_PACKAGES
-from wheelfix.pycode.budget import CodeBudget, OutOfBudget
+from wheelfix.pycode.budget import CodeBudget, OutOfBudget, is_lazy
 from wheelfix.pycode.exceptions import NOT_LOADED, catches, suppresses
 
 if TYPE_CHECKING:
@@ -185,10 +185,12 @@ def _imports(
     while pending:
         node, guarded = pending.pop()
         budget.step()
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, guarded) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((name, guarded) for name in imported_from(node, package))
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            later = guarded or is_lazy(node, None) is not False
+            named = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import) else imported_from(node, package)
+            )
+            yield from ((name, later) for name in named)
         elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
             yield from ((name, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):

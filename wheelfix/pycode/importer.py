@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.extensionmodules import has_entry
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
+from wheelfix.pycode.budget import is_lazy
 from wheelfix.pycode.exceptions import NO_MODULE
 from wheelfix.pycode.expressions import standard_names
 from wheelfix.pycode.importcode import imported_from, read_imports
@@ -85,8 +86,13 @@ class Importer:
         """Whether code of another distribution is running."""
 
     def import_statement(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Carry out an import statement."""
-        if isinstance(node, ast.Import):
+        """Carry out an import statement; a lazy one when its names are used."""
+        if is_lazy(node, self.run.machine.python):
+            origin = self._origin(node) if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                bound = alias.asname or (alias.name if origin else alias.name.partition(".")[0])
+                self.run.bind(bound, ImportedName(origin or alias.name, alias.name if origin or alias.asname else ""))
+        elif isinstance(node, ast.Import):
             self._import(node)
         elif node.module != "__future__":
             self._import_from(node)
@@ -120,6 +126,8 @@ class Importer:
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
             return self.run.attribute(module, name) if isinstance(module, Native) else UNKNOWN
+        if isinstance(module.names.get(name), ImportedName):
+            return self.used(module.names, name)
         if self.run.reading is not None and self.run.machine.files.module(f"{origin}.{name}"):
             return self.import_module(f"{origin}.{name}")
         if self.run.reading is not None:
@@ -157,9 +165,19 @@ class Importer:
             if not isinstance(found, ImportedName):
                 break
             asked = found
-            names[name] = UNKNOWN  # a name that two files import from one another is nowhere
-            found = names[name] = self._name_while_reading(asked.module, asked.name)
+            del names[name]  # a name that two files import from one another is nowhere
+            found = names[name] = self._of_import(asked)
         return UNKNOWN if isinstance(found, ImportedName) else found
+
+    def _of_import(self, asked: ImportedName) -> PyValue:
+        """What a name that was imported before stands for."""
+        if isinstance(asked.module, CodeModule):
+            return self._name_while_reading(asked.module, asked.name)
+        found = self.import_module(asked.module)
+        if not asked.name:
+            top = asked.module.partition(".")[0]
+            return self.run.modules.get(top, Native(top))
+        return found if asked.name == asked.module else self._name_from(asked.module, found, asked.name)
 
     @staticmethod
     def _from_star(module: CodeModule, name: str) -> PyValue:
@@ -285,6 +303,8 @@ class Importer:
         above = self.run.modules.get(name.rpartition(".")[0])
         if above is not None:
             self._need_usual_path(above, name)
+        if path is None and self.run.machine.files.has_module(top):
+            return Native(name)  # what it does is in the table of the library
         if path is None and not self.run.complete:
             if self.required(top):
                 self.run.machine.others_run = True
@@ -406,7 +426,7 @@ class Importer:
         if self.run.reading is not None and name != "__dict__":
             return self._name_while_reading(module, name)
         if name in module.names:
-            return module.names[name]
+            return self.used(module.names, name)
         if name == "__dict__":
             return UNKNOWN if module.is_compiled else module.names
         found = self._from_getattr(module, name)

@@ -96,13 +96,15 @@ class CodeModule:
 
 
 class ImportedName:
-    """A name that a file which is read imports from a module of the package, until it is used."""
+    """A name that was imported and not used: by a file that is read, or lazily (PEP 810)."""
 
     __slots__ = ("module", "name")
 
-    def __init__(self, module: CodeModule, name: str) -> None:
+    def __init__(self, module: CodeModule | str, name: str) -> None:
         self.module = module
+        """A module of the package, or the dotted name of one that is imported once the name is used."""
         self.name = name
+        """Empty for the module itself."""
 
 
 class Namespace:

@@ -49,5 +49,5 @@ def package_code_unread(subject: Subject) -> Iterator[Finding]:
                 "count": len(paths),
                 "reason": reason,
             },
-            severity=Severity.WARNING if loads and reason != NOT_PYTHON else Severity.INFO,
+            severity=(Severity.UNSURE if reason == NOT_PYTHON else Severity.WARNING) if loads else Severity.INFO,
         )

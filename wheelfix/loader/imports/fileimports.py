@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
+from wheelfix.pycode.budget import is_lazy
 from wheelfix.pycode.exceptions import LOAD_ERRORS, NO_MODULE, NOT_LOADED, suppresses
 from wheelfix.pycode.importcode import goes_on, imported_by_call, imported_from
 from wheelfix.values import dataclass
@@ -52,6 +53,10 @@ def executed_imports(
     while pending:
         node, certain, caught = pending.pop()
         budget.step()
+        lazy = is_lazy(node, None)
+        if lazy:
+            continue
+        certain = certain and lazy is False
         if isinstance(node, ast.Import):
             yield from (ImportStatement((alias.name,), certain, caught) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
