@@ -110,7 +110,7 @@ class InterpretedImports:
         """Loads with what became of them in these imports; ``blank`` is a process in which nothing has happened."""
         if not self.ends:
             return found
-        ran = self.ran
+        ran = frozenset(path for _, end in self.ends if not end.error for path in end.ran)
         of_file = {event.path for file in loads.files if file.path in ran for event in file.events} - {
             path for file in loads.files for path in file.late
         }
@@ -206,7 +206,10 @@ def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | 
         text = shown_message(end) or "…"
         return CodeFault("end", root, file, line, names, end.error, sure=True, reached=True, text=text)
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
-    sure = inside or not any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)
+    # A wheel without DLLs of its own, such as python-magic, leaves them to the user.
+    bundles = any(view.layer(path) is Layer.SUBJECT for path in view.image_paths)
+    known = any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)
+    sure = inside or (bundles and not known)
     made = CodeFault("raise", root, file, line, end.missed, end.error, sure=sure, reached=True)
     return replace(made, chain=end.chain, text=text or shown_message(end))
 

@@ -137,6 +137,7 @@ def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
         for path, source in named
         if (_PATH in words and _PATH.decode() in source) or names_loader(source, path, budget)
     }
+    coded = dict(sorted(coded.items(), key=lambda pair: (pair[0].count("/"), pair[0])))  # what most import first
     if len(coded) > 1:
         order = ImportOrder(view, profile.python, separate_budget(view))
         around.loading = frozenset(coded)

@@ -23,7 +23,7 @@ ALL_TOKENS = 1_500_000
 """Of all files that are parsed for one package; a dense megabyte takes three seconds and 600 MB."""
 FILE_STEPS = 300_000
 """ExpressionValues and statements that are looked at in one file; loops and functions repeat them."""
-ALL_STEPS = 1_000_000
+ALL_STEPS = 2_000_000
 FILE_TEXT = 8 << 20
 """Characters of all strings that are made from one file."""
 ALL_TEXT = 32 << 20
@@ -91,7 +91,7 @@ def parse_code(source: str) -> ast.Module:
 def _parsed(source: str) -> tuple[ast.Module, set[int]]:
     """Return a syntax tree, and the lines with ``lazy import`` (PEP 810), which only Python 3.15 can parse."""
     try:
-        return ast.parse(source), set()
+        return _tree(source), set()
     except SyntaxError:
         found = list(_LAZY.finditer(source))
         if not found:
@@ -100,7 +100,14 @@ def _parsed(source: str) -> tuple[ast.Module, set[int]]:
         for one in found:
             number, at = number + source.count("\n", at, one.start()), one.start()
             lines.add(number)
-        return ast.parse(_LAZY.sub(r"\1", source)), lines
+        return _tree(_LAZY.sub(r"\1", source)), lines
+
+
+def _tree(source: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SystemError:  # CPython 3.11 in several threads, now and then: "AST constructor recursion depth mismatch"
+        return ast.parse(source)
 
 
 def mark_lazy_imports(tree: ast.Module, lines: set[int]) -> None:

@@ -188,9 +188,9 @@ class ViewFiles:
     def _exists_elsewhere(self, path: str, folder: bool | None) -> bool | None:
         """Whether another distribution, or Python itself, may have a file or folder."""
         if path.startswith(SITE_PACKAGES + "/"):
-            top, name = _top(path), path[len(SITE_PACKAGES) + 1 :]
+            top = _top(path)
             shared = re.split(r"[-_.]", top.lower())[0] in self._others or top in self._imported
-            return None if "/" in name and shared and not self.is_own(path) else False
+            return None if shared and not self.is_own(path) else False
         if path in _PYTHON_FOLDERS:
             return folder is not False
         if folder is True or "." not in base_name(path):

@@ -357,7 +357,7 @@ class ExpressionValues:
         if isinstance(owner, WindowsPathValue) or owner is None:
             raise error("TypeError", "argument is not iterable")
         if isinstance(owner, list | tuple | set | frozenset | range):
-            self.run.step(len(owner))
+            self.run.step(2 * len(owner))
             found = [self.compared(ast.Eq(), wanted, item) for item in owner]
             return True if True in found else None if None in found else False
         return None

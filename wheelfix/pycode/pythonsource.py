@@ -24,9 +24,11 @@ SEARCH_LIMIT = 16 << 20
 """Python files above this size are not searched for words either."""
 FEW_WORDS = 16
 _ASIDE = re.compile(
-    r"(?:^|/)(?:(?:_?tests?|_?examples?|demos?|samples?|benchmarks?)/|test_[^/]*$|conftest\.py$)", re.IGNORECASE
+    r"(?:^|/)(?:(?:_?tests?|_?examples?|demos?|samples?|benchmarks?|x11|wayland|linux|darwin|macos|cocoa)/"
+    r"|test_[^/]*$|conftest\.py$)",
+    re.IGNORECASE,
 )
-"""Code that importing a package does not run: tests, examples, demos, samples, benchmarks."""
+"""Code that importing a package on Windows does not run: tests, examples, benchmarks, and what is for other systems."""
 MOST_KEPT = 12 << 20
 """Bytes that are kept; the code of most packages is smaller, and that of the others is read again."""
 

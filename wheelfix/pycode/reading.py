@@ -250,7 +250,7 @@ class CodeReading:
         """Follow another file of the package; whether that was possible."""
         run = self.run
         source = run.machine.files.source(module.file)
-        tree = run.budget.parse_more(source, module.file) if source is not None else None
+        tree = run.budget_of_others.parse_more(source, module.file) if source is not None else None
         if tree is None:
             return False
         state = self.level, self.guards, self.active, run.returned, run.handled, run.environment

@@ -294,6 +294,8 @@ class PythonRun:
 
     def is_plain(self, *values: PyValue) -> bool:
         """Whether values are Python's own all the way down, and small, so that Python can print and compare them."""
+        if all(isinstance(value, str) or value is None for value in values):
+            return True
         return self._all_parts(values, lambda part: isinstance(part, PLAIN))
 
     def can_be_key(self, value: PyValue) -> bool:
@@ -312,7 +314,7 @@ class PythonRun:
                     break
         except TooLarge:
             count, found = MAX_PARTS, False
-        self.step(count >> 4)
+        self.step(count >> 3)
         return found
 
     def key(self, value: PyValue) -> PyValue:
