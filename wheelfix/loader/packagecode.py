@@ -260,9 +260,9 @@ def declared_folders(view: FileView) -> tuple[str, ...]:
     from wheelfix.pycode.fileloads import read_path_code
 
     found: dict[str, None] = {}
-    around = ViewFiles(view, Profile(), blind=True)
+    around, budget = ViewFiles(view, Profile(), blind=True), separate_budget(view)
     for path, source in python_code(view, (b"add_dll_directory",)):
-        found.update(dict.fromkeys(read_path_code(source, path, budget_of(view), around).added))
+        found.update(dict.fromkeys(read_path_code(source, path, budget, around).added))
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 

@@ -131,7 +131,7 @@ def _of_list(
         owner[:] = ordered(run, owner, keywords)
         return None
     if name in ("remove", "index", "count"):
-        run.step(len(owner))
+        run.step(4 * len(owner))
         for at, item in enumerate(owner):
             if run.compared(ast.Eq(), item, args[0]) is True:
                 if name == "remove":

@@ -54,6 +54,7 @@ NEXT, BREAK, CONTINUE, RETURN, RAISE = 1, 2, 4, 8, 16
 """How a statement ends; several at once where a file is read and that is not known."""
 _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
+_SCALARS = frozenset({str, int, bool, float, type(None)})
 _MISSING = object()
 _WHOLE = object()
 """Stands for all items of a list, dictionary or set among what a branch has changed."""
@@ -294,7 +295,7 @@ class PythonRun:
 
     def is_plain(self, *values: PyValue) -> bool:
         """Whether values are Python's own all the way down, and small, so that Python can print and compare them."""
-        if all(isinstance(value, str) or value is None for value in values):
+        if all(type(value) in _SCALARS for value in values):
             return True
         return self._all_parts(values, lambda part: isinstance(part, PLAIN))
 

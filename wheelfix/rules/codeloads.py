@@ -82,7 +82,7 @@ def raised_by_code(subject: Subject) -> Iterator[Finding]:
         if fault.cause == "end" and fault.sure and fault.reached:
             yield finding(
                 "WF331",
-                _shown(fault.names[0]),
+                _shown(fault.file),
                 f"{_place(subject, fault)} raises {fault.error}: {fault.text}; {_consequence(fault)}",
                 hint="run the import with the Python that the wheel is for, and correct the line",
                 evidence=_evidence(subject, fault),

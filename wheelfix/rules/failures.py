@@ -6,10 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
-from wheelfix.loader.predict import BY_CODE
 from wheelfix.model import EdgeKind, Finding, InView, LoadOutcome, Repairable, Severity, dll_key
 from wheelfix.rules.abi import python_abi, unimportable
-from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads
+from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads, raised_by_code
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.dependencies import missing_imports
 from wheelfix.rules.otherdistributions import owner_not_reachable
@@ -31,6 +30,7 @@ _EXPLAINING = (
     owner_not_reachable,
     missing_code_loads,
     missing_code_folders,
+    raised_by_code,
     unimportable,
     python_abi,
 )
@@ -47,7 +47,6 @@ _EXPLAINING = (
 def load_fails(subject: Subject) -> Iterator[Finding]:
     """Find failed loads that no other rule has an explanation for."""
     failed = [outcome for outcome in subject.failures if outcome.chain and not outcome.event.guarded]
-    failed = [outcome for outcome in failed if outcome.detail != BY_CODE]  # WF331
     if not failed:
         return
     names = explained_names(run_checks(subject, *_EXPLAINING))
