@@ -67,6 +67,13 @@ def test_a_generator_that_waits_in_a_branch_keeps_what_its_caller_does() -> None
     assert ("b.dll" in name for name, _ in loads(code))
 
 
+def test_a_file_that_imports_a_name_of_itself() -> None:
+    """bsk does ``from Basilisk import __path__`` in its own ``__init__.py``."""
+    assert read("from pkg import __path__\nimport os\nos.add_dll_directory(__path__[0])").added == (
+        "Lib/site-packages/pkg",
+    )
+
+
 def test_joined_values() -> None:
     assert joined(["a", "a"]) == "a"
     assert alternatives(joined(["a", Alternatives(("b", UNKNOWN))])) == ("a", "b", UNKNOWN)

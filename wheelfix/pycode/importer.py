@@ -131,7 +131,7 @@ class Importer:
         if self.run.reading is not None and self.run.machine.files.module(f"{origin}.{name}"):
             return self.import_module(f"{origin}.{name}")
         if self.run.reading is not None:
-            return ImportedName(module, name)
+            return module.names[name] if name in module.names else ImportedName(module, name)
         if name in module.names:
             return module.names[name]
         found = self._if_it_has(module, name)  # Python asks it before it looks for a submodule
