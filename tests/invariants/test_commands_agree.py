@@ -275,10 +275,7 @@ def test_every_command_accepts_the_whole_wheel(package: Package, tmp_path: Path)
 
 
 @EACH
-def test_and_try_predicts_that_it_works(package: Package, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if package.name == "pywin32":
-        reason = "the interpreter of imports does not run what .pth files import, as pywin32.pth does"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_and_try_predicts_that_it_works(package: Package, tmp_path: Path) -> None:
     assert predicted(package.wheel(tmp_path), package.module, tmp_path / "prefix") is ImportAnswer.WORKS
 
 

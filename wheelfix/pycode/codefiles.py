@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.modules import module_owners
 from wheelfix.knowledge.system import classify, runtime_file
+from wheelfix.loader.imports.sitefiles import roots_of_path_files
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import dll_key, fold
@@ -63,6 +64,7 @@ class ViewFiles:
         self._variables: dict[str, bool] = {}
         self._imported: set[str] = set()
         self._found_modules: dict[str, str | None] = {}
+        self._roots = [SITE_PACKAGES, *roots_of_path_files(view)]
         if "children" not in view.notes:
             view.notes["children"] = _children_of(view)
         self._children: dict[str, dict[str, None]] = view.notes["children"]
@@ -232,17 +234,24 @@ class ViewFiles:
         if is_standard(top) or (top in _MODELLED and top not in self._own):
             return None
         path = f"{SITE_PACKAGES}/{name.replace('.', '/')}"
-        stem = base_name(path)
-        for start in (f"{path}/__init__", path):  # as Python does: packages first, compiled modules before others
-            compiled = self._compiled(start)
-            if compiled or f"{start}.py" in self.view:
-                return compiled or f"{start}.py"
-        if fold(path) in self._children and stem in self._children.get(fold(parent(path)), {}):
-            return path
+        for start in self._roots:
+            found = self._module_in(start, name)
+            if found:
+                return found
         if self.is_own(path):
             return ""
         self._imported.add(top)
         return None
+
+    def _module_in(self, root: str, name: str) -> str:
+        """The file of a module below a folder that is on ``sys.path``; empty if there is none."""
+        path = f"{root}/{name.replace('.', '/')}"
+        for start in (f"{path}/__init__", path):  # as Python does: packages first, compiled modules before others
+            compiled = self._compiled(start)
+            if compiled or f"{start}.py" in self.view:
+                return compiled or f"{start}.py"
+        is_folder = fold(path) in self._children and base_name(path) in self._children.get(fold(parent(path)), {})
+        return path if is_folder else ""
 
     def _compiled(self, start: str) -> str:
         """The extension module of a name that the Python of the target imports; empty if there is none."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.imports.sitefiles import imported_by_path_files, imported_by_start_files
 from wheelfix.pycode.attributes import Attributes
 from wheelfix.pycode.calls import Calls
 from wheelfix.pycode.codefiles import ViewFiles
@@ -96,6 +98,7 @@ def import_end(
 def _end(machine: WindowsMachine, module: str, *, complete: bool, steps: int) -> ImportEnd:
     run = new_run(machine, complete=complete, steps=steps)
     try:
+        _start(run)
         run.import_module(module)
     except Undecided as undecided:
         return ImportEnd(False, str(undecided), ran=tuple(run.ran), place=undecided.place)
@@ -119,6 +122,14 @@ def new_run(machine: WindowsMachine, *, complete: bool = False, steps: int = MAX
     for part in (ExpressionValues, Attributes, Calls, Statements, Flow, Importer, PythonLibrary):
         part(run)
     return run
+
+
+def _start(run: PythonRun) -> None:
+    """Import what ``.pth`` and ``.start`` files of the package import; Python reports what fails, and goes on."""
+    view, python = run.machine.view, run.machine.python
+    for name in (*imported_by_path_files(view, python), *imported_by_start_files(view, python)):
+        with contextlib.suppress(Thrown):
+            run.import_module(name)
 
 
 def _failed(error: Instance, run: PythonRun) -> ImportEnd:
