@@ -54,7 +54,7 @@ class Attributes:
     def attribute(self, owner: PyValue, name: str) -> PyValue:
         """What ``owner.name`` gives."""
         if isinstance(owner, Alternatives):
-            return self.run.each(lambda one: self.attribute(one, name), owner)
+            return self.run.combined(lambda one: self.attribute(one, name), owner)
         if isinstance(owner, Instance):
             return self._of_object(owner, name)
         if isinstance(owner, CodeClass):

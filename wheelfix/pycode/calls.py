@@ -70,7 +70,7 @@ class Calls:
         """Call something."""
         self.run.step()
         if isinstance(function, Alternatives):
-            return self.run.each(lambda one: self.call(one, args, keywords), function)
+            return self.run.combined(lambda one: self.call(one, args, keywords), function)
         if isinstance(function, CodeFunction):
             return self._call_function(function, args, keywords)
         if isinstance(function, Bound):

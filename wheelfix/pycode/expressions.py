@@ -150,7 +150,7 @@ class ExpressionValues:
     def text_of(self, value: PyValue) -> PyValue:
         """What ``str(value)`` gives."""
         if isinstance(value, Alternatives):
-            return self.run.each(self.text_of, value)
+            return self.run.combined(self.text_of, value)
         if isinstance(value, WindowsPathValue):
             return value.text
         if isinstance(value, Instance):
@@ -176,7 +176,7 @@ class ExpressionValues:
     def visit_FormattedValue(self, node: ast.FormattedValue) -> PyValue:
         found = self.value(node.value)
         if isinstance(found, Alternatives):
-            return self.run.each(self.text_of, found) if node.format_spec is None else UNKNOWN
+            return self.run.combined(self.text_of, found) if node.format_spec is None else UNKNOWN
         spec = self.value(node.format_spec) if node.format_spec is not None else ""
         if node.conversion in (ord("r"), ord("a")):
             return self.printed(repr, found) if spec == "" else UNKNOWN
@@ -548,7 +548,7 @@ class ExpressionValues:
         part = node.slice
         if isinstance(part, ast.Slice):
             if isinstance(owner, Alternatives):
-                return self.run.each(lambda one: self._sliced(one, part), owner)
+                return self.run.combined(lambda one: self._sliced(one, part), owner)
             return self._sliced(owner, part)
         if self.run.reading is not None:
             key = self.value(node.slice)

@@ -7,6 +7,7 @@ The parts (:mod:`.expressions`, :mod:`.attributes`, :mod:`.calls`, :mod:`.statem
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, CodeBudget, KeptTrees
@@ -177,17 +178,14 @@ class PythonRun:
         else:
             self.machine.close_folder(folder)
 
-    def each(self, compute: Callable[[PyValue], PyValue], value: Alternatives) -> PyValue:
-        """What is computed for each alternative of a value; those for which that fails are left out."""
-        return self.combined(lambda one: compute(one), value)
-
     def combined(self, compute: Callable[..., PyValue], *values: PyValue) -> PyValue:
-        """What is computed for all combinations of alternatives."""
+        """What is computed for all combinations of alternatives; those for which that fails are left out."""
         found, failed = [], None
+        ways = [alternatives(value) for value in values]
         reading = self.reading
         level = reading.level if reading is not None else CERTAIN
         try:
-            for given in itertools.islice(itertools.product(*map(alternatives, values)), MAX_COMBINED):
+            for given in itertools.islice(itertools.product(*ways), MAX_COMBINED):
                 if reading is not None:
                     reading.level = min(level, PERHAPS)
                 try:
@@ -199,7 +197,7 @@ class PythonRun:
                 reading.level = level
         if not found and failed is not None:
             raise failed
-        return joined(found)
+        return joined([*found, *([UNKNOWN] if math.prod(map(len, ways)) > MAX_COMBINED else [])])
 
     def step(self, count: int = 1) -> None:
         """Count work."""
