@@ -116,7 +116,7 @@ class Attributes:
         if name == "__class__":
             return kind
         if "<library>" in owner.attributes:
-            return self._of_cffi(owner.attributes["<library>"], name)
+            return UNKNOWN  # a function of the DLL, or a constant of the declarations, which it does not export
         if "<items>" in owner.attributes and hasattr(dict, name):
             return Bound(Native(f"<method>.{name}"), [owner.attributes["<items>"]])
         if name in ("__dict__", "__doc__", "__module__"):
@@ -223,15 +223,6 @@ class Attributes:
             thrown.error.failure = LoadFault("symbol", owner.path, None)
             raise thrown
         owner.attributes[name] = UNKNOWN
-        return UNKNOWN
-
-    def _of_cffi(self, library: LoadedDll, name: str) -> PyValue:
-        """A function of a DLL that cffi has loaded; constants have names in capitals, and come from elsewhere."""
-        exported = self.run.machine.exports(library)
-        if exported is not None and name not in exported and not name[:1].isupper() and not name.startswith("_"):
-            thrown = error("AttributeError", f"function/symbol '{name}' not found in library")
-            thrown.error.failure = LoadFault("symbol", library.path, None)
-            raise thrown
         return UNKNOWN
 
     def item(self, owner: PyValue, key: PyValue) -> PyValue:

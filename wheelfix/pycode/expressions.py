@@ -334,9 +334,9 @@ class ExpressionValues:
         known = (WindowsPathValue, CodeFunction, CodeClass, CodeModule, LoadedDll)
         if isinstance(left, known) and isinstance(right, known):
             return (left == right) is wanted
-        if isinstance(left, known) and isinstance(right, Native):
+        if isinstance(left, known) and isinstance(right, (Native, *PLAIN)):
             return not wanted
-        if isinstance(left, Native) and isinstance(right, known):
+        if isinstance(left, (Native, *PLAIN)) and isinstance(right, known):
             return not wanted
         return None
 
