@@ -497,3 +497,16 @@ def test_programs_are_not_helped_by_folders_of_the_python_process(user: str, nam
     (found,) = run(thing, "WF305")
     assert ("os.add_dll_directory" in found.hint) is named
     assert "puts a copy beside" in found.hint
+
+
+def test_a_dll_that_delvewheel_named_for_the_wheel_is_missing_also_where_the_failure_is_caught(tmp_path):
+    """pillow_heif catches the ImportError of its only module, and was risky, and repaired, without libde265."""
+    gone = "libde265-0-da04b6b2448c39c0b7f218769dedb2f1.dll"
+    files = {
+        "pkg/__init__.py": "try:\n    import _pkg\nexcept ImportError:\n    _pkg = None\n",
+        "_pkg.cp311-win_amd64.pyd": forge_dll("_pkg.pyd", imports={gone: ["f"]}, exports=["PyInit__pkg"]),
+    }
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files)
+    report = scan(wheel)
+    found = [(item.code, item.subject, str(item.severity)) for item in report.findings]
+    assert (report.verdict, found) == (Verdict.BROKEN, [("WF301", gone, "error")])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.distributions import owners_of
-from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Json, Missing, Severity, canonical, dll_key
@@ -72,6 +72,8 @@ def judge(subject: Subject, need: Need, usable: Sequence[str]) -> Judgement:
         text = f"RECORD lists {need.deleted}, and the wheel does not have it"
         return Judgement(Severity.ERROR, f"{text}; {consequence(subject, need)}" if need.reached else text)
     excuse = excuse_of(subject, need)
+    if (excuse is not None or not need.reached) and not usable and is_mangled(need.name):
+        return Judgement(Severity.ERROR, "delvewheel made this name for the wheel, so that nothing else has the file")
     if excuse is not None:
         return Judgement(Severity.INFO if excuse.complete else Severity.WARNING, excuse.text)
     text = consequence(subject, need)
