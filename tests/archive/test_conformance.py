@@ -18,7 +18,7 @@ from tests.archive.byhand import Entry, deflate, write_wheel_by_hand
 from tests.archive.hostile import CASES, TESTED_WITH, TEXT, refused_by
 from tests.support.installers import pip_here
 from tests.support.parts import every
-from tests.support.tiers import impossible
+from tests.support.tiers import require
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.faults import KINDS, RECORD_KINDS
 from wheelfix.archive.reader import Archive
@@ -84,8 +84,8 @@ def _version(tool: str) -> str:
 
 
 def _needs(tool: str) -> None:
-    if _version(tool) != TESTED_WITH[tool]:
-        impossible(f"the table was made with {tool} {TESTED_WITH[tool]}, here is {_version(tool) or 'none'}")
+    reason = f"the table was made with {tool} {TESTED_WITH[tool]}, here is {_version(tool) or 'none'}"
+    require(_version(tool) == TESTED_WITH[tool], reason)
 
 
 @pytest.fixture(scope="module")
