@@ -102,8 +102,8 @@ def prepare():
                 "mid/__init__.py": "import importlib\nfor name in ['fl' + 'ux']:\n    importlib.import_module(name)\n",
                 "flux/__init__.py": ADDS,
             },
-            Verdict.UNSURE,
-            id="not followed: a computed import",
+            Verdict.OK,
+            id="a computed import",
         ),
         pytest.param(
             {"user/__init__.py": "import flux.path\n"},
@@ -548,24 +548,6 @@ class TestEnvironment:
         record.write_text(record.read_text().replace("flux-2.1.data/data/", "../../"))
         assert scanned([env])["user"].verdict is Verdict.OK
         assert scanned([user(tmp_path)], beside=(wheel,))["user"].verdict is Verdict.OK
-
-
-def test_the_imports_of_a_file_are_read_once_for_all_distributions(tmp_path, monkeypatch):
-    parsed = []
-    parse = CodeBudget.parse
-
-    def counted(budget, source, path):
-        parsed.append(path)
-        return parse(budget, source, path)
-
-    monkeypatch.setattr(CodeBudget, "parse", counted)
-    others = [
-        build_wheel(tmp_path, name, "1.0", files={f"{name}/__init__.py": "import user\n", f"{name}/_ext.pyd": MODULE})
-        for name in ("first", "second", "third")
-    ]
-    found = scanned([user(tmp_path), flux(tmp_path), *others], together=True)
-    assert {report.verdict for report in found.values()} == {Verdict.OK}
-    assert parsed.count("Lib/site-packages/user/__init__.py") == 1
 
 
 def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, monkeypatch):

@@ -160,16 +160,19 @@ def test_of_namesakes_for_several_processors_the_fitting_one_is_loaded():
 
 
 def test_load_order_files_of_delvewheel_are_loads():
+    code = "import ctypes, os\nlibs = os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs')\n"
+    code += "with open(os.path.join(libs, '.load-order-pkg-1.0')) as file:\n    names = file.read().split()\n"
+    code += "for name in names:\n    ctypes.WinDLL(os.path.join(libs, name))\n"
     files = {
         f"{SITE}pkg.libs/.load-order-pkg-1.0": "b.dll\na.dll\n",
         f"{SITE}pkg.libs/a.dll": forge_dll("a.dll"),
         f"{SITE}pkg.libs/b.dll": forge_dll("b.dll"),
-        f"{SITE}pkg/__init__.py": "with open(os.path.join(libs_dir, '.load-order-pkg-1.0')) as file:\n    ...\n",
+        f"{SITE}pkg/__init__.py": code,
     }
-    loads = package_loads(make_view(files), Profile())
-    assert [event.path.rpartition("/")[2] for event in loads.events] == ["b.dll", "a.dll"]
+    outcomes = resolve(make_view(files), Profile()).outcomes
+    assert [one.event.path.rpartition("/")[2] for one in outcomes] == ["b.dll", "a.dll"]
     without = {**files, f"{SITE}pkg/__init__.py": ""}
-    assert package_loads(make_view(without), Profile()).events == (), "the list by itself loads nothing"
+    assert resolve(make_view(without), Profile()).outcomes == (), "the list by itself loads nothing"
 
 
 def test_the_import_error_names_the_module_and_not_the_culprit():

@@ -7,7 +7,7 @@ from wheelfix.loader.profile import Profile
 from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.codefiles import ViewFiles
 from wheelfix.pycode.fileloads import PathCode, read_path_code
-from wheelfix.pycode.importend import new_run
+from wheelfix.pycode.importend import import_end, new_run
 from wheelfix.pycode.objects import PyValue, Thrown
 from wheelfix.pycode.windows import WindowsMachine
 
@@ -24,6 +24,13 @@ def interpreted(code: str, files: dict[str, bytes | str] | None = None) -> dict[
     except Thrown as thrown:
         return {"error": thrown.error.kind.name}
     return dict(run.modules["pkg"].names)
+
+
+def unclear(code: str, files: dict[str, bytes | str] | None = None) -> str:
+    """Why it is not known what code of a package does; empty where all of it could be followed."""
+    own: dict[str, bytes | str] = {"Lib/site-packages/pkg/__init__.py": code}
+    own |= {f"Lib/site-packages/pkg/{name}": content for name, content in (files or {}).items()}
+    return import_end(make_view(own), PROFILE, "pkg", complete=True, steps=10_000).reason
 
 
 def read(code: str, *others: str, path: str = "Lib/site-packages/pkg/__init__.py") -> PathCode:

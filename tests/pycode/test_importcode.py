@@ -8,12 +8,9 @@ import pytest
 
 from wheelfix.pycode.budget import CodeBudget
 from wheelfix.pycode.importcode import (
-    calls_at_import,
     computed_imports,
     goes_on,
-    imports_in_functions,
     named_in_strings,
-    raised_instead,
     read_imports,
 )
 
@@ -50,32 +47,6 @@ def test_a_file_that_is_not_python_imports_nothing_and_is_noted() -> None:
     budget = CodeBudget()
     assert read_imports("import (", PATH, budget) == {}
     assert PATH in budget.unread
-
-
-def test_imports_of_functions_alone_are_told_apart() -> None:
-    source = "def f():\n    import a\n    import b\ndef g():\n    import a\nimport b\n"
-    assert imports_in_functions(source, PATH, CodeBudget()) == {"a": frozenset({"f", "g"})}
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("load()", {"load": False}),
-        ("try:\n    load()\nexcept ImportError:\n    pass", {"load": True}),
-        ("try:\n    load()\nexcept ImportError:\n    pass\nload()", {"load": False}),
-        ("def f():\n    load()", {}),
-        ("class C:\n    x = load()", {"load": False}),
-        ("other()", {}),
-    ],
-)
-def test_calls_that_importing_a_file_makes(source: str, expected: dict[str, bool]) -> None:
-    assert calls_at_import(source, PATH, frozenset({"load"}), CodeBudget()) == expected
-
-
-def test_an_error_that_is_raised_instead() -> None:
-    source = "try:\n    import a\nexcept ImportError as e:\n    raise Unavailable('x') from e\n"
-    assert raised_instead(source, PATH, "a", CodeBudget()) == {"Unavailable"}
-    assert raised_instead(source, PATH, "b", CodeBudget()) == frozenset()
 
 
 def test_computed_imports_are_those_without_a_literal() -> None:

@@ -106,7 +106,7 @@ def test_names_that_other_code_puts_into_a_module_are_not_missed() -> None:
     """Protobuf's builder does that for the modules that it generates (aioesphomeapi)."""
     made = "from google.protobuf.internal import builder\nbuilder.BuildMessages(None, 'm', globals())\n"
     found = {"google/protobuf/internal/builder.py": "", "pkg/m_pb2.py": made}
-    assert end_of("from .m_pb2 import Message\nimport pkg.m_pb2 as m\nm.Other", dict(found)).error == ""
+    assert not end_of("from .m_pb2 import Message\nimport pkg.m_pb2 as m\nm.Other", dict(found)).decided
 
 
 def test_modules_of_mypyc_do_not_import_one_another_as_files() -> None:

@@ -173,16 +173,27 @@ def test_qt_passes_over_plugins_that_do_not_load(path: str, core: bool, expected
     assert codes(subject(images, [edge(SITE + path, "LIBPQ.dll")])) == expected
 
 
-def test_an_import_that_the_code_catches_is_told_as_such(tmp_path: Path) -> None:
-    """numba tries its TBB backend, and takes another when there is no tbb12.dll."""
+@pytest.mark.parametrize(
+    ("other", "severity", "ending"),
+    [
+        ({"pkg/_base.pyd": forge_dll("_base.pyd", exports=["PyInit__base"])}, "info", "and continues"),
+        ({}, "warning", "and continues, without any of its extension modules"),
+    ],
+    ids=["one of two", "the only one"],
+)
+def test_an_import_that_the_code_catches_is_told_as_such(
+    other: dict[str, bytes], severity: str, ending: str, tmp_path: Path
+) -> None:
+    """numba tries its TBB backend, and takes another when there is no tbb12.dll; pymongoarrow has one module."""
     files = {
         "pkg/__init__.py": b"try:\n    from pkg import _tbb\nexcept ImportError:\n    pass\n",
         "pkg/_tbb.pyd": forge_dll("_tbb.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__tbb"]),
+        **other,
     }
     report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
-    assert [f"{item.code}:{item.severity}" for item in report.findings] == ["WF301:info"]
-    assert report.findings[0].message.endswith("the package's code catches the error and continues")
-    assert [item.required for item in report.missing] == [False]
+    assert [f"{item.code}:{item.severity}" for item in report.findings] == [f"WF301:{severity}"]
+    assert report.findings[0].message.endswith(f"the package's code catches the error {ending}")
+    assert [item.required for item in report.missing] == [not other]
     assert report.first_failure is None
 
 

@@ -27,7 +27,7 @@ def outcome(path: str, *, sure: bool) -> LoadOutcome:
 def test_modules_with_one_cause_are_one_finding() -> None:
     thing = subject({FIRST: dll(), SECOND: dll()}, events=[outcome(FIRST, sure=False), outcome(SECOND, sure=False)])
     (found,) = run(thing)
-    assert (found.code, str(found.severity), found.subject) == ("WF308", "info", "pkg/x/_a.pyd")
+    assert (found.code, str(found.severity), found.subject) == ("WF308", "unsure", "pkg/x/_a.pyd")
     assert found.message == (
         "_a.pyd and _b.pyd load only after other modules of the package: in a fresh process they fail with error 126 "
         "(_a.pyd -> bar.dll); whether the package's code always imports those first could not be determined"

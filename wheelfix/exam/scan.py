@@ -237,7 +237,7 @@ def examine_installed(
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
     identity = Identity(path, distribution)
-    view = focused_on(whole_view(environment, reported=not options.packages), distribution)
+    view = focused_on(whole_view(environment), distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
     return examine_view(view, identity, options, facts, index, progress, python, installed=True)
 
@@ -280,6 +280,6 @@ def _is_incomplete(environment: Environment, distribution: Distribution) -> bool
     """Whether something that a distribution requires is not installed, or in a version that it does not allow."""
     from wheelfix.loader.neighbours import whole_view
 
-    beside, profile = whole_view(environment, reported=True).beside, Profile(Machine.AMD64, environment.python)
+    beside, profile = whole_view(environment).beside, Profile(Machine.AMD64, environment.python)
     assert beside is not None
     return next(unmet_requirements(distribution.requires, beside, profile), None) is not None

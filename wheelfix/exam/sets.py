@@ -90,9 +90,7 @@ class InstalledSet:
         view = FileView(background, facts)
         distributions = [part.distribution for part in parts]
         absent = {name: why for name, why in self.absent.items() if name not in own}
-        view.beside = Neighbours(
-            view, distributions, complete=self.complete, absent=absent, searched=self.searched, reported=own
-        )
+        view.beside = Neighbours(view, distributions, complete=self.complete, absent=absent, searched=self.searched)
         return view
 
     def keep(self, view: FileView, subjects: Iterable[Part]) -> None:

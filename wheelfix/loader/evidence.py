@@ -256,8 +256,9 @@ class ProviderChain:
         if beside is None or not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
-        incomplete = next(self._not_installed(), None) is not None
-        for module, file in self.habits.absent(beside.has_module, whole=incomplete):
+        if next(self._not_installed(), None) is None:
+            return  # what is required is there
+        for module, file in self.habits.absent():
             owners = [name for name in (*module_owners().get(module, ()), canonical(module)) if name in required]
             if owners and owners[0] not in beside.absent:
                 one = required[owners[0]]

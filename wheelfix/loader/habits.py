@@ -3,68 +3,80 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.imports.importorder import ImportOrder, packages_above
+from wheelfix.loader.followed import FollowedImports, packages_above, top_level
 from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
-from wheelfix.pycode.budget import budget_of, separate_budget
+from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.importcode import read_imports
 from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_code, python_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.loader.packagecode import PackageLoads
+    from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.model import UnreadCall
+    from wheelfix.pycode.importend import ImportEnd
 
 MANY_MODULES = 40
 """Extension modules of one package for which the files that import them are looked for."""
+MANY_FILES = 4
+"""Python files of one package whose imports are followed for what they import of others."""
+MANY_ABSENT = 4
+"""Modules that are not there, each found after the ones before it were taken to be."""
 
 
 class PackageHabits:
-    """Answers about the code of a package; the code is read, and its imports are followed, when first asked."""
+    """Answers about the code of a package; its imports are followed when first asked."""
 
-    def __init__(self, view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) -> None:
+    def __init__(self, view: FileView, profile: Profile, loads: PackageLoads) -> None:
         self._view = view
         self._extensions = loads.extensions
-        starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
-        self._above = list(dict.fromkeys(init for path in starts for init in packages_above(path)))
-        code = (file.path for file in loads.files if file.path.endswith(".py"))
-        self._code = list(code)
+        self._loading = [file.path for file in loads.files if file.path.endswith(".py")]
+        self.followed = FollowedImports(view, profile, loads)
         self.folders = frozenset(item.folder for item in loads.folders)
         """Folders that it adds to the search, also those in which the package itself has no file."""
-        self.unread = any(call.reached for call in calls)
+        self.unread = False
         """Whether it adds folders or loads DLLs that could not be read from it."""
 
     @functools.cached_property
-    def _order(self) -> ImportOrder:
-        return ImportOrder(self._view, work=separate_budget(self._view))
+    def _before(self) -> dict[str, ImportEnd]:
+        """The imports before and with which its loads happen, by the file that is imported."""
+        packages = [init for event in self._extensions for init in packages_above(event.path) if init in self._view]
+        extensions = [event.path for event in self._extensions]
+        users = (file for path in extensions[:MANY_MODULES] for file in self.followed.importing(path))
+        files = dict.fromkeys([*packages, *itertools.islice(users, MANY_FILES)])
+        found = {file: self.followed.running(file) for file in itertools.islice(files, MANY_FILES)}
+        ends = {file: self.followed.of(top_level(file)) for file in self._loading}
+        return {**found, **{file: end for file, end in ends.items() if file in end.ran}}
 
     def imports(self) -> tuple[str, ...]:
-        """The top-level modules of others that running it imports for certain."""
-        return self._order.imported_from_others(dict.fromkeys([*self._above, *self._code, *self._importers()]))
+        """The top-level modules of others that running it imports for certain, and does not do without."""
+        found = ((top, one) for end in self._before.values() for top, one in end.foreign.items())
+        return tuple(dict.fromkeys(top for top, one in found if not one.caught))
 
-    def _importers(self) -> Iterator[str]:
-        """The Python files that import the extension modules: what they import first is there by then."""
-        words = tuple({event.module.rpartition(".")[2].encode() for event in self._extensions})
-        if 0 < len(words) <= MANY_MODULES:
-            found = python_code(self._view, words)
-            for path, _ in self._order.importers([event.path for event in self._extensions], found):
-                yield path
+    def absent(self) -> Iterator[tuple[str, str]]:
+        """The modules of others that importing it needs and that are not there, each with the file that imports it.
 
-    def absent(self, present: Callable[[str], bool], *, whole: bool = False) -> Iterator[tuple[str, str]]:
-        """The modules that are imported uncaught and are not there, by what says whether they are.
-
-        Each comes with the file that imports it. With ``whole`` all packages are followed where none has a DLL that
-        is loaded, or where the import is modelled as a whole.
+        All packages are followed where none has a DLL that is loaded.
         """
-        view = self._view
-        own = [init for init in self._above if init in view and view.layer(init) is not Layer.ENVIRONMENT]
-        if whole and not own:
-            own = [*self._order.tops]
-        return self._order.absent_modules(own, present)
+        own = dict.fromkeys(map(top_level, (*(event.path for event in self._extensions), *self._loading)))
+        tops = [top for top in own if f"{SITE_PACKAGES}/{top}/__init__.py" in self._view]
+        for top in tops or sorted(filter(str.isidentifier, self.own_modules)):
+            assumed: frozenset[str] = frozenset()
+            for _ in range(MANY_ABSENT):
+                end = self.followed.with_modules(top, assumed)
+                gone = {name: one.file for name, one in end.foreign.items() if not one.there}
+                if not end.error or not gone or end.refused:
+                    break
+                if end.fault is not None and end.fault.cause == "module":
+                    last = end.fault.target.partition(".")[0]
+                    gone = {name: file for name, file in gone.items() if name == last}
+                yield from gone.items()
+                assumed |= gone.keys()
 
     def perhaps_imports(self) -> tuple[str, ...]:
         """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.
@@ -72,12 +84,8 @@ class PackageHabits:
         executorch imports torch in the function that imports its extension module.
         """
         found: dict[str, None] = {}
-        for path in dict.fromkeys([*self._above, *self._code, *self._importers()]):
-            if (
-                path in self._view
-                and self._view.layer(path) is Layer.SUBJECT
-                and self._view.file(path).size <= SOURCE_LIMIT
-            ):
+        for path in self._before:
+            if self._view.layer(path) is Layer.SUBJECT and self._view.file(path).size <= SOURCE_LIMIT:
                 source = python_source(self._view, path).decode("utf-8", "replace")
                 imports = read_imports(source, path, budget_of(self._view))
                 found.update((name.partition(".")[0], None) for name, guarded in imports.items() if not guarded)

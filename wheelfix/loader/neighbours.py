@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import functools
-import re
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.imports.importorder import ImportOrder, packages_above
-from wheelfix.loader.packageloading import startup_at
-from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.requirements import Requirements
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import canonical
-from wheelfix.pycode.mentions import WORDS
-from wheelfix.pycode.pythonsource import SOURCE_LIMIT, counts, python_source
+from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.model import canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,14 +18,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
 
-DEPTH = 4
-"""How many distributions in a row are followed, each imported by the one before."""
 LISTED = 500_000
 """Files that the views of single distributions list together; beyond that the oldest view is made again if needed."""
-DEEP = 300
-"""Files that are followed for one import where a load fails without what they do."""
-FILES = 40
-"""Python files that are followed for one import of another distribution's module."""
 
 
 class Neighbours:
@@ -45,22 +33,18 @@ class Neighbours:
         complete: bool,
         absent: Mapping[str, str] | None = None,
         searched: tuple[str, ...] = (),
-        reported: Iterable[str] = (),
     ) -> None:
         """``complete``: nothing else is installed. ``absent``: what has no files here although it is, or may be,
-        installed, and why. ``reported``: what is a subject in the same run."""
+        installed, and why."""
         self.view = view
         """All files, none of them the subject's."""
         self.distributions = {canonical(one.name): one for one in distributions}
         self.complete = complete
         self.absent: Mapping[str, str] = {canonical(name): why for name, why in (absent or {}).items()}
         self.searched = searched
-        self._reported = frozenset(map(canonical, reported))
-        self._runs: dict[str, tuple[str, ...]] = {}
         self._views: dict[str, FileView] = {}
         self._files_of_modules: dict[str, str | None] = {}
         self._extensions: dict[str, dict[str, str]] = {}
-        self._with_code: dict[str, bool] = {}
 
     def __contains__(self, distribution: str) -> bool:
         return distribution in self.distributions
@@ -95,21 +79,9 @@ class Neighbours:
         found = self.distributions.get(distribution)
         return found.paths if found is not None else frozenset()
 
-    def reported_python(self, distribution: str) -> tuple[int, int] | None:
-        """The Python for which a distribution is a subject of the same run; None if it is not one, or is for any."""
-        found = self.distributions.get(distribution) if distribution in self._reported else None
-        return python_of_tags(found.tags) if found is not None else None
-
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
         return self._owners.get(path, "")
-
-    @functools.cached_property
-    def order(self) -> ImportOrder:
-        """The import statements of all distributions."""
-        view = self.view.focused(frozenset())
-        view.beside = self
-        return ImportOrder(view)
 
     def file_of_module(self, module: str) -> str | None:
         """The file of a module, as Python finds it: a package, an extension module, a Python file."""
@@ -138,94 +110,21 @@ class Neighbours:
     def _folders(self) -> tuple[str, ...]:
         return tuple(f"{folder}/" for folder in self.view.folders())
 
-    # ------------------------------------------------------------------------------------- what an import runs
-
-    def runs(self, path: str) -> tuple[str, ...]:
-        """The files with DLL code that importing a file of another distribution runs for certain, in order."""
-        if path not in self._runs:
-            found: dict[str, None] = {}
-            self._collect(path, found, set(), DEPTH)
-            self._runs[path] = tuple(found)
-        return self._runs[path]
-
-    def reaches(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """All files that importing a file of another distribution runs or loads for certain, as far as it is followed.
-
-        With them come the Python files of these whose imports could not be followed to the end.
-        """
-        found: dict[str, None] = {}
-        unfollowed: list[str] = []
-        pending = [path]
-        while pending and len(found) < DEEP:
-            file = pending.pop()
-            if file in found or file not in self.view:
-                continue
-            found[file] = None
-            if file.endswith(".py") and not self._is_modelled(file):
-                pending += reversed([*self._inits_above(file), *self.order.imported_by(file)])
-                if not self.order.is_followed(file):
-                    unfollowed.append(file)
-        return tuple(found), (*unfollowed, *pending[-1:])
-
-    def _inits_above(self, path: str) -> list[str]:
-        return [init for init in packages_above(path) if init in self.view]
-
-    def _collect(self, path: str, found: dict[str, None], seen: set[str], depth: int) -> None:
-        for file in [*self._inits_above(path), path]:
-            if file in seen or len(seen) > FILES:
-                continue
-            seen.add(file)
-            if not self._is_modelled(file) and file.endswith(".py"):
-                self._collect_imports(file, found, seen, depth)
-            if self.has_code(file):
-                found[file] = None
-
-    def _collect_imports(self, file: str, found: dict[str, None], seen: set[str], depth: int) -> None:
-        top = _top(file)
-        for other in self.order.imported_by(file) if self._may_import(file) else ():
-            if other in seen or not other.endswith(".py"):
-                continue
-            if _top(other) != top and depth:
-                self._collect(other, found, seen, depth - 1)
-            elif _top(other) == top and self._names_loader(other):
-                seen.add(other)
-                found[other] = None
-
-    def _may_import(self, file: str) -> bool:
-        """Whether a file may import what is installed; False for a single module that names nothing of it."""
-        if parent(file) != SITE_PACKAGES or self.view.file(file).size > SOURCE_LIMIT:
-            return True
-        named = set(re.findall(r"\w+", python_source(self.view, file).decode("utf-8", "replace")))
-        return not named.isdisjoint(self._tops - {base_name(file).removesuffix(".py")})
-
-    @functools.cached_property
-    def _tops(self) -> set[str]:
-        """The names in site-packages that can be imported."""
-        inside = (folder.removeprefix(f"{SITE_PACKAGES}/") for folder in self._folders)
-        modules = (base_name(path) for path in self.view.in_folder(SITE_PACKAGES))
-        return {*(folder.partition("/")[0] for folder in inside), *(name.partition(".")[0] for name in modules)}
-
-    def has_code(self, path: str) -> bool:
-        """Whether a file adds folders or loads DLLs, or is a package whose import is modelled as a whole."""
-        return self._is_modelled(path) or self._names_loader(path)
-
-    def _names_loader(self, path: str) -> bool:
-        if path not in self._with_code:
-            self._with_code[path] = self._search(path)
-        return self._with_code[path]
-
-    def _search(self, path: str) -> bool:
-        file = self.view.file(path)
-        if not path.endswith(".py") or file.size > SOURCE_LIMIT:
-            return False
-        data = python_source(self.view, path)
-        return any(word in data for word in WORDS)
-
-    def _is_modelled(self, path: str) -> bool:
-        """Whether a file is the ``__init__.py`` of a package whose import is modelled as a whole."""
-        return startup_at(self.view, path) is not None
-
     # ------------------------------------------------------------------------------------------ who belongs to whom
+
+    def knowing(self, name: str, files: Iterable[str], profile: Profile) -> Iterator[str]:
+        """Those of some files of distributions whose code may load a DLL of one of them, or add its folder.
+
+        It is its own distribution's, or that of one that requires it, or that it requires.
+        """
+        owners = {self.owner(path) for path in self.view.named(dll_key(name))} - {""}
+        for file in files if owners else ():
+            own = self.owner(file)
+            needed = {own, *self.related(self.requires(own), (), profile)}
+            if not own or any(
+                owner in needed or own in self.related(self.requires(owner), (), profile) for owner in owners
+            ):
+                yield file
 
     def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
         """The distributions that are required, transitively, or whose modules are imported."""
@@ -239,26 +138,12 @@ class Neighbours:
                 pending += [other for other in self.distributions if other not in found and other in own]
         return tuple(found)
 
-    def code_of(self, distribution: str) -> Iterator[str]:
-        """The Python files of a distribution that add folders or load DLLs; the one that is modelled stands for all."""
-        paths = sorted(self.distributions[distribution].paths)
-        modelled = [path for path in paths if self._is_modelled(path)]
-        if modelled:
-            yield from modelled
-            return
-        for path in paths:
-            if path.endswith(".py") and counts(path) and self._names_loader(path):
-                yield path
-
 
 _WHOLE: weakref.WeakKeyDictionary[FileView, FileView] = weakref.WeakKeyDictionary()
 
 
-def whole_view(environment: Environment, *, reported: bool = False) -> FileView:
-    """All files of an environment, with the distributions they belong to; views of single ones are made from it.
-
-    ``reported``: all of them with DLLs are subjects in the same run.
-    """
+def whole_view(environment: Environment) -> FileView:
+    """All files of an environment, with the distributions they belong to; views of single ones are made from it."""
     found = _WHOLE.get(environment.view)
     if found is None:
         found = _WHOLE[environment.view] = environment.view.background()
@@ -268,7 +153,6 @@ def whole_view(environment: Environment, *, reported: bool = False) -> FileView:
             complete=environment.complete,
             absent=environment.elsewhere,
             searched=environment.searched,
-            reported=[one.name for one in environment.distributions if reported and one.has_modules],
         )
     return found
 
@@ -279,7 +163,3 @@ def focused_on(whole: FileView, distribution: Distribution) -> FileView:
     if isinstance(beside, Neighbours) and beside.distributions.get(name) is distribution:
         return beside.view_of(name)
     return whole.focused(distribution.paths)  # another one of the same name
-
-
-def _top(path: str) -> str:
-    return parent(path).removeprefix(SITE_PACKAGES).strip("/").partition("/")[0] or base_name(path)

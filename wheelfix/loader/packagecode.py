@@ -8,7 +8,6 @@ import weakref
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.extensionmodules import extension_modules, module_name
-from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.profile import Profile
@@ -16,26 +15,22 @@ from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.pycode.budget import budget_of, separate_budget
 from wheelfix.pycode.codefaults import code_faults
-from wheelfix.pycode.codefiles import MAX_SOURCE, ViewFiles
+from wheelfix.pycode.codefiles import ViewFiles
 from wheelfix.pycode.exceptions import NOT_LOADED
-from wheelfix.pycode.importcode import read_imports
+from wheelfix.pycode.importcode import computed_imports, read_imports
 from wheelfix.pycode.mentions import WORDS, names_loader
 from wheelfix.pycode.pythonsource import python_code
 from wheelfix.pycode.trace import LATER
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFault, CodeFolder, UnreadCall
-    from wheelfix.pycode.fileloads import PathCode
 
 _PATTERN = re.compile(r"[*?\[]")
 _PATH = b"PATH"
-CALLERS_LIMIT = 8 << 20
-"""Bytes of Python code in a package in which callers of functions are looked for."""
-MAX_CALLERS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +57,12 @@ class FileLoads:
     """Folders that it puts on PATH before it loads DLLs."""
     late: frozenset[str] = frozenset()
     """The events that happen only in functions which the file itself does not call: not when it is imported."""
-    in_vain: bool = False
-    """Whether importing it looks for DLLs that are not there, and catches that: it may give up all the same."""
+
+    @property
+    def acts_at_import(self) -> bool:
+        """Whether importing it adds folders, or loads something, or may do so."""
+        loads = any(event.path not in self.late for event in self.events)
+        return bool(self.added or self.names or loads or any(call.at_import for call in self.unread_calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +119,6 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     return known[profile]
 
 
-def known_loads(view: FileView, profile: Profile) -> PackageLoads | None:
-    """What importing the subject of a view loads, if it is known already; without a version of Python, for any."""
-    known = _LOADS.get(view, {})
-    fitting = (loads for own, loads in known.items() if own.machine is profile.machine and profile.python is None)
-    return known.get(profile) or next(fitting, None)
-
-
 def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
     around = ViewFiles(view, profile)
     budget = budget_of(view)
@@ -138,15 +130,8 @@ def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
         if (_PATH in words and _PATH.decode() in source) or names_loader(source, path, budget)
     }
     coded = dict(sorted(coded.items(), key=lambda pair: (pair[0].count("/"), pair[0])))  # what most import first
-    if len(coded) > 1:
-        order = ImportOrder(view, profile.python, separate_budget(view))
-        around.loading = frozenset(coded)
-        around.imports = lambda path: (
-            (step.path, step.certain and not step.guarded, complete) for step, complete in order.steps(path)
-        )
+    around.loading = frozenset(coded)
     files = [file_loads(around, profile, path, source) for path, source in coded.items()]
-    files += [file_loads(around, profile, path, source) for path, source in _callers(view, around)]
-    files += _listed_loads(view)
     files = _with_known_folders(view, files)
     modules = {path: module_name(path) for path in extension_modules(view, profile)}
     extensions = [
@@ -216,43 +201,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
         tuple((file, own) for file, own in flags.items() if own != AS_PYTHON_DOES),
         tuple(dict.fromkeys(folder for load in code.loads for folder in load.along)),
         frozenset(file for file, level in levels.items() if level == LATER),
-        code.in_vain,
     )
-
-
-def _callers(view: FileView, around: ViewFiles) -> Iterator[tuple[str, str]]:
-    """Files that call functions of other files which load something: only the call says what is loaded, and when.
-
-    Packages with more code than CALLERS_LIMIT are not searched for them.
-    """
-    budget = budget_of(view)
-    if not budget.results:
-        return
-    from wheelfix.pycode.fileloads import read_in_view
-
-    codes = {path: code for path, code in read_in_view(budget) if code.in_vain or _is_in_doubt(code)}
-    size = sum(file.size for file in view.own_files if file.path.endswith(".py"))
-    if not codes or size > CALLERS_LIMIT:
-        return
-    stems = {path: module_name(path).rpartition(".")[2] for path in codes}
-    stems = {path: base_name(parent(path)) if stem == "__init__" else stem for path, stem in stems.items()}
-    wanted = {path: {stems[path]} if code.in_vain else code.open_functions for path, code in codes.items()}
-    words = tuple({name.encode() for names in wanted.values() for name in names})
-    found = 0
-    for path, source in python_code(view, words):
-        if path in codes or found == MAX_CALLERS:
-            continue
-        own = set(re.findall(r"\w+", source)) if len(source) <= MAX_SOURCE else set()
-        if any(stems[other] in own and names & own for other, names in wanted.items()):
-            found += 1
-            yield path, source
-
-
-def _is_in_doubt(code: PathCode) -> bool:
-    """Whether functions that a file does not call itself load something that could not be read, or is not there."""
-    calls = any(call.level == LATER for call in code.found_calls)
-    loads = any(load.level == LATER and not load.guarded for load in code.loads)
-    return bool(code.open_functions) and (calls or loads)
 
 
 def declared_folders(view: FileView) -> tuple[str, ...]:
@@ -284,6 +233,24 @@ def imported_modules(
     return found
 
 
+def caught_by_name(view: FileView, modules: frozenset[str]) -> frozenset[str]:
+    """Those of some modules whose names are spelled in code that imports by computed names, and always catches it.
+
+    imagecodecs has a table of its modules, and does without those that fail.
+    """
+    modules -= imported_modules(view, modules).keys()
+    if not modules:
+        return frozenset()
+    calls = [computed_imports(source, path, budget_of(view)) for path, source in python_code(view, (b"import_module",))]
+    if not any(calls) or not all(guarded for call in calls for guarded in call):
+        return frozenset()
+    stems = {module.rpartition(".")[2]: module for module in modules}
+    named = set()
+    for _, source in python_code(view, tuple(map(str.encode, stems))):
+        named |= stems.keys() & set(re.findall(r"\w+", source))
+    return frozenset(stems[stem] for stem in named)
+
+
 def _files_meant(view: FileView, target: str, code: str) -> tuple[str, ...]:
     """The files of the view that a path, pattern or bare name in Python code stands for."""
     folder, name = parent(target), base_name(target)
@@ -304,20 +271,3 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
             if isinstance(twin, Image) and twin.machine is profile.machine:
                 return other
     return path
-
-
-def _listed_loads(view: FileView) -> Iterator[FileLoads]:
-    """DLLs that code patched by delvewheel loads one by one, in the order of a ``.load-order-…`` file.
-
-    The list by itself loads nothing.
-    """
-    named = (file.path for file in view.own_files if ".load-order-" in file.path)
-    lists = [path for path in named if base_name(path).startswith(".load-order-")]
-    patched: dict[str, list[str]] = {}
-    for code, source in python_code(view, (b".load-order-",)) if lists else ():
-        for name in dict.fromkeys(re.findall(r"\.load-order-[^'\"\s]+", source)):
-            patched.setdefault(name, []).append(code)
-    for path in lists:
-        found = (view.find(parent(path), name) for name in (view.read_text(path) or "").split())
-        events = tuple(LoadEvent(file, "code") for file in found if file)
-        yield from (FileLoads(code, events=events) for code in patched.get(base_name(path), []))

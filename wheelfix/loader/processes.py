@@ -1,7 +1,7 @@
-"""The loads of an ordinary package, each in a fresh process: the order of other imports is not relied on.
+"""The loads of an ordinary package, each in a process in which only what is known to run before it has happened.
 
-An extension module is loaded after the code that Python is known to run before it, and after nothing else: ``.pth``
-files, and the ``__init__.py`` of each package above it. Only where that is not enough are import statements followed.
+An extension module is loaded after its package was imported, and after nothing else. Only where that is not enough are
+the imports of files followed that import it.
 """
 
 from __future__ import annotations
@@ -9,73 +9,41 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.foreigncode import ForeignCode
-from wheelfix.loader.imports.guards import with_caught_failures
-from wheelfix.loader.imports.importorder import ImportOrder, packages_above
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
+from wheelfix.loader.loadcall import DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.loaded import Loaded, as_if_found, load_in, load_in_any_order
-from wheelfix.loader.profile import Profile
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import Image, canonical, dll_key
-from wheelfix.pycode.mentions import WORDS
-from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_code
+from wheelfix.loader.packagecode import imported_modules
+from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.model import Image, LoadEvent, UnreadCall, canonical, dll_key
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.imports.importroute import Route
+    from wheelfix.loader.followed import FollowedImports
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads, PackageLoads
-    from wheelfix.loader.view import FileView, ViewFile
-    from wheelfix.model import LoadEvent
-
-IMPORTERS = 20
-"""Python files that import one extension module and are followed for it."""
+    from wheelfix.pycode.importend import ImportEnd
 
 
 class FreshProcesses:
     """Loads everything that a package loads, each file in a process with only what is certainly there before it."""
 
-    def __init__(
-        self,
-        blank: Loader,
-        loads: PackageLoads,
-        profile: Profile | None = None,
-        requires: tuple[str, ...] = (),
-        known: frozenset[str] = frozenset(),
-    ) -> None:
-        """``known``: files that importing the package loads, whatever a fresh process says."""
-        self.blank, self.known = blank, known
-        self.loads = loads
-        self.profile, self.requires = profile or Profile(), requires
-        self.beside = blank.view.beside
-        self.processes: dict[tuple[tuple[str, ...], str], Loader] = {}
-        """Processes by the files that were run in them and the folder whose modules are loaded in them."""
+    def __init__(self, blank: Loader, loads: PackageLoads, followed: FollowedImports) -> None:
+        self.blank, self.loads, self.followed = blank, loads, followed
+        self.processes: dict[str, Loader] = {}
+        """Processes by the folder whose modules are loaded in them."""
+        self._of_code: list[Loader] = []
+        """Processes in which the code of one file has run."""
+        self._acts = bool(loads.coded) or blank.view.beside is not None
+        """Whether code of the package, or of others that it imports, may change what a load finds."""
         self._unfollowed = blank.fork()
-        """A process that has only the code which was met on the way to loads that fail, and could not be read."""
-        self._prepared: dict[tuple[str, ...], tuple[Loader, dict[str, Loaded]]] = {}
-        self._above: dict[str, list[str]] = {}
-        self._inits: dict[str, list[str]] = {}
-        self._code: dict[str, list[FileLoads]] = {}
-        for file in loads.files:
-            self._code.setdefault(file.path, []).append(file)
-
-    @functools.cached_property
-    def others(self) -> ForeignCode:
-        """The code of the distributions that are installed with the package."""
-        assert self.beside is not None
-        return ForeignCode(self.blank.view, self.beside, self.profile)
-
-    @functools.cached_property
-    def order(self) -> ImportOrder:
-        """The import statements of the package."""
-        return ImportOrder(self.blank.view, self.profile.python)
+        """A process that has only the code of others which was not followed and may help loads that fail."""
 
     @property
     def started(self) -> list[Loader]:
-        """Every process that was started for something certain."""
-        return [*(process for process, _ in self._prepared.values()), *self.processes.values(), self._unfollowed]
+        """Every process that was started."""
+        return [*self._of_code, *self.processes.values(), self._unfollowed]
 
     @property
     def common_dirs(self) -> tuple[str, ...]:
@@ -86,118 +54,88 @@ class FreshProcesses:
     def all(self) -> list[Loaded]:
         """Every load of the package, those of its code first."""
         found = [*self._loads_of_code(), *(self._extension(event) for event in self.loads.extensions)]
-        if any(map(self._is_open, found)):
+        if any(loaded.failure for loaded in found):
             together = self._together(found)
-            doubtful = [loaded for loaded in found if self._is_open(loaded) and loaded.event.path in together]
-            settled = self._settled(doubtful)
-            if self.beside is not None:
-                left = [loaded for loaded in found if self._is_open(loaded) and loaded.event.path not in together]
-                settled |= self._settled([loaded for loaded in left if self._is_elsewhere(loaded)], only_good=True)
-            found = [settled.get(loaded.event, loaded) for loaded in found]
-            found = [self._with_others(loaded) for loaded in found] if self.beside is not None else found
-        return with_caught_failures(self.blank.view, found, self.known)
+            found = [self._settled(one, one.event.path in together) if one.failure else one for one in found]
+        return self._with_caught_failures(found)
 
-    def _is_open(self, loaded: Loaded) -> bool:
-        """Whether a load fails, and nothing else is known about it."""
-        return loaded.failure is not None and loaded.event.path not in self.known
+    # --------------------------------------------------------------------------------------------- in one process
 
-    # ------------------------------------------------------------------------------------- what is certain
+    def _after(self, end: ImportEnd | None) -> Loader:
+        """A process in which an import was carried out, with the folders that it adds by ``loader/packages``.
+
+        Where not all of its code was followed, what that code may add counts, too: it is there to be added.
+        """
+        if end is None or end.process is None:  # before Python 3.8, which is not followed, PATH was searched
+            process = self.blank.fork()
+            process.user_dirs += [*(self.loads.added if end is not None else ())]
+            return process
+        process = self.blank.after(end.process)
+        loading = loading_of(self.blank.view)
+        known = [folders for file, folders in loading.adds if file in end.ran] if loading is not None else []
+        known += [file.added for file in self.loads.files if file.path in end.ran and not end.decided]
+        process.user_dirs += [one for folders in known for one in folders if one not in process.user_dirs]
+        return process
 
     def _loads_of_code(self) -> Iterator[Loaded]:
-        """What Python code loads: after the code before it, and with the loads of its own file in any order."""
+        """What Python code loads; of several files that load a DLL, one that fails without being caught decides."""
+        files: dict[str, list[FileLoads]] = {}
+        for file in self.loads.files:
+            files.setdefault(file.path, []).append(file)
         found: dict[str, list[Loaded]] = {}
-        for path in self._code:
-            _, done = self._prepare((*self._certain(path), *self._others_of(path), path))
-            for event in (event for file in self._code[path] for event in file.events):
-                found.setdefault(event.path, []).append(replace(done[event.path], event=event))
+        for path, own in files.items():
+            for loaded in self._run(path, own):
+                found.setdefault(loaded.event.path, []).append(loaded)
+        for end in self.followed.tops.values():
+            for loaded in _loads_of(end):
+                if loaded.event.path not in found:
+                    found[loaded.event.path] = [loaded]
         for loads in found.values():
-            # Of several files that load it, one that fails without being caught decides.
             yield min(loads, key=lambda loaded: (loaded.event.guarded, loaded.failure is None))
 
-    def _extension(self, event: LoadEvent) -> Loaded:
-        certain = self._certain(event.path)
-        key = (certain, parent(event.path))
-        process = self.processes.get(key)
-        # Within a folder every name means the same file, so that its modules may share a process: what one of them
-        # has loaded, another would have found. Only images with search flags of their own are searched for elsewhere.
-        if process is None or self._has_own_flags:
-            process = self.processes[key] = self._prepare(certain)[0].fork()
-        return load_in(process, event)
+    def _run(self, path: str, files: list[FileLoads]) -> Iterator[Loaded]:
+        """Load what a Python file loads, in any order, after it was imported."""
+        end = self.followed.started(path)
+        done = self._load_all(end, files)
+        if path not in end.ran and any(loaded.failure for loaded in done.values()):
+            end = self.followed.running(path)
+            done = self._load_all(end, files)
+        late = {path for file in files for path in file.late}
+        failing = end.fault.target if end.fault is not None else ""
+        for event in (event for file in files for event in file.events):
+            # Where it is known how the import ends, it does without what it has not loaded.
+            without = end.decided and path in end.ran and event.path not in {*end.loaded, *late, failing}
+            loaded = self._through(end, event) if event.path in end.done else done[event.path]
+            yield replace(loaded, event=replace(event, guarded=event.guarded or without))
 
-    @functools.cached_property
-    def _has_own_flags(self) -> bool:
-        images = self.blank.view.images().values()
-        return any(isinstance(image, Image) and image.dependent_load_flags for image in images)
-
-    def _certain(self, path: str) -> tuple[str, ...]:
-        """The files with DLL code that run before a file for certain.
-
-        They are what ``.pth`` files import, the ``__init__.py`` of each package above it, and what these import.
-        """
-        if not self._code and self.beside is None:
-            return ()
-        found = [file for file in self._at_start if file in self._code]
-        folder = parent(path)
-        if folder not in self._above:
-            self._above[folder] = [file for init in packages_above(path) for file in self._run_by(init)]
-        return tuple(file for file in dict.fromkeys([*found, *self._above[folder]]) if file != path)
-
-    def _run_by(self, init: str) -> list[str]:
-        """An ``__init__.py`` and what it imports for certain, as far as they have DLL code."""
-        if init not in self._inits:
-            if self.beside is not None and self._is_foreign(init):
-                self._inits[init] = [*self.beside.runs(init)]
-                return self._inits[init]
-            found = [*self._others_of(init), *([init] if init in self._code else [])]
-            words = {base_name(path).removesuffix(".py").encode() for path in self._code} - {b"__init__"}
-            if words and init in self.blank.view:
-                source = self.blank.view.source(init).read_at(0, SOURCE_LIMIT)
-                if any(word in source for word in words):
-                    found += [path for path in self.order.imported_by(init) if path in self._code]
-            self._inits[init] = found
-        return self._inits[init]
-
-    def _others_of(self, path: str) -> list[str]:
-        """The files of other distributions, with DLL code, that a Python file of the package runs for certain."""
-        if self.beside is None or path not in self.blank.view or not path.endswith(".py"):
-            return []
-        foreign = [other for other in self.order.imported_by(path) if self._is_foreign(other)]
-        return list(dict.fromkeys(file for other in foreign for file in self.beside.runs(other)))
-
-    def _is_foreign(self, path: str) -> bool:
-        return path in self.blank.view and self.blank.view.layer(path) is Layer.ENVIRONMENT
-
-    @functools.cached_property
-    def _at_start(self) -> tuple[str, ...]:
-        paths = any(file.path.endswith((".pth", ".start")) for file in self.blank.view.own_files)
-        return self.order.at_start() if paths else ()
-
-    def _prepare(self, files: tuple[str, ...]) -> tuple[Loader, dict[str, Loaded]]:
-        """A process in which the code of some files has run, and what came of their loads."""
-        if files not in self._prepared:
-            process = self._prepare(files[:-1])[0].fork() if files else self.blank.fork()
-            done = self._run(process, files[-1]) if files else {}
-            self._prepared[files] = process, done
-        return self._prepared[files]
-
-    def _run(self, process: Loader, path: str) -> dict[str, Loaded]:
-        """Do in a process what a Python file does: add its folders, then load its DLLs, in any order."""
-        if self.beside is not None and path not in self._code:
-            self.others.run(process, path)
-            return {}
-        files = self._code.get(path, [])
-        if path in process.ran:  # another distribution has imported it before
-            events = [event for file in files for event in file.events]
-            return {event.path: load_in(process.fork(), event) for event in events}
-        process.ran.add(path)
-        for folder in (folder for file in files for folder in file.added):
-            if folder not in process.user_dirs:
-                process.user_dirs.append(folder)
+    def _load_all(self, end: ImportEnd, files: list[FileLoads]) -> dict[str, Loaded]:
+        """Load what a file loads in a process in which an import was carried out, and what the file adds."""
+        process = self._after(end)
+        self._of_code.append(process)
+        added = (folder for file in files for folder in file.added)
+        process.user_dirs += [folder for folder in dict.fromkeys(added) if folder not in process.user_dirs]
         for name in (name for file in files for name in file.names):
             process.load_by_name(name, DEFAULT_DIRS)
         process.path_dirs = [folder for file in files for folder in file.along]
         flags = {path: own for file in files for path, own in file.flags}
         return load_in_any_order(process, (event for file in files for event in file.events), flags)
+
+    def _extension(self, event: LoadEvent) -> Loaded:
+        folder = parent(event.path)
+        above = self.followed.started(event.path) if self._acts else None
+        if above is not None and event.path in above.done:
+            self.processes.setdefault(folder, self._after(above))
+            return self._through(above, event)
+        # Within a folder every name means the same file, so that its modules may share a process: what one of them
+        # has loaded, another would have found. Only images with search flags of their own are searched for elsewhere.
+        if folder not in self.processes or self._has_own_flags:
+            self.processes[folder] = self._after(above)
+        return load_in(self.processes[folder], event)
+
+    @functools.cached_property
+    def _has_own_flags(self) -> bool:
+        images = self.blank.view.images().values()
+        return any(isinstance(image, Image) and image.dependent_load_flags for image in images)
 
     # -------------------------------------------------------------------------------------- what is possible
 
@@ -207,184 +145,142 @@ class FreshProcesses:
         process.user_dirs += [folder for folder in self.loads.added if folder not in process.user_dirs]
         for name in (name for file in self.loads.files for name in file.names):
             process.load_by_name(name, DEFAULT_DIRS)
-        if self.beside is not None and any(map(self._is_elsewhere, found)):
-            modules = self.order.imported_from_others(init for one in found for init in packages_above(one.event.path))
-            for other in self.beside.related(self.requires, modules, self.profile):
-                for file in self.beside.code_of(other):
-                    self.others.import_file(process, file)
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
         done = load_in_any_order(process, (loaded.event for loaded in ordered))
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)
 
-    def _is_elsewhere(self, loaded: Loaded) -> bool:
-        """Whether a load fails because of a missing DLL that is in the set, where the code of others may find it."""
-        failure = loaded.failure
-        if failure is None or failure.code != MOD_NOT_FOUND:
+    def _settled(self, loaded: Loaded, possible: bool) -> Loaded:
+        """Decide about a load that fails after the import of its package: other imports may carry it out."""
+        event = loaded.event
+        if not possible and not self._is_elsewhere(loaded):
+            return loaded
+        own = self.followed.of(event.module) if event.module else self.followed.running(self._file_of(event))
+        if event.path not in own.refused:
+            tried = self._through(own, event)
+            if tried.failure is None:
+                return tried
+        elif self.blank.view.beside is not None:
+            loaded = Loaded(event, *own.refused[event.path])  # what others have done may make it fail in another way
+        ends = [own]
+        good: list[Loaded] = []
+        refused = False
+        for file, end in self._carrying_out(event):
+            ends.append(end)
+            if event.path in end.refused and end.decided:
+                refused = True
+                continue
+            tried = self._through(end, event)
+            if tried.failure is None:
+                after = _top_level(file) if _top_level(file) != _top_level(event.path) else ""
+                good.append(replace(tried, alone=loaded.failure, sure=end.decided, after=after))
+        good = [one for one in good if one.after] if refused else [replace(one, after="") for one in good]
+        if good:
+            return min(good, key=lambda one: not one.sure)
+        if refused or all(end.decided for end in ends) or self._may_be_helped(loaded, ends):
+            return loaded
+        edges = {key: as_if_found(edge) for key, edge in loaded.edges.items()}
+        touched = dict.fromkeys([event.path])
+        return replace(loaded, failure=None, edges=edges, touched=touched, alone=loaded.failure, sure=False)
+
+    def _may_be_helped(self, loaded: Loaded, ends: list[ImportEnd]) -> bool:
+        """Whether code of others that was not followed may make a load succeed; that code is remembered."""
+        beside, failure = self.blank.view.beside, loaded.failure
+        if beside is None or failure is None:
             return False
-        return bool(self.blank.view.named(dll_key(base_name(failure.chain[-1]))))
+        others = {file: function for end in ends for file, function in end.others.items()}
+        known = list(beside.knowing(base_name(failure.chain[-1]), others, self.followed.profile))
+        calls = (UnreadCall(file, 0, others[file], "…", reached=True) for file in known)
+        self._unfollowed.unread.update(dict.fromkeys(calls))
+        return bool(known)
 
-    def _settled(self, doubtful: list[Loaded], *, only_good: bool = False) -> dict[LoadEvent, Loaded]:
-        """Decide about loads that fail in a fresh process, and would not with others before them.
+    def _through(self, end: ImportEnd, event: LoadEvent) -> Loaded:
+        """What comes of a load in an import that carries it out, or after one that does not."""
+        if event.path in end.done:
+            return Loaded(event, None, *end.done[event.path])
+        return load_in(self._after(end), event)
 
-        With ``only_good``, nothing is known of others that would help: then only loads that succeed are decided.
-        """
-        direct = {loaded.event: self._try(self._route(loaded.event), loaded.event) for loaded in doubtful}
-        settled = {event: tried for event, tried in direct.items() if tried.failure is None and tried.sure}
-        left = [loaded for loaded in doubtful if loaded.event not in settled]
-        # Where the way to the packages above is unclear, nothing can be proven, and looking deeper shows nothing.
-        deep = {loaded.event.path for loaded in left if direct[loaded.event].sure}
-        imported = self._through_importers([loaded.event for loaded in left], deep) if left else {}
-        for loaded in left:
-            tried, others = direct[loaded.event], imported.get(loaded.event, [])
-            good = [one for one in (*others, tried) if one.failure is None]
-            if others and all(one.failure is None and one.sure for one in others):
-                settled[loaded.event] = replace(others[0], alone=loaded.failure)
-            elif any(one.failure and one.sure for one in others):
-                settled.update(self._after_packages(loaded))
-            elif good or not (only_good or all(one.sure for one in (*others, tried))):
-                edges = {key: as_if_found(edge) for key, edge in loaded.edges.items()}
-                unknown = replace(loaded, failure=None, edges=edges, touched=dict.fromkeys([loaded.event.path]))
-                settled[loaded.event] = replace(good[0] if good else unknown, alone=loaded.failure, sure=False)
-        return settled
-
-    def _after_packages(self, loaded: Loaded) -> dict[LoadEvent, Loaded]:
-        """A load that succeeds once another top-level package of the wheel is imported, which imports this one.
+    def _carrying_out(self, event: LoadEvent) -> Iterator[tuple[str, ImportEnd]]:
+        """Imports that may carry out a load: of files that import the module, of other packages of the wheel.
 
         netgen-mesher has the packages netgen, which adds the folder of its DLLs, and pyngcore, which needs them.
         """
-        view, path = self.blank.view, loaded.event.path
-        top = _top_level(path)
-        if canonical(top) in _distributions(view):
-            return {}  # it is the one that users import
-        for init in sorted(file.path for file in view.own_files if file.path.count("/") == 3 and _is_init(file)):
-            if _top_level(init) != top and self._imports_later(init, top):
-                tried = self._try(self.order.through(init, path), loaded.event)
-                if tried.failure is None and tried.sure:
-                    return {loaded.event: replace(tried, alone=loaded.failure, after=_top_level(init))}
-        return {}
-
-    def _imports_later(self, init: str, top: str) -> bool:
-        """Whether a file imports a top-level package for certain, and not before the first line that is about DLLs."""
-        if f"{SITE_PACKAGES}/{top}/__init__.py" not in self.order.imported_by(init):
-            return False
-        lines = self.blank.view.source(init).read_at(0, SOURCE_LIMIT).splitlines() if init in self._code else []
-        about = next((at for at, line in enumerate(lines) if any(word in line for word in WORDS)), -1)
-        words = (
-            line.split(maxsplit=2)[1:2] for line in lines[: max(about, 0)] if line.startswith((b"import", b"from"))
-        )
-        return not any(word and word[0].split(b".")[0].rstrip(b",;") == top.encode() for word in words)
-
-    def _with_others(self, loaded: Loaded) -> Loaded:
-        """A load that fails in any case, tried after the code of others that runs before it: the fault may differ."""
-        if not self._is_open(loaded) or not self._is_elsewhere(loaded):
-            return loaded
-        tried = self._try(self._route(loaded.event), loaded.event)
-        known = loaded.failure.chain[-1:] if loaded.failure is not None else ()
-        if tried.failure is None:
-            return tried if tried.sure else replace(tried, alone=loaded.failure)
-        return tried if tried.failure is not None and tried.failure.chain[-1:] != known else loaded
-
-    def _route(self, event: LoadEvent) -> Route:
-        """What runs before a load: of an extension module the packages above it, of code those above its file."""
-        if event.cause == "extension":
-            return self.order.to(event.path)
-        file = self._file_of(event)
-        # What the file itself imports is there too; of its own package that has been looked at before.
-        return self.order.through(file, event.path) if self.beside is not None else self.order.to(file)
-
-    def _through_importers(self, events: list[LoadEvent], deep: set[str]) -> dict[LoadEvent, list[Loaded]]:
-        """What comes of extension modules when Python files of the package import them; up to the first that fails."""
-        found: dict[LoadEvent, list[Loaded]] = {}
-        open_events = {event.path: event for event in events if event.module}
-        words = tuple({event.module.rpartition(".")[2].encode() for event in open_events.values()})
-        sources = python_code(self.blank.view, words) if words else ()
-        for importer, targets in self.order.importers(open_events, sources):
-            for target in targets & open_events.keys():
-                event = open_events[target]
-                tried = self._try(self.order.through(importer, target, deep=target in deep), event)
-                found.setdefault(event, []).append(tried)
-                if tried.failure or not tried.sure or len(found[event]) == IMPORTERS:
-                    del open_events[target]
-            if not open_events:
-                break
-        return found
+        if event.module:
+            yield from self.followed.importing(event.path).items()
+        own = _top_level(event.path)
+        for file, end in self.followed.tops.items() if canonical(own) not in _distributions(self.blank) else ():
+            if _top_level(file) != own and event.path in end.done:
+                yield file, end
 
     def _file_of(self, event: LoadEvent) -> str:
-        files = (file.path for file in self.loads.files if event in file.events)
+        """The Python file that loads a DLL, or the DLL itself where only a followed import shows that one does."""
+        files = (file.path for file in self.loads.files if event.path in {one.path for one in file.events})
         return next(files, event.path)
 
-    def _try(self, route: Route, event: LoadEvent) -> Loaded:
-        """Run what a route runs, in a fresh process, until the load succeeds or the route ends.
+    def _is_elsewhere(self, loaded: Loaded) -> bool:
+        """Whether a load fails because of a missing DLL that is in the set, where the code of others may find it."""
+        failure = loaded.failure
+        if self.blank.view.beside is None or failure is None or failure.code != MOD_NOT_FOUND:
+            return False
+        return bool(self.blank.view.named(dll_key(base_name(failure.chain[-1]))))
 
-        The answer is sure if only what runs for certain was needed for it, or if nothing was left to try.
-        """
-        process = self._prepare(tuple(file for file in self._at_start if file in self._code))[0].fork()
-        for certain in (True, False):
-            for step in route.steps:
-                if step.certain is certain and self._do(process, step.path):
-                    loaded = load_in(process.fork(), event)
-                    if loaded.failure is None:
-                        return replace(loaded, sure=certain)
-        loaded = load_in(process.fork(), event)
-        if self.beside is not None and self._is_elsewhere(loaded):
-            return self._after_all_imports(process, route, event)
-        return replace(loaded, sure=loaded.failure is None or route.complete)
+    # ---------------------------------------------------------------------------------------- what is caught
 
-    def _after_all_imports(self, process: Loader, route: Route, event: LoadEvent) -> Loaded:
-        """A load after all that the files of other distributions on a route import in turn.
+    def _with_caught_failures(self, found: list[Loaded]) -> list[Loaded]:
+        """Mark the failed imports of extension modules that the package's code catches."""
+        failed = [one for one in found if one.failure and one.event.cause == "extension"]
+        texts = self.followed.texts([one.event.path for one in failed])
+        failed = [one for one in failed if one.event.path not in texts]
+        statements = imported_modules(self.blank.view, [one.event.module for one in failed])
+        caught = {
+            one.event.module
+            for one in failed
+            if statements.get(one.event.module) or self.followed.is_caught(one.event.path)
+        }
+        caught |= self._only_needed_by(caught, found) if caught else set()
+        marked = []
+        for one in found:
+            event = one.event
+            if one.failure and event.cause == "extension":
+                event = replace(event, guarded=event.module in caught, text=texts.get(event.path, ""))
+            marked.append(replace(one, event=event))
+        return marked
 
-        What could not be followed there may add the folder, or load the DLL: then nothing is certain.
-        """
-        for step in sorted(route.steps, key=lambda step: not step.certain):
-            if self._is_foreign(step.path):
-                self.others.import_all(process, step.path)
-                loaded = load_in(process.fork(), event)
-                if loaded.failure is None:
-                    return replace(loaded, sure=step.certain)
-        loaded = load_in(process.fork(), event)
-        owners = self._owners_of_missing(loaded)
-        self._unfollowed.unread.update({call: None for call in process.unread if self._may_know(call.file, owners)})
-        return replace(loaded, sure=route.complete)
+    def _only_needed_by(self, caught: set[str], found: list[Loaded]) -> set[str]:
+        """The failed files that only look like modules, and that only modules with caught failures import."""
+        view = self.blank.view
+        importers: dict[str, set[str]] = {}
+        for loaded in found:
+            image = view.image(loaded.event.path)
+            for needed in image.imports if isinstance(image, Image) else ():
+                importers.setdefault(dll_key(needed.dll), set()).add(loaded.event.module)
+        more = set()
+        for loaded in found:
+            image, module = view.image(loaded.event.path), loaded.event.module
+            own = importers.get(dll_key(base_name(loaded.event.path)), set())
+            starts = isinstance(image, Image) and image.exports.offers(f"PyInit_{module.rpartition('.')[2]}")
+            if loaded.failure and module and own and own <= caught and not starts:
+                more.add(module)
+        return more
 
-    def _owners_of_missing(self, loaded: Loaded) -> set[str]:
-        """The distributions that have the DLL which a load does not find."""
-        assert self.beside is not None
-        name = dll_key(base_name(loaded.failure.chain[-1])) if loaded.failure is not None else ""
-        return {self.beside.owner(path) for path in self.blank.view.named(name)} - {""}
 
-    def _may_know(self, file: str, owners: set[str]) -> bool:
-        """Whether code may add a folder of some distributions: it is theirs, they require it, or it requires them."""
-        assert self.beside is not None
-        own = self.beside.owner(file)
-        needed = {own, *self.beside.related(self.beside.requires(own), (), self.profile)}
-        return not own or any(
-            owner in needed or own in self.beside.related(self.beside.requires(owner), (), self.profile)
-            for owner in owners
-        )
-
-    def _do(self, process: Loader, path: str) -> bool:
-        """Run or load one file of a route; whether the process has changed."""
-        before = len(process.modules), len(process.user_dirs)
-        if path.endswith(".pyd"):
-            process.load(path, AS_PYTHON_DOES)
-        elif path in self._code:
-            for other in self._others_of(path):  # import statements come before the code that needs them
-                self.others.run(process, other)
-            self._run(process, path)
-        elif self.beside is not None and self._is_foreign(path):
-            self.others.import_file(process, path)
-        return before != (len(process.modules), len(process.user_dirs))
+def _loads_of(end: ImportEnd) -> Iterator[Loaded]:
+    """What the code of a followed import loads, or tries to; what it goes on without is guarded."""
+    fault = end.fault if end.error else None
+    for path, (edges, touched) in end.done.items():
+        if not path.lower().endswith(".pyd"):
+            yield Loaded(LoadEvent(path, "code"), None, edges, touched)
+    for path, (failure, edges, touched) in end.refused.items():
+        if not path.lower().endswith(".pyd"):
+            blamed = fault is not None and fault.target == path
+            cause = "cffi" if fault is not None and blamed and fault.cause == "cffi" else "code"
+            yield Loaded(LoadEvent(path, cause, guarded=not blamed), failure, edges, touched)
 
 
 def _top_level(path: str) -> str:
     return path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0]
 
 
-def _is_init(file: ViewFile) -> bool:
-    return file.layer is Layer.SUBJECT and base_name(file.path) == "__init__.py"
-
-
-def _distributions(view: FileView) -> set[str]:
+def _distributions(process: Loader) -> set[str]:
     """The names of the distributions that the files of the subject belong to."""
-    own = (_top_level(file.path) for file in view.own_files if file.layer is Layer.SUBJECT)
+    own = (_top_level(file.path) for file in process.view.own_files)
     return {canonical(name.partition("-")[0]) for name in own if name.endswith(".dist-info")}

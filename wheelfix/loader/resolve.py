@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from wheelfix.loader.companionloads import Companions, with_needs_in_practice
 from wheelfix.loader.evidence import ProviderChain
 from wheelfix.loader.extensionmodules import extension_modules, module_files, module_name
+from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.habits import PackageHabits
-from wheelfix.loader.imports.firstimport import in_import_order
-from wheelfix.loader.imports.importorder import ImportOrder
-from wheelfix.loader.imports.modulefiles import unimportable_modules
-from wheelfix.loader.interpreted import InterpretedImports
 from wheelfix.loader.loadcall import ALTERED_SEARCH_PATH, AS_PYTHON_DOES, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
 from wheelfix.loader.loaded import Loaded, load_in, merged_edges
 from wheelfix.loader.loading import Loader
@@ -21,6 +18,7 @@ from wheelfix.loader.packageloading import begin, import_before, load_event, loa
 from wheelfix.loader.predict import BY_CODE, NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses
 from wheelfix.loader.target import Target
+from wheelfix.loader.unimportable import unimportable_modules
 from wheelfix.loader.view import BASE, base_name
 from wheelfix.model import (
     Alone,
@@ -34,9 +32,8 @@ from wheelfix.model import (
     Resolution,
     dll_key,
 )
-from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.pythonsource import python_code
-from wheelfix.values import dataclass, replace
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,10 +65,8 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
 def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
     start = Start.of(view, profile, requires)
     loading, startup, loads = start.loading, start.startup, start.loads
-    known = InterpretedImports.of(view, profile, loads) if startup is None else InterpretedImports()
-    found, processes, dirs = start.run(known=known.loaded)
-    found = known.loads(found, loads, start.blank)
-    found = known.extensions(found, view, profile) if startup is None else found
+    followed = start.followed
+    found, processes, dirs = start.run()
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
     _survey_programs(whole, start.blank, reached)
@@ -81,19 +76,19 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     edges = [*with_needs_in_practice(whole), *companions.edges()]
     failing = {loaded.event.path for loaded in found if loaded.failure and not loaded.event.guarded}
     # A load that fails in any order has a failure of its own, with all that is known about it.
-    faults = known.faults(view, _reached_faults(view, loads))
+    faults = followed.faults(loads.faults)
     faults = tuple(one for one in faults if one.cause != "order" or one.names[0] not in failing)
     unimportable = unimportable_modules(view, profile) if startup is None else ()
     outcomes = (*_failed_code(view, faults), *map(_outcome, found), *unimportable)
     if startup is None or not _fails(startup, found):  # else the import ends before it gets to an extension module
-        outcomes = in_import_order(view, profile, outcomes)
+        outcomes = followed.in_order(outcomes)
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
         outcomes=outcomes,
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,
-        unread_calls=known.calls(tuple(dict.fromkeys([*start.calls, *whole.unread]))),
+        unread_calls=tuple(dict.fromkeys([*start.calls, *whole.unread])),
         code_faults=faults,
         absent_modules=_absent_modules(start.evidence),
     )
@@ -120,6 +115,7 @@ class Start:
     loads: PackageLoads
     calls: tuple[UnreadCall, ...]
     evidence: ProviderChain
+    followed: FollowedImports
 
     @property
     def startup(self) -> Startup | None:
@@ -132,31 +128,27 @@ class Start:
         loading = loading_of(view)
         startup = loading.startup if loading is not None else None
         loads = package_loads(view, profile) if startup is None else PackageLoads()
-        calls = _reached_calls(view, loads)
-        evidence = ProviderChain(profile, requires, loading, view, PackageHabits(view, loads, calls))
+        habits = PackageHabits(view, profile, loads)
+        evidence = ProviderChain(profile, requires, loading, view, habits)
         base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
         searched = view.beside.searched if view.beside is not None else ()
         system = Target(profile, evidence)
         blank = Loader(view, system, profile.machine, application_dir=base, user_dirs=searched)
-        return cls(blank, profile, requires, loading, loads, calls, evidence)
+        followed = FollowedImports(view, profile, loads, blank)
+        habits.followed = followed
+        calls = followed.plain.calls(loads.unread_calls)  # before the evidence is asked, which they are a part of
+        habits.unread = any(call.reached for call in calls)
+        return cls(blank, profile, requires, loading, loads, calls, evidence, followed)
 
-    def run(self, before: Loader | None = None, known: frozenset[str] = frozenset()) -> Imported:
-        """Import the subject, in a fresh process or in one in which others were imported before.
-
-        ``known`` has the files that importing the package is known to load.
-        """
+    def run(self, before: Loader | None = None) -> Imported:
+        """Import the subject, in a fresh process or in one in which others were imported before."""
         process = self.blank.after(before) if before is not None else self.blank.fork()
         if self.startup is not None:
             return _import_with(self.startup, process, self.profile)
-        return _import_package(process, self.loads, self.profile, self.requires, known)
-
-
-def _reached_calls(view: FileView, loads: PackageLoads) -> tuple[UnreadCall, ...]:
-    """Calls that could not be read, with whether importing the package gets to them: only those matter to it."""
-    if not loads.unread_calls:
-        return ()
-    order = ImportOrder(view, work=separate_budget(view))
-    return tuple(replace(call, reached=call.at_import and order.may_run(call.file)) for call in loads.unread_calls)
+        followed = self.followed if before is None else FollowedImports(process.view, self.profile, self.loads, process)
+        fresh = FreshProcesses(process, self.loads, followed)
+        found = fresh.all()
+        return found, fresh.started, fresh.common_dirs if self.loads.extensions else self.loads.added
 
 
 def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:
@@ -207,23 +199,6 @@ def _import_with(startup: Startup, loader: Loader, profile: Profile) -> Imported
 def _fails(startup: Startup, found: list[Loaded]) -> bool:
     """Whether one of the package's own loads fails, and nothing catches that."""
     return any(loaded.failure and not loaded.event.guarded for loaded in found[: len(startup.events)])
-
-
-def _import_package(
-    blank: Loader, loads: PackageLoads, profile: Profile, requires: tuple[str, ...], known: frozenset[str]
-) -> Imported:
-    """Every load that an ordinary package performs, each in a fresh process."""
-    fresh = FreshProcesses(blank, loads, profile, requires, known)
-    found = fresh.all()
-    return found, fresh.started, fresh.common_dirs if loads.extensions else loads.added
-
-
-def _reached_faults(view: FileView, loads: PackageLoads) -> tuple[CodeFault, ...]:
-    """The faults of Python code, with whether importing the package gets to them."""
-    if not loads.faults:
-        return ()
-    order = ImportOrder(view, work=separate_budget(view))
-    return tuple(replace(fault, reached=order.runs(fault.root)) for fault in loads.faults)
 
 
 def _failed_code(view: FileView, faults: tuple[CodeFault, ...]) -> Iterator[LoadOutcome]:

@@ -97,10 +97,6 @@ class Beside(Protocol):
         """The files of a distribution; none for one that is not installed."""
         ...
 
-    def reported_python(self, distribution: str) -> tuple[int, int] | None:
-        """The Python for which a distribution is a subject of the same run; None if it is not one, or is for any."""
-        ...
-
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
         ...
@@ -113,24 +109,12 @@ class Beside(Protocol):
         """Whether a top-level module is there."""
         ...
 
-    def runs(self, path: str) -> tuple[str, ...]:
-        """The files with DLL code that importing a file runs for certain, in order."""
-        ...
-
-    def has_code(self, path: str) -> bool:
-        """Whether a file adds folders or loads DLLs when it is imported."""
-        ...
-
-    def reaches(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """All files that importing a file runs or loads for certain, and those that could not be followed."""
+    def knowing(self, name: str, files: Iterable[str], profile: Profile) -> Iterator[str]:
+        """Those of some files of distributions whose code may load a DLL of one of them, or add its folder."""
         ...
 
     def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
         """The distributions that are required, transitively, or whose modules are imported."""
-        ...
-
-    def code_of(self, distribution: str) -> Iterator[str]:
-        """The Python files of a distribution that add folders or load DLLs."""
         ...
 
 

@@ -313,7 +313,7 @@ class Calls:
             default = of_class(kind, name)
             if name not in given and isinstance(default, Managed) and default.kind == "factory":
                 made.attributes[name] = self.call(default.value, [], {})
-            elif name in given or default is not None:
+            elif name in given or any(isinstance(one, CodeClass) and name in one.names for one in kind.order()):
                 made.attributes[name] = given.get(name, default)
             else:
                 raise error("TypeError", f"missing argument '{name}'")

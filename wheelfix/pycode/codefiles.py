@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import itertools
 import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.modules import module_owners
 from wheelfix.knowledge.system import classify, runtime_file
-from wheelfix.loader.imports.sitefiles import roots_of_path_files
 from wheelfix.loader.packageloading import startup_at
+from wheelfix.loader.sitefiles import roots_of_path_files
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import dll_key, fold
 from wheelfix.pycode.budget import MAX_TEXT
@@ -20,8 +19,6 @@ from wheelfix.pycode.pythonsource import python_source
 from wheelfix.pycode.standard import is_standard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.pycode.objects import CodeModule
@@ -70,9 +67,6 @@ class ViewFiles:
         self._children: dict[str, dict[str, None]] = view.notes["children"]
         self.loading: frozenset[str] = frozenset()
         """The Python files of the subject that have code about DLLs."""
-        self.imports: Callable[[str], Iterable[tuple[str, bool, bool]]] = lambda path: ()
-        """The files that importing a file runs, in order, each with whether it does so for certain, and whether its
-        imports can be followed."""
         inside = (file.path for file in view.own_files if file.path.startswith(SITE_PACKAGES + "/"))
         own = {_top(path) for path in inside if path.count("/") <= MAX_DEPTH}
         # A name in site-packages belongs to one distribution unless it is a namespace that several share.
@@ -128,33 +122,6 @@ class ViewFiles:
         """A path of a file in the spelling of the view."""
         return self.view.find(parent(path), base_name(path)) or path
 
-    def run_before(self, path: str) -> tuple[str, ...] | None:
-        """The files with code about DLLs that a package runs before one of its files; None if that is not known."""
-        inside = path.removeprefix(SITE_PACKAGES + "/")
-        if inside.count("/") <= path.endswith("/__init__.py") or self.loading <= {path}:
-            return ()
-        return self._run_before(path, f"{SITE_PACKAGES}/{inside.partition('/')[0]}/__init__.py")
-
-    def _run_before(self, path: str, init: str) -> tuple[str, ...] | None:
-        found: list[str] = []
-        for file, certain, complete in itertools.islice(self.imports(init), MAX_IMPORTS) if init in self.view else ():
-            if file == path:
-                return tuple(found)
-            if not complete or (not certain and file in self.loading):
-                return None
-            if file in self.loading:
-                found.append(file)
-        return None
-
-    def loading_in(self, path: str) -> tuple[tuple[str, ...], bool]:
-        """The files with code about DLLs that importing a file runs, in order, and whether these are all."""
-        if not self.loading:
-            return (), True
-        steps = list(itertools.islice(self.imports(path), MAX_IMPORTS))
-        found = tuple(file for file, certain, _ in steps if certain and file in self.loading)
-        followed = all(complete and (certain or file not in self.loading) for file, certain, complete in steps)
-        return found, len(steps) < MAX_IMPORTS and followed
-
     def is_own(self, path: str) -> bool:
         """Whether the path lies in a regular package of the subject, or in its folder of DLLs."""
         if not path.startswith(SITE_PACKAGES + "/"):
@@ -162,13 +129,6 @@ class ViewFiles:
         top = _top(path)
         stem = top.removesuffix(".libs")
         return top in self._own or (stem != top and (stem in self._own or stem in self._named))
-
-    def acts_on_dlls(self, path: str) -> bool:
-        """Whether importing a file of another distribution adds folders or loads DLLs."""
-        beside = self.view.beside if path in self.view and self.view.layer(path) is Layer.ENVIRONMENT else None
-        if beside is None:
-            return False
-        return startup_at(self.view, path) is not None or bool(beside.runs(path))
 
     def exists(self, path: str, *, folder: bool | None = None) -> bool | None:
         """Whether there is such a file or folder; what other distributions may bring is not known."""
@@ -242,6 +202,10 @@ class ViewFiles:
             return ""
         self._imported.add(top)
         return None
+
+    def is_shared(self, top: str) -> bool:
+        """Whether other distributions may have modules in a package: it has no ``__init__``."""
+        return fold(f"{SITE_PACKAGES}/{top}") in self._children and not self._has_init(top)
 
     def _module_in(self, root: str, name: str) -> str:
         """The file of a module below a folder that is on ``sys.path``; empty if there is none."""

@@ -42,10 +42,6 @@ class PathCode:
     """Folders whose files the code lists although they are not there."""
     ends: tuple[FoundEnd, ...] = ()
     """Exceptions that the file raises when it is imported, because DLLs are not there."""
-    open_functions: frozenset[str] = frozenset()
-    """Names of functions with loads in them that the file itself does not call."""
-    in_vain: bool = False
-    """Whether importing the file looks for DLLs that are not there, and goes on."""
     on_path: tuple[str, ...] = ()
     """Folders of the view that importing the file puts on PATH."""
     unread: str = ""
@@ -90,13 +86,6 @@ def read_path_code(source: str, path: str, budget: CodeBudget, files: ViewFiles)
     return known
 
 
-def read_in_view(budget: CodeBudget) -> Iterator[tuple[str, PathCode]]:
-    """What was read so far, by the path of the file."""
-    for path, code in budget.results.items():
-        if isinstance(code, PathCode) and "\0" not in path:
-            yield path, code
-
-
 def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathCode:
     budget.loading.add(path)
     tree = budget.parse(source, path)
@@ -108,18 +97,14 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     run.budget = budget
     run.modules = dict(files.code_modules)
     reading = run.reading = CodeReading(run, path)
-    uncalled: set[str] = set()
-    in_vain = False
     on_path: tuple[str, ...] = ()
     try:
         functions = Mentions(tree, source, budget).functions
         if not _follow_file(reading, tree) & NEXT and not reading.findings:
             reading.unread += _behind_the_end(tree, path)
-        in_vain = any("/" in name for name in machine.missed)
         on_path = reading.path_folders() or ()
         for node in functions:
             if node not in reading.called and node in reading.defined:
-                uncalled.add(node.name)
                 reading.look_into(reading.defined[node])
     except RecursionError:
         budget.give_up(path, "it is nested too deeply")
@@ -139,8 +124,6 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
         found_calls=tuple(dict.fromkeys(reading.unread)),
         listings=tuple(dict.fromkeys(reading.listings)),
         ends=tuple(reading.ends),
-        open_functions=frozenset(uncalled),
-        in_vain=in_vain,
         on_path=on_path,
     )
 

@@ -34,10 +34,11 @@ from wheelfix.pycode.objects import (
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RAISE, RETURN
 from wheelfix.pycode.standard import never_holds
+from wheelfix.pycode.statements import assigned
 from wheelfix.pycode.trace import CERTAIN, LATER, PERHAPS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
     from wheelfix.pycode.reading import CodeReading
     from wheelfix.pycode.run import Changes, PythonRun
@@ -299,7 +300,7 @@ class Flow:
             for statement in body:
                 if self.concerns(statement):
                     raise Undecided(f"a condition decides what {self.run.environment.file}, line {node.lineno} does")
-        for name in dict.fromkeys(name for body in blocks for one in body for name in _assigned(one)):
+        for name in dict.fromkeys(name for body in blocks for one in body for name in assigned(one)):
             self.run.bind(name, UNKNOWN)
         return NEXT
 
@@ -342,24 +343,24 @@ class Flow:
             reading.guards.append(node)
             self.run.begin_branch()
         changes: Changes = {}
+        failed: Thrown | None = None
+        self.run.tries.append(node)
+        around = len(self.run.tries)
         try:
             flow = yield from self.run.block(node.body)
         except Thrown as thrown:
             self.run.environment, self.run.depth = environment, depth
-            if reading is None:
-                return (yield from self._handle(node, thrown))
-            failed: Thrown | None = thrown
-        else:
-            failed = None
+            failed = thrown
         finally:
+            del self.run.tries[around - 1 :]
             if reading is not None:
                 reading.guards.pop()
                 changes = self.run.end_branch()
                 self.run.merge([changes])
-        if reading is None:
-            return flow if flow != NEXT else (yield from self.run.block(node.orelse))
         if failed is not None:
             return (yield from self._handle(node, failed))
+        if reading is None:
+            return flow if flow != NEXT else (yield from self.run.block(node.orelse))
         if reading.unsure_calls == unsure and reading.level != LATER and not flow & RAISE and _only_loads(node.body):
             reading.guards.append(Managed("suppress", Native("BaseException")))
             for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
@@ -447,6 +448,7 @@ class Flow:
         around = len(reading.guards) if reading is not None else 0
         if reading is not None and isinstance(manager, Managed):
             reading.guards += manager.value.guards if manager.kind == "generator" else [manager]
+        self.run.managers += isinstance(manager, Managed | Instance)
         try:
             flow = yield from self._with(node, at + 1)
         except Thrown as thrown:
@@ -455,6 +457,7 @@ class Flow:
                 return NEXT
             raise
         finally:
+            self.run.managers -= isinstance(manager, Managed | Instance)
             if reading is not None:
                 del reading.guards[around:]
         self.run.environment = environment
@@ -544,16 +547,6 @@ class Flow:
             body = starter.statements if isinstance(starter, CodeFunction) else []
             return depth == 0 or any(self.concerns(one, depth - 1) for one in body)
         return isinstance(found, Instance)
-
-
-def _assigned(node: ast.AST) -> Iterator[str]:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            yield inner.id
-        elif isinstance(inner, ast.alias):
-            yield (inner.asname or inner.name).partition(".")[0]
-        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield inner.name
 
 
 def _asks_environment(node: ast.expr) -> bool:

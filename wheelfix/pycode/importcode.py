@@ -64,66 +64,6 @@ def named_in_strings(source: str, path: str, names: Iterable[str], budget: CodeB
     return found
 
 
-def imports_in_functions(source: str, path: str, budget: CodeBudget) -> dict[str, frozenset[str]]:
-    """The modules that a file imports within functions only, uncaught, with the names of these functions."""
-    tree = budget.parse(source, path)
-    package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
-    found: dict[str, set[str]] = {}
-    outside: set[str] = set()
-    try:
-        for node in tree.body if tree is not None else ():
-            inside = node.name if isinstance(node, ast.FunctionDef) else ""
-            for name, guarded in _imports([node], package, budget):
-                if inside and not guarded:
-                    found.setdefault(name, set()).add(inside)
-                elif not guarded:
-                    outside.add(name)
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return {}
-    return {name: frozenset(functions) for name, functions in found.items() if name not in outside}
-
-
-def calls_at_import(source: str, path: str, names: frozenset[str], budget: CodeBudget) -> dict[str, bool]:
-    """Those of some functions that importing a file calls, and whether it goes on wherever one of them fails."""
-    tree = budget.parse(source, path)
-    found: dict[str, bool] = {}
-    pending: list[tuple[ast.AST, bool]] = [(node, False) for node in tree.body] if tree is not None else []
-    try:
-        while pending:
-            node, guarded = pending.pop()
-            budget.step()
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                continue
-            if isinstance(node, ast.Call) and called(node) in names:
-                found[called(node)] = guarded and found.get(called(node), True)
-            caught = guarded or (isinstance(node, ast.With) and suppresses(node, NOT_LOADED))
-            body = node.body if isinstance(node, ast.Try) and goes_on(node, NOT_LOADED, budget) else []
-            pending += [(inner, caught or inner in body) for inner in ast.iter_child_nodes(node)]
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return dict.fromkeys(names, False)
-    return found
-
-
-def raised_instead(source: str, path: str, module: str, budget: CodeBudget) -> frozenset[str]:
-    """The names of the exceptions that a file raises when its import of a module fails."""
-    tree = budget.parse(source, path)
-    package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
-    found: set[str] = set()
-    try:
-        for node in tree.body if tree is not None else ():
-            if isinstance(node, ast.Try) and any(name == module for name, _ in _imports(node.body, package, budget)):
-                for handler in node.handlers:
-                    last = handler.body[-1]
-                    if isinstance(last, ast.Raise) and isinstance(last.exc, ast.Call | ast.Name):
-                        found.add(called(last.exc) if isinstance(last.exc, ast.Call) else last.exc.id)
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return frozenset()
-    return frozenset(filter(None, found))
-
-
 def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
     """For each ``import_module`` of a computed name: whether the code goes on where that fails."""
     tree = budget.parse(source, path)

@@ -1,8 +1,8 @@
-"""Imports of modules: those of the package are followed, and small ones of others that come with DLLs.
+"""Imports of modules: those of the package are followed, and those of others that have to do with DLLs.
 
 PySide6 imports shiboken6, Kivy imports kivy_deps, CuPy imports cuda-pathfinder: which folders are searched, what is in
-the process and which module fails first is decided by their code. What large packages do is not followed.
-Packages of Python code in which nothing is about DLLs, and which import only such packages, do not change the search.
+the process and which module fails first is decided by their code. Of other distributions only files that name what
+loads DLLs are followed at first; all of them where the end depends on what the others do.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.extensionmodules import has_entry
-from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.packageloading import begin, load_event, loading_of, startup_at
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.pycode.budget import is_lazy
 from wheelfix.pycode.exceptions import NO_MODULE
 from wheelfix.pycode.expressions import standard_names
-from wheelfix.pycode.importcode import imported_from, read_imports
+from wheelfix.pycode.importcode import goes_on, imported_from
 from wheelfix.pycode.objects import (
     UNKNOWN,
     CodeFunction,
@@ -34,11 +34,12 @@ from wheelfix.pycode.objects import (
     is_kind,
 )
 from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.run import OutOfSteps
 from wheelfix.pycode.standard import is_standard
+from wheelfix.pycode.trace import ForeignImport
 from wheelfix.pycode.windows import ROOT
 
 if TYPE_CHECKING:
-    from wheelfix.loader.view import ViewFile
     from wheelfix.pycode.reading import CodeReading
     from wheelfix.pycode.run import PythonRun
 
@@ -51,16 +52,12 @@ LARGEST_COMPILED = 16 << 20
 """Bytes of a compiled module in which the name of its source is looked for."""
 SMALLEST_SOURCE = 20
 """A smaller Python file beside a compiled module (in bytes) is not taken for its source."""
-LARGEST_CODE = 250_000
-"""Bytes of Python code of a package of others that is interpreted."""
 WORDS = (b"add_dll_directory", b"ctypes", b"LoadLibrary", b"environ")
 """Code that has to do with DLLs contains one of these."""
 LEADING_ON = (*WORDS, b"dlopen", b"import_module", b"__import__", b"exec(")
 """Code that loads DLLs, or imports modules whose names cannot be read, contains one of these."""
 MAX_LINKED = 20
 """Files through which a name is imported from one another."""
-MAX_PLAIN = 60
-"""How many packages are read at most to find out that one has nothing to do with DLLs."""
 
 
 class Importer:
@@ -78,10 +75,6 @@ class Importer:
         run.module_at = self.module_at
         run.new_module = self.new_module
         run.imports_of_others = self.imports_of_others
-        self._followed: dict[str, bool] = {}
-        """Packages of others by their names, with whether their code is followed."""
-        self._plain: dict[str, bool] = {}
-        """Packages of others that are not followed, with whether they have nothing to do with DLLs."""
         self._inside = False
         """Whether code of another distribution is running."""
 
@@ -248,6 +241,8 @@ class Importer:
         if name in self.run.modules:
             return self.run.modules[name]
         path = self.run.machine.files.module(name)
+        if not path or not self.is_own(path):
+            self._note_foreign(name.partition(".")[0], there=True)
         # Compiled code may put modules below its own, as that of Rust does, or below the package that imports it.
         compiled = isinstance(parent, CodeModule) and (parent.is_compiled or parent.names.get(last) is UNKNOWN)
         if not path and (parent is UNKNOWN or compiled):
@@ -258,6 +253,15 @@ class Importer:
         if isinstance(parent, CodeModule):
             parent.names[last] = found
         return found
+
+    def _note_foreign(self, top: str, *, there: bool) -> None:
+        """Remember an import of a module of another distribution by the package itself."""
+        file, found = self.run.environment.file, self.run.foreign.get(top)
+        if self._inside or is_standard(top) or self.run.machine.files.is_own(f"{SITE_PACKAGES}/{top}"):
+            return
+        caught = any(goes_on(node, NO_MODULE, self.run.budget) for node in self.run.tries)
+        if found is None or (found.caught and not caught) or not there:
+            self.run.foreign[top] = ForeignImport(file, caught and (found is None or found.caught), there)
 
     def _import_while_reading(self, name: str, reading: CodeReading) -> PyValue:
         """A module that a file imports which is read: its code is followed once one of its names is asked for."""
@@ -303,13 +307,19 @@ class Importer:
         above = self.run.modules.get(name.rpartition(".")[0])
         if above is not None:
             self._need_usual_path(above, name)
+        if path is None and not self.run.complete and self.run.machine.files.is_shared(top):
+            raise Undecided(f"whether {name} is installed is not known")
         if path is None and self.run.machine.files.has_module(top):
             return Native(name)  # what it does is in the table of the library
         if path is None and not self.run.complete:
             if self.required(top):
-                self.run.machine.others_run = True
+                self.run.machine.others.setdefault("", "add_dll_directory")
                 return Native(name)
             raise Undecided(f"whether {top} is installed is not known")
+        if top in self.run.assumed:
+            self.run.machine.others.setdefault("", "add_dll_directory")
+            return Native(name)
+        self._note_foreign(top, there=False)
         thrown = error("ModuleNotFoundError", f"No module named '{name}'")
         thrown.error.failure = LoadFault("module", name, None)
         raise thrown
@@ -366,7 +376,9 @@ class Importer:
         returned, handled, self.run.handled = self.run.returned, self.run.handled, []
         self.run.environment = Namespace(module.names, module.names, path)
         try:
-            self.run.execute(tree.body)
+            for node in tree.body:
+                self.run.execute([node])
+                self.run.passed(path, node.end_lineno or node.lineno)
         except Thrown:
             self.run.modules.pop(module.name, None)
             raise
@@ -449,107 +461,42 @@ class Importer:
         return UNKNOWN
 
     def _import_of_others(self, name: str, path: str) -> PyValue:
-        """A module of another distribution; what cannot be followed may have done anything."""
-        package = self._package(name)
-        if package not in self._followed:
-            self._followed[package] = self._is_followed(package)
-        if self._followed[package]:
-            if self._inside:
-                return self._import_file(name, path)
-            found = self._try_import(name, path)
-            if found is not None:
-                return found
-            self._followed[package] = False
-        if not self._is_plain(package):
-            self.run.machine.others_run = True
-        return Native(name)
-
-    def _try_import(self, name: str, path: str) -> PyValue:
-        """Interpret a module; where that is not possible everything is put back, and None returned."""
-        machine, modules, ran, steps, budget = (
-            self.run.machine,
-            dict(self.run.modules),
-            dict(self.run.ran),
-            self.run.steps,
-            self.run.budget,
-        )
-        state = machine.process.fork(), dict(machine.variables), dict(machine.missed), set(machine.codes)
+        """A module of another distribution; what is not followed of it may have done anything."""
+        machine = self.run.machine
+        startup = startup_at(machine.view, path)
+        if startup is not None:
+            begin(startup, machine.process)
+            for event in startup.events:
+                load_event(startup, machine.process, event)
+            return Native(name)
+        if not self.run.deep and path.endswith(".py") and not self._leads_on(path):
+            machine.others.setdefault(path, "add_dll_directory")
+            return Native(name)
+        inside, budget = self._inside, self.run.budget
         self._inside, self.run.budget = True, self.run.budget_of_others
         try:
             return self._import_file(name, path)
-        except (Undecided, RecursionError):
-            self.run.modules, self.run.ran, self.run.steps = modules, ran, steps
-            machine.process, machine.variables, machine.missed, machine.codes = state
-            return None
+        except OutOfSteps:
+            raise
+        except Undecided:
+            machine.others.setdefault(path, "add_dll_directory")
+        except Thrown as thrown:
+            if not thrown.error.by_python or thrown.error.failure is not None:
+                raise
+            machine.others.setdefault(path, "add_dll_directory")
         finally:
-            self._inside, self.run.budget = False, budget
+            self._inside, self.run.budget = inside, budget
+        return Native(name)
 
-    def _package(self, name: str) -> str:
-        """The package that is followed or not: in a namespace that several distributions share, the one below it."""
-        top, _, rest = name.partition(".")
-        shared = f"{SITE_PACKAGES}/{top}/__init__.py" not in self.run.machine.view
-        return f"{top}.{rest.partition('.')[0]}" if shared and rest else top
-
-    def _is_followed(self, package: str) -> bool:
-        """Whether a package is small, and has DLLs, or code that has to do with them."""
-        if not self.run.complete or self.run.machine.view.beside is None:
-            return False
-        files = self._files(package)
-        code = [file for file in files if file.path.endswith(".py")]
-        if sum(file.size for file in code) > LARGEST_CODE:
-            return False
-        return any(file.path.lower().endswith(".dll") for file in files) or any(
-            word in self._source(file) for file in code for word in WORDS
-        )
+    def _leads_on(self, path: str) -> bool:
+        """Whether a file loads DLLs, or imports modules whose names cannot be read."""
+        source = python_source(self.run.machine.view, path)
+        return any(word in source for word in LEADING_ON)
 
     def _knows_all(self) -> bool:
         """Whether everything that is installed is known."""
         beside = self.run.machine.view.beside
         return self.run.complete and beside is not None and beside.complete
-
-    def _files(self, package: str) -> list[ViewFile]:
-        path = f"{SITE_PACKAGES}/{package.replace('.', '/')}"
-        return [
-            file
-            for file in self.run.machine.view.files
-            if file.path.startswith(f"{path}/") or file.path == f"{path}.py"
-        ]
-
-    def _source(self, file: ViewFile) -> bytes:
-        return self.run.machine.view.source(file.path).read_at(0, file.size)
-
-    def _is_plain(self, package: str) -> bool:
-        """Whether a package of others, and all that its code imports, is Python code that cannot load a DLL."""
-        pending, seen = [package], {package}
-        while pending and self._knows_all():
-            one = pending.pop()
-            needs = set() if self._plain.get(one) else self._plain_needs(one)
-            if needs is None or len(seen) > MAX_PLAIN or self._plain.get(one) is False:
-                self._plain[package] = False
-                return False
-            pending += needs - seen
-            seen |= needs
-        self._plain.update(dict.fromkeys(seen, True))
-        return self._knows_all()
-
-    def _plain_needs(self, package: str) -> set[str] | None:
-        """The packages that a package imports; None for one that has, or may have, to do with DLLs."""
-        files = self._files(package)
-        code = [file for file in files if file.path.endswith(".py")]
-        if any(file.path.lower().endswith((".dll", ".pyd")) for file in files):
-            return None
-        if sum(file.size for file in code) > LARGEST_CODE:
-            return None
-        found: set[str] = set()
-        for file in code:
-            source = self._source(file)
-            if any(word in source for word in LEADING_ON):
-                return None
-            names = read_imports(source.decode("utf-8", "replace"), file.path, self.run.budget_of_others)
-            if file.path in self.run.budget_of_others.unread:
-                return None
-            found |= {self._package(name) for name in names if not is_standard(name)}
-        return found
 
 
 def _module_name(path: str) -> str:

@@ -69,7 +69,8 @@ _CONSTANTS: dict[str, PyValue] = {
 _ABSENT = frozenset(
     "sys.frozen sys._MEIPASS sys.real_prefix sys.getandroidapilevel os.fork os.uname os.geteuid os.getuid sys.abiflags"
     " os.RTLD_GLOBAL os.RTLD_NOW os.RTLD_LAZY os.RTLD_LOCAL os.RTLD_DEEPBIND sys.setdlopenflags sys.getdlopenflags"
-    " os.sched_getaffinity os.confstr sys.pypy_version_info os.pathconf os.statvfs".split()
+    " os.sched_getaffinity os.confstr sys.pypy_version_info os.pathconf os.statvfs"
+    " ctypes.pythonapi.Anaconda_GetVersion".split()
 )
 """What Python does not have on Windows."""
 _PASSING = frozenset(

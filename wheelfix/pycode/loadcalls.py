@@ -141,7 +141,7 @@ def _load_quietly(run: PythonRun, args: list[PyValue], keywords: dict[str, PyVal
 def _module_handle(run: PythonRun, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     """``GetModuleHandleW``: whether a DLL is in the process."""
     name = args[0] if args else UNKNOWN
-    if not isinstance(name, str) or run.machine.others_run:
+    if not isinstance(name, str) or run.machine.others:
         return UNKNOWN
     full = name if "." in ntpath.basename(name) else f"{name}.dll"
     is_loaded = dll_key(ntpath.basename(full)) in run.machine.process.loaded

@@ -7,7 +7,6 @@ that cannot be read is noted, and a load that fails is noted and, if nothing cat
 from __future__ import annotations
 
 import ast
-import contextlib
 import ntpath
 import re
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from wheelfix.loader.loadcall import (
     MOD_NOT_FOUND,
     Failure,
 )
-from wheelfix.loader.view import base_name
+from wheelfix.loader.view import Layer, base_name
 from wheelfix.model import InView
 from wheelfix.pycode.exceptions import catches
 from wheelfix.pycode.importcode import called, goes_on
@@ -47,7 +46,7 @@ from wheelfix.pycode.trace import CERTAIN, LATER, FoundCall, FoundEnd, FoundFold
 from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, SITE, load_error, os_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from wheelfix.pycode.objects import CodeFunction, CodeModule
     from wheelfix.pycode.run import PythonRun
@@ -73,10 +72,6 @@ _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 _SHOWN_NODES = 60
 _SHOWN_TEXT = 80
-
-
-class Reached(Exception):
-    """Raised where a file that runs before the one that is read imports it."""
 
 
 class CodeReading:
@@ -114,14 +109,9 @@ class CodeReading:
         """Whether modules were imported that are not in the view, and may have loaded DLLs."""
         self.imported_files: dict[str, None] = {}
         """The files of the modules that the code has imported, in their order."""
-        self.followed: set[str] = {root}
-        """The files whose code was followed for what it does to the process."""
         self._woken = 0
         self._met: set[str] = set()
         """Other files whose names were asked for."""
-        self._begun = self._catching_up = False
-        self._pending: list[tuple[str, bool]] = []
-        """Files of the package that were imported and not looked at, each with whether that is certain."""
 
     @property
     def findings(self) -> int:
@@ -220,12 +210,8 @@ class CodeReading:
     # ------------------------------------------------------------------------------------------------- modules
 
     def imported(self, path: str) -> None:
-        """Remember that a module of the package is imported: its code may add folders and load DLLs."""
+        """Remember that a module is imported."""
         self.imported_files[path] = None
-        if self._catching_up and path == self.root:
-            raise Reached
-        if self.settled and self.level != LATER and path not in self.followed:
-            self._pending.append((path, self.level == CERTAIN))
 
     def wake(self, module: CodeModule) -> None:
         """Follow another file of the package for its names, quietly; the next file that is read has them, too."""
@@ -233,14 +219,14 @@ class CodeReading:
             module.waiting = False
             self._woken += 1
             machine, outside = self.run.machine, (self.foreign, self.imported_files)
-            process, variables, settled, pending = machine.process, machine.variables, self.settled, self._pending
-            machine.process, machine.variables, self._pending = process.fork(), dict(variables), []
+            process, variables, settled = machine.process, machine.variables, self.settled
+            machine.process, machine.variables = process.fork(), dict(variables)
             self.foreign, self.imported_files = False, {}
             if self._woken <= MAX_MODULES:
                 self._follow(module)
             module.brings = self.foreign, self.imported_files
             self.foreign, self.imported_files = outside
-            machine.process, machine.variables, self.settled, self._pending = process, variables, settled, pending
+            machine.process, machine.variables, self.settled = process, variables, settled
         if module.brings is not None and module.file not in self._met:
             self._met.add(module.file)
             self.foreign |= module.brings[0]
@@ -270,41 +256,15 @@ class CodeReading:
             self.level, self.guards, self.active, run.returned, run.handled, run.environment = state
         return True
 
-    def catch_up(self) -> None:
-        """Follow what other files of the package have done to the process by now; where that is unclear, note so."""
-        if not self.settled:
-            return
-        files = self.run.machine.files
-        if not self._begun:
-            self._begun = True
-            before = files.run_before(self.root)
-            self._catching_up = True
-            with contextlib.suppress(Reached):  # what the importing file does later has not happened yet
-                self.settled = before is not None and self._all_followed(before)
-            self._catching_up = False
-        pending, self._pending = self._pending, []
-        for path, certain in pending:
-            if self.settled:
-                loading, complete = files.loading_in(path)
-                others = [file for file in loading if file not in self.followed]
-                self.settled = complete and (certain or not others) and self._all_followed(others)
-
-    def _all_followed(self, files: Iterable[str]) -> bool:
-        """Follow files of the package for what they do to the process; whether that was possible for all of them."""
-        for file in files:
-            self.followed.add(file)
-            if len(self.followed) > MAX_MODULES or not self._follow(self.run.new_module(file)):
-                return False
-        return True
-
     def _relies_on_others(self) -> bool:
         """Whether modules of other distributions were imported, which may have loaded DLLs."""
-        return self.foreign or any(map(self.run.machine.files.acts_on_dlls, self.imported_files))
+        view = self.run.machine.view
+        there = (path for path in self.imported_files if path in view)
+        return self.foreign or any(view.layer(path) is Layer.ENVIRONMENT for path in there)
 
     def settle(self) -> None:
-        """Look at everything that may have happened: modules of other distributions may load whatever they need."""
-        self.catch_up()
-        if self._relies_on_others():
+        """Note that something may have happened that is not known: other files may load whatever they need."""
+        if self._relies_on_others() or self.run.machine.files.loading > {self.root}:
             self.settled = False
 
     # ------------------------------------------------------------------------------------------------- folders

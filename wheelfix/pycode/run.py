@@ -6,6 +6,7 @@ The parts (:mod:`.expressions`, :mod:`.attributes`, :mod:`.calls`, :mod:`.statem
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 from typing import TYPE_CHECKING, Any
@@ -31,11 +32,10 @@ from wheelfix.pycode.objects import (
     joined,
     of_class,
 )
-from wheelfix.pycode.trace import CERTAIN, PERHAPS
+from wheelfix.pycode.trace import CERTAIN, LOADING, PERHAPS, ForeignImport
 from wheelfix.pycode.valuesize import MAX_PARTS, PYTHON_ERRORS, TooLarge, parts_of
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Callable, Generator, Iterator
 
     from wheelfix.pycode.reading import CodeReading
@@ -56,15 +56,22 @@ NEXT, BREAK, CONTINUE, RETURN, RAISE = 1, 2, 4, 8, 16
 _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
 _SCALARS = frozenset({str, int, bool, float, type(None)})
+NOT_MODELLED = "its code calls something in a way that is not modelled"
 _MISSING = object()
 _WHOLE = object()
 """Stands for all items of a list, dictionary or set among what a branch has changed."""
+MAX_UNCLEAR = 10
+"""Statements that are passed over; behind more of them little is known."""
 MAX_COMBINED = 32
 """Combinations of alternatives that are looked at."""
 
 
 class OutOfSteps(Undecided):
     """Following the code takes more work than is allowed."""
+
+
+class Enough(Exception):
+    """Raised where everything that was asked about an import has happened."""
 
 
 class PythonRun:
@@ -153,6 +160,8 @@ class PythonRun:
         self.machine = machine
         self.complete = complete
         """Whether everything that is installed is in the view."""
+        self.deep = False
+        """Whether all code of other distributions is followed, and not only files that name what loads DLLs."""
         self.steps = 0
         self.most_steps = steps
         trees = machine.view.code_notes.setdefault("trees", KeptTrees())
@@ -167,9 +176,42 @@ class PythonRun:
         self.modules: dict[str, CodeModule] = {}
         self.ran: dict[str, None] = {}
         """The files that were run or loaded, in order."""
+        self.tries: list[ast.Try] = []
+        """The ``try`` statements whose bodies are being carried out, of all functions and files."""
+        self.managers = 0
+        """How many context managers that may suppress exceptions are around."""
+        self.to_the_end = False
+        """Whether exceptions that only the model may raise are passed over, too."""
+        self.foreign: dict[str, ForeignImport] = {}
+        """Top-level modules of other distributions that were imported."""
+        self.until: dict[str, int] | None = None
+        """Files, each with the last line that concerns DLLs: after all of these nothing else has to be followed."""
+        self.assumed: frozenset[str] = frozenset()
+        """Top-level modules that are taken to be there although they are not."""
+        self.unclear: list[tuple[str, tuple[str, int]]] = []
+        """Statements that were passed over because it is not known what they do: the reason, the file and line."""
         self.reading: CodeReading | None = None
         """What is found, if a file is read; None if an import is followed."""
         self._branches: list[Changes] = []
+
+    def note_unclear(self, reason: Exception, node: ast.stmt | None = None) -> None:
+        """Remember that a statement is passed over; what other distributions do may then concern any DLL."""
+        file = self.environment.file
+        if file and not self.is_own(file):
+            self.machine.others.setdefault(file, _loading_name(node) if node is not None else "add_dll_directory")
+            return
+        text = str(reason) if isinstance(reason, Undecided) else f"{NOT_MODELLED} ({type(reason).__name__})"
+        place = getattr(reason, "place", None) or ("", 0)
+        self.unclear.append((text, place if place[0] else (file, node.lineno if node is not None else 0)))
+        if len(self.unclear) >= MAX_UNCLEAR:
+            raise OutOfSteps("too much of its code cannot be followed")
+
+    def passed(self, file: str, line: int) -> None:
+        """Say that a statement of a file was carried out; Enough if that was the last one that concerns DLLs."""
+        if self.until is not None and line >= self.until.get(file, line + 1):
+            del self.until[file]
+            if not self.until:
+                raise Enough
 
     def close_folder(self, folder: str) -> None:
         """Remove a folder from the search again."""
@@ -379,3 +421,9 @@ def _united(ways: list[Any]) -> Any:
 
 def _is_text(one: PyValue, other: PyValue) -> bool:
     return isinstance(one, str | WindowsPathValue) and type(one) is type(other) and bool(one == other)
+
+
+def _loading_name(node: ast.stmt) -> str:
+    """The first function in a statement that loads a DLL, or else the one that adds a folder."""
+    names = (getattr(one, "attr", getattr(one, "id", "")) for one in ast.walk(node))
+    return next((name for name in names if name in LOADING), "add_dll_directory")

@@ -32,7 +32,7 @@ from wheelfix.pycode.trace import CERTAIN, PERHAPS
 from wheelfix.pycode.valuesize import PYTHON_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
 
     from wheelfix.pycode.run import PythonRun
 
@@ -207,7 +207,7 @@ class Statements:
         return left | NEXT
 
     def _statement(self, node: ast.stmt) -> Generator[PyValue, None, int]:
-        """Carry out one statement; where a file is read, one that cannot be followed changes what it assigns to."""
+        """Carry out one statement; one that cannot be followed is passed over, and that is remembered."""
         try:
             if isinstance(node, _COMPOUND):
                 return (yield from self.run.follow(node))
@@ -217,15 +217,36 @@ class Statements:
             yield from self._yield(node, yielded)
         except OutOfSteps:
             raise
-        except (Undecided, *PYTHON_ERRORS):  # the latter of a call with arguments that the model does not expect
+        except (Undecided, *PYTHON_ERRORS) as reason:  # the latter for arguments that the model does not expect
             if self.run.reading is None:
-                raise
+                return self._left_unclear(node, reason)
             return self._passed_over(node)
         except Thrown as thrown:
+            if self.run.reading is None and self._follows_from_unclear(thrown):
+                return self._left_unclear(node, thrown)
             if self.run.reading is None or self.run.reading.is_thrown(thrown):
                 raise
             return self._passed_over(node)
         return NEXT
+
+    def _follows_from_unclear(self, thrown: Thrown) -> bool:
+        """Whether an exception that ends an import may be one that only the model raises: it does not know all."""
+        run, failure = self.run, thrown.error.failure
+        outside = run.environment.names is run.environment.globals and not run.tries and not run.managers
+        if not run.to_the_end:
+            return False
+        if failure is None:
+            return outside and thrown.error.by_python and not run.machine.missed
+        return outside and failure.cause == "name" and bool(run.unclear)
+
+    def _left_unclear(self, node: ast.stmt, reason: Exception) -> int:
+        """Go on behind a statement of an import that cannot be followed: nothing it does has happened."""
+        self.run.note_unclear(reason, node)
+        if isinstance(node, ast.Raise):
+            raise Thrown(Instance(Native("Exception")))
+        for name in assigned(node):
+            self.run.bind(name, UNKNOWN)
+        return self._passed_over(node)
 
     def _passed_over(self, node: ast.stmt) -> int:
         """Go on behind a statement whose effect is not known."""
@@ -361,6 +382,17 @@ class Statements:
             changed = self.decorated(mark, made)
             made = made if isinstance(changed, UnknownValue) else changed
         self.run.bind(node.name, made)
+
+
+def assigned(node: ast.AST) -> Iterator[str]:
+    """The names that a statement, or one inside of it, gives a value to."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            yield inner.id
+        elif isinstance(inner, ast.alias):
+            yield (inner.asname or inner.name).partition(".")[0]
+        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield inner.name
 
 
 def _yielded(node: ast.stmt) -> ast.Yield | ast.YieldFrom | None:

@@ -96,3 +96,15 @@ class FoundEnd:
     """For one file that is there: the way from it to the DLL that is not found, as base names."""
     text: str = ""
     """The first line of what the exception says, with ``…`` for what is not known; empty if nothing of it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignImport:
+    """An import of a module of another distribution."""
+
+    file: str
+    """The file that imports it."""
+    caught: bool
+    """Whether the code goes on where there is no such module."""
+    there: bool = True
+    """False for one that is known not to be installed."""

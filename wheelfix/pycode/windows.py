@@ -80,8 +80,16 @@ class WindowsMachine:
     """A machine with nothing but Windows, Python and the files of a view."""
 
     def __init__(
-        self, files: ViewFiles, profile: Profile, *, complete: bool = True, bare: bool = False, venv: bool = False
+        self,
+        files: ViewFiles,
+        profile: Profile,
+        *,
+        complete: bool = True,
+        bare: bool = False,
+        venv: bool = False,
+        process: Loader | None = None,
     ) -> None:
+        """``process`` is one in which nothing has happened, and that knows more about other distributions."""
         self.files = files
         self.base = BasePrefix(f"{ROOT} Base" if venv else ROOT)
         """The folder of the Python that the environment was made from."""
@@ -94,6 +102,7 @@ class WindowsMachine:
         """Whether no vendor's toolkit is installed either; else a variable that names one may be set."""
         self.toolkits: set[str] = set()
         """The vendors whose toolkits the code has looked for."""
+        self.profile = profile
         self.machine: Machine = profile.machine
         self.python: tuple[int, int] = profile.python or USUAL_PYTHON
         self.folder: str = FIRST_FOLDER
@@ -116,11 +125,13 @@ class WindowsMachine:
             "LOCALAPPDATA": f"{HOME}\\AppData\\Local",
             "PROCESSOR_ARCHITECTURE": {Machine.X86: "x86", Machine.ARM64: "ARM64"}.get(self.machine, "AMD64"),
         }
-        self.process = first_process(files.view, profile, complete=complete and _nothing_else(files.view, profile))
-        self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
-        """The needs of everything that was loaded."""
-        self.others_run = False
-        """Whether code of other distributions has run, which may have added folders and loaded DLLs."""
+        nothing_else = complete and _nothing_else(files.view, profile)
+        self.process = process or first_process(files.view, profile, complete=nothing_else)
+        self.done: dict[str, tuple[dict[tuple[str, str, EdgeKind], Edge], dict[str, None]]] = {}
+        """The files that were loaded by themselves, with their needs and everything that came with them."""
+        self.others: dict[str, str] = {}
+        """Files of other distributions that were not followed to the end, each with what it may do by its first
+        unclear statement: ``CDLL`` or ``add_dll_directory``. An empty name stands for one that is not in the view."""
         self.missed: dict[str, tuple[str, ...]] = {}
         """DLLs that the code looked for in vain, since the last that it found; for one that is there, the way from it
         to the DLL that is not found, as base names."""
@@ -132,8 +143,8 @@ class WindowsMachine:
         """Whether what is not known is passed over: where a file is read."""
         self.codes: set[int] = set()
         """The codes of all loads that failed."""
-        self.refused: dict[str, None] = {}
-        """The extension modules that could not be loaded."""
+        self.refused: dict[str, tuple[Failure, dict[tuple[str, str, EdgeKind], Edge], dict[str, None]]] = {}
+        """The files that could not be loaded, with why, their needs, and what was mapped for them."""
         self.last_chain: tuple[str, ...] = ()
         """The way from the last DLL that could not be loaded to the cause, as base names."""
 
@@ -181,6 +192,8 @@ class WindowsMachine:
         found = self.files.exists(path, folder=folder)
         if self.lenient:
             return found
+        if found is None and folder is not False and path.count("/") == SITE_PACKAGES.count("/") + 1:
+            found = self.files.requires(base_name(path)) or None  # the package of a required distribution
         outside = not path.startswith(f"{SITE_PACKAGES}/")  # only conda and the wheel itself put something there
         return False if found is None and (outside or self.complete) else found
 
@@ -303,13 +316,15 @@ class WindowsMachine:
             flags = DEFAULT_DIRS if not has_folder else AS_PYTHON_DOES
             flags = 0 if cffi and not has_folder else 8 if cffi else flags
         self.process.path_dirs = [self.view_path(self.folder), *self._path_folders()]
-        self.process.edges = {}
+        self.process.edges, self.process.touched = {}, {}
         path, failure = self._load_file(name, flags) if has_folder else self._load_name(name, flags)
         if failure is None:
             self.missed.clear()
             return LoadedDll(name, path)
         self._check(failure)
         self.codes.add(failure.code)
+        if path in self.view:
+            self.refused[path] = failure, self.process.edges, self.process.touched
         self.last_chain = tuple(base_name(step) for step in failure.chain)
         own = path if "/" in path else base_name(failure.chain[0])
         if path in self.view or self.files.is_own(path) or not has_folder:
@@ -322,14 +337,14 @@ class WindowsMachine:
 
     def load_module(self, path: str) -> Failure | None:
         """Load an extension module of the view."""
-        self.process.edges = {}
+        self.process.edges, self.process.touched = {}, {}
         failure = self.process.load(path)
         if failure is not None:
             self._check(failure)
             self.codes.add(failure.code)
-            self.refused[path] = None
+            self.refused[path] = failure, self.process.edges, self.process.touched
         else:
-            self._check_needs()
+            self._check_needs(path)
         return failure
 
     def _path_folders(self) -> list[str]:
@@ -349,7 +364,7 @@ class WindowsMachine:
         spelled = self.files.spelled(path)
         failure = self.process.load(spelled, flags)
         if failure is None:
-            self._check_needs()
+            self._check_needs(spelled)
         return spelled, failure
 
     def _load_name(self, name: str, flags: int) -> tuple[str, Failure | None]:
@@ -359,12 +374,11 @@ class WindowsMachine:
         if isinstance(provider, InView):
             failure = self.process.load(provider.path, flags)
             if failure is None:
-                self._check_needs()
+                self._check_needs(provider.path)
             return provider.path, failure
         if not isinstance(provider, Missing):
             return "", None
-        if provider.present_at and self.others_run:
-            raise Undecided(f"whether {full} is found depends on code of other packages")
+        self._ask_others(full)
         return full, Failure(MOD_NOT_FOUND, (full,))
 
     def _check(self, failure: Failure) -> None:
@@ -372,19 +386,25 @@ class WindowsMachine:
         member = family_of(base_name(failure.chain[-1])) if self.toolkits and not self.bare else None
         if failure.code == MOD_NOT_FOUND and member is not None and member.family.vendor in self.toolkits:
             raise Undecided(f"a toolkit of {member.family.vendor} may have {member.name}, and its code looks for one")
-        if failure.code == MOD_NOT_FOUND and self.others_run and self.view.named(base_name(failure.chain[-1]).lower()):
-            raise Undecided(f"whether {failure.chain[-1]} is found depends on code of other packages")
+        if failure.code == MOD_NOT_FOUND:
+            self._ask_others(base_name(failure.chain[-1]))
 
-    def _check_needs(self) -> None:
+    def _ask_others(self, name: str) -> None:
+        """Raise Undecided for a DLL of another distribution that code which was not followed may load or make found."""
+        beside = self.view.beside
+        if beside is not None and next(beside.knowing(name, self.others, self.profile), None) is not None:
+            raise Undecided(f"whether {name} is found depends on code of other packages")
+
+    def _check_needs(self, path: str) -> None:
         """After a load that succeeded: nothing of it may depend on what others may have installed."""
+        self.done.setdefault(path, (self.process.edges, self.process.touched))
         for edge in self.process.edges.values():
             if edge.required:
                 self._check_provider(edge.name, edge.provider)
-        self.edges.update(self.process.edges)
 
     @staticmethod
     def _check_provider(name: str, provider: Provider) -> None:
-        if isinstance(provider, MayComeFrom | OwnedBy):
+        if isinstance(provider, MayComeFrom) or (isinstance(provider, OwnedBy) and not provider.reachable):
             raise Undecided(f"whether {name} is installed is not known")
 
     def exports(self, library: LoadedDll) -> frozenset[str] | None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.stable_abi import stable_abi
 from wheelfix.knowledge.system import python_of
-from wheelfix.loader.extensionmodules import folder_python
-from wheelfix.loader.imports.importorder import ImportOrder
+from wheelfix.loader.extensionmodules import folder_python, module_name
+from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
-from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.loader.packagecode import imported_modules
 from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
-from wheelfix.pycode.budget import separate_budget
+from wheelfix.pycode.exceptions import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import reinstall
 from wheelfix.rules.registry import finding, rule
@@ -147,11 +147,10 @@ def _for_another_python(subject: Subject, claim: Claim) -> Finding:
 
 def _does_without(subject: Subject, modules: list[str]) -> bool:
     """Whether the package's code imports some of its modules, and catches every failure of that."""
-    order = ImportOrder(subject.view, work=separate_budget(subject.view))
-    public = (top for top in order.tops if not top.startswith(f"{SITE_PACKAGES}/_"))
-    steps = (step for top in public for step, _ in order.steps(top))
-    caught = [step.guarded for step in steps if step.path in modules]
-    return bool(caught) and all(caught)
+    followed = followed_imports(subject.view, subject.profile)
+    ends = [followed.of(top) for top in dict.fromkeys(map(top_level, modules))]
+    imported = imported_modules(subject.view, map(module_name, modules), NO_MODULE)
+    return bool(imported) and all(end.decided and not end.error for end in ends)
 
 
 def _only_for_one_python(subject: Subject) -> Iterator[Finding]:

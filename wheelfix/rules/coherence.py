@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
-from wheelfix.loader.imports.importorder import ImportOrder
+from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.orders import orders_of
 from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
-from wheelfix.pycode.budget import separate_budget
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, listing, strings
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.loading import Loader
+    from wheelfix.loader.view import Beside
 
 _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 """Families of OpenMP runtimes that are the same code at heart and refuse to live side by side."""
@@ -70,9 +70,6 @@ def _openmp_of_others(subject: Subject) -> Iterator[Finding]:
     own = [path for path in subject.images if subject.reached(path) and _is_llvm(subject, path)]
     if beside is None or not own or name not in beside:
         return
-    order = ImportOrder(subject.view, work=separate_budget(subject.view))
-    files = map(beside.file_of_module, order.imported_from_others(order.tops, caught=True))
-    imported = {beside.owner(file) for file in files if file is not None}
     orders = orders_of(beside, subject.profile)
     for other in beside:
         if other == name or not any(_is_llvm(subject, path) for path in beside.paths(other)):
@@ -81,7 +78,8 @@ def _openmp_of_others(subject: Subject) -> Iterator[Finding]:
         if not (theirs and mine):
             theirs, mine = _both_loaded(subject, orders.state((other, name)), other, own)
         if theirs and mine:
-            both = f"importing {name} imports {other}" if other in imported else f"{name} and {other} in one process"
+            imported = other in _imported(subject, beside)
+            both = f"importing {name} imports {other}" if imported else f"{name} and {other} in one process"
             paths = [subject.origin(path) for path in (mine[0], theirs[0])]
             yield finding(
                 "WF405",
@@ -89,8 +87,16 @@ def _openmp_of_others(subject: Subject) -> Iterator[Finding]:
                 f"{both}: {paths[1]} is loaded, too; the second one to start ends the process with OMP: Error #15",
                 hint="use builds of both that share one OpenMP runtime; KMP_DUPLICATE_LIB_OK=TRUE only hides it",
                 evidence={base(mine[0]): [*paths], "distribution": other},
-                severity=Severity.WARNING if other in imported else Severity.INFO,
+                severity=Severity.WARNING if imported else Severity.INFO,
             )
+
+
+def _imported(subject: Subject, beside: Beside) -> set[str]:
+    """The other distributions whose modules importing the subject imports."""
+    followed = followed_imports(subject.view, subject.profile)
+    code = (file.path for file in subject.view.own_files if file.path.endswith((".py", ".pyd")))
+    modules = {module for top in dict.fromkeys(map(top_level, code)) for module in followed.of(top).foreign}
+    return {beside.owner(file) for file in map(beside.file_of_module, modules) if file is not None}
 
 
 def _both_loaded(subject: Subject, state: Loader | None, other: str, own: list[str]) -> tuple[list[str], list[str]]:

@@ -8,8 +8,8 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
-from wheelfix.loader.imports.guards import caught_by_name
 from wheelfix.loader.installations import Distribution
+from wheelfix.loader.packagecode import caught_by_name
 from wheelfix.loader.view import Layer
 from wheelfix.model import (
     Edge,

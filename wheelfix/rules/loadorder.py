@@ -51,6 +51,8 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
                 "chain": [*first.alone.chain],
                 "certain": sure,
             },
+            # Importing it is what loads a module: pywin32's axdebug needs axscript. A DLL needs code that is followed.
+            severity=Severity.INFO if sure or cause.lower().endswith(".pyd") else Severity.UNSURE,
         )
 
 

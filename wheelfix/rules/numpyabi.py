@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.imports.importorder import ImportOrder
+from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Finding, Repairable, Severity
-from wheelfix.pycode.budget import separate_budget
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
@@ -91,8 +90,8 @@ def _too_new(
     young = [path for path, needed in needs.items() if oldest is not None and needed > oldest]
     if young and oldest is not None:
         needed = max(needs[path] for path in young)
-        order = ImportOrder(subject.view, work=separate_budget(subject.view)) if there else None
-        certain = order is not None and any(order.runs(path) for path in young)
+        followed = followed_imports(subject.view, subject.profile) if there else None
+        certain = followed is not None and any(followed.runs(path) for path in young)
         yield finding(
             "WF410",
             subject.origin(young[0]),

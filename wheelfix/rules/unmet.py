@@ -173,13 +173,20 @@ def excuse_of(subject: Subject, need: Need) -> Excuse | None:
             or _imported_by_name(subject, loaded)
         )
     if all(edge.importer in subject.caught for edge in need.edges):
-        return Excuse("the package's code catches the error and continues")
+        without = "" if _some_module_loads(subject) else ", without any of its extension modules"
+        return Excuse(f"the package's code catches the error and continues{without}", complete=not without)
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
         return Excuse("Qt skips plugins that cannot be loaded")
     parents = [_optional_for(subject, edge.importer) for edge in need.edges]
     if all(parents):
         return Excuse(f"{parents[0]} loads {need.importer_names[0]} only if it can")
     return None
+
+
+def _some_module_loads(subject: Subject) -> bool:
+    """Whether not every extension module fails; pymongoarrow has one, and only warns where that does."""
+    modules = [outcome for outcome in subject.resolution.outcomes if outcome.event.cause == "extension"]
+    return not modules or any(not outcome.code for outcome in modules)
 
 
 def _backend_excuse(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.extensionmodules import extension_modules, has_entry
-from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
-from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import loading_of
-from wheelfix.loader.predict import absent_folder_code, error_line, predict, predict_absent, shown_path
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import LoadEvent, LoadOutcome, Severity
+from wheelfix.loader.predict import absent_folder_code, error_line, shown_path
+from wheelfix.loader.view import base_name, parent
+from wheelfix.model import LoadEvent, LoadOutcome, Severity, dll_key
 from wheelfix.options import RootOptions, ScanOptions, all_cores
-from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.importend import import_end
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.loadorder import depends_on_import_order
@@ -80,43 +77,13 @@ class Expectations:
         self.report = examination.report
         self.subject = examination.subject
         self._view = self.subject.view
-        self._order = ImportOrder(self._view, self.subject.profile.python, separate_budget(self._view))
-        self._failing = self._failures_by_file()
+        outcomes = self.subject.resolution.outcomes
+        self._failing = {outcome.event.path for outcome in outcomes if outcome.code}
         loading = loading_of(self._view)
-        faults = self.subject.resolution.code_faults
-        outside = [fault for fault in faults if not any("/" in name for name in fault.names) or fault.cause == "unread"]
-        self._doubts = {fault.root: fault for fault in outside if fault.reached and not fault.sure}
         self._starts_with_loads = loading is not None and loading.startup is not None
         self._unsure = next(
             (item for item in self.report.findings if item.severity is Severity.UNSURE or found_by(item, *UNSURE)), None
         )
-
-    def _failures_by_file(self) -> dict[str, Prediction]:
-        """The predicted failures by the file whose import raises them: an extension module, or a Python file."""
-        found: dict[str, Prediction] = {}
-        resolution = self.subject.resolution
-        for absent in resolution.absent_modules:
-            found.setdefault(absent.file, predict_absent(self._view, absent))
-        outcomes = [outcome for outcome in resolution.outcomes if outcome.code]
-        roots = {fault.names[0]: fault.root for fault in resolution.code_faults if fault.sure}
-        loading: dict[str, str] = {}
-        if any(outcome.event.cause in ("code", "cffi") for outcome in outcomes):
-            for file in package_loads(self._view, self.subject.profile).files:
-                now = [event for event in file.events if not event.guarded and event.path not in file.late]
-                loading.update({event.path: file.path for event in now})
-        for outcome in outcomes:
-            where = self._raising_file(outcome, roots, loading)
-            prediction = predict(self._view, resolution, outcome)
-            if where and prediction is not None:
-                found.setdefault(where, prediction)
-        return found
-
-    @staticmethod
-    def _raising_file(outcome: LoadOutcome, roots: dict[str, str], loading: dict[str, str]) -> str:
-        event = outcome.event
-        if event.cause in ("extension", "module"):
-            return event.path
-        return roots.get(event.path) or loading.get(event.path, "")
 
     def _is_stub(self, path: str) -> bool:
         """Whether a file with the name of an extension module is not one."""
@@ -127,58 +94,28 @@ class Expectations:
         first = self.report.first_failure
         if first is not None and self._starts_with_loads:
             return expected_failure(first)
-        known = self._interpreted(module)
-        if known is not None:
-            return known
-        path = self._order.file_of(module)
-        if path is None:
-            return Expected(ImportAnswer.UNSURE, because=f"{module} is not a file of the wheel")
-        followed = True
-        for step, complete in self._order.steps(path):
-            if step.absent and step.certain and not step.guarded:
-                if self._changes_path(step.absent):
-                    return Expected(ImportAnswer.UNSURE, because=f"where {step.absent} is looked for depends on code")
-                return _without_module(step.absent)
-            failure = self._failing.get(step.path)
-            doubt = self._doubts.get(step.path)
-            if failure is None and doubt is not None and step.certain and not step.guarded:
-                return Expected(ImportAnswer.UNSURE, because=f"whether {doubt.names[0]} is there is not known")
-            if failure is not None and (not step.guarded or step.path == path):
-                if failure.code == MOD_NOT_FOUND and self.subject.unread_code:
-                    return Expected(ImportAnswer.UNSURE, because="a folder that its code adds could not be read")
-                if step.certain:
-                    return expected_failure(failure)
-                return Expected(ImportAnswer.UNSURE, because=f"a condition decides whether {step.path} is imported")
-            if step.certain and (not step.guarded or step.path == path) and self._is_stub(step.path):
-                return _without_entry(step.path)
-            followed &= complete
-        if self._unsure is not None:
-            return Expected(ImportAnswer.UNSURE, because=self._unsure.message)
-        if self._failing and not followed:
-            return Expected(ImportAnswer.UNSURE, because="its import statements cannot be followed to the end")
-        alone = next((one for one in self.subject.resolution.outcomes if one.event.path == path and one.alone), None)
-        if alone is not None:
-            return Expected(ImportAnswer.UNSURE, because="it loads only after other imports of the package")
-        guarded = {one.code for one in self.subject.resolution.outcomes if one.code and one.event.guarded}
-        return Expected(ImportAnswer.WORKS, caught=frozenset(guarded))
-
-    def _changes_path(self, module: str) -> bool:
-        """Whether code of a package changes where its modules are looked for (``__path__``)."""
-        folder = f"{SITE_PACKAGES}/{module.partition('.')[0]}/"
-        own = [file for file in self._view.files if file.path.startswith(folder) and file.path.endswith(".py")]
-        return any("__path__" in (self._view.read_text(file.path) or "") for file in own)
-
-    def _interpreted(self, module: str) -> Expected | None:
-        """What interpreting the import gives; None where that does not decide it."""
         end = import_end(self._view, self.subject.profile, module, complete=True, bare=self._bare)
-        if not end.decided:
-            return None
-        more = self._may_load_more(end) if not end.error else ""
-        if more:
+        if end.error and (end.decided or self._is_missing(end)):
+            return expected_end(self._view, end)
+        more = self._may_load_more(end)
+        if end.decided and more:
             return Expected(
                 ImportAnswer.UNSURE, because=f"compiled code names {base_name(more)}, which cannot be imported"
             )
-        return expected_end(self._view, end)
+        if end.decided:
+            return expected_end(self._view, end)
+        if end.error or self._failing:
+            return Expected(ImportAnswer.UNSURE, because=end.reason)
+        if self._unsure is not None:
+            return Expected(ImportAnswer.UNSURE, because=self._unsure.message)
+        return Expected(ImportAnswer.WORKS, caught=end.caught)
+
+    def _is_missing(self, end: ImportEnd) -> bool:
+        """Whether a load fails for a DLL that is nowhere: then code that was not followed cannot help."""
+        failure = end.fault.failure if end.fault is not None else None
+        if failure is None or failure.code != MOD_NOT_FOUND:
+            return False
+        return not self._view.named(dll_key(base_name(failure.chain[-1])))
 
     def _may_load_more(self, end: ImportEnd) -> str:
         """A module that fails and is named by one that was loaded: what compiled code imports is not read."""
@@ -200,7 +137,7 @@ class Expectations:
 
 
 def expected_end(view: FileView, end: ImportEnd) -> Expected:
-    """Return how an interpreted import ends, as the values that are compared with a real import."""
+    """Return how a followed import ends, as the values that are compared with a real import."""
     if not end.error:
         return Expected(ImportAnswer.WORKS, caught=end.caught)
     fault, failure = end.fault, end.fault.failure if end.fault is not None else None

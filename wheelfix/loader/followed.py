@@ -1,0 +1,399 @@
+"""The imports of a package that are followed, each once: what they load, what they catch, and how they end."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import posixpath
+import re
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.families import family_of
+from wheelfix.loader.extensionmodules import module_name
+from wheelfix.loader.loadcall import MOD_NOT_FOUND
+from wheelfix.loader.packagecode import PackageLoads, imported_modules, package_loads
+from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.model import CodeFault, dll_key
+from wheelfix.pycode.budget import separate_budget
+from wheelfix.pycode.exceptions import NOT_LOADED
+from wheelfix.pycode.importcode import named_in_strings, read_imports
+from wheelfix.pycode.mentions import WORDS
+from wheelfix.pycode.pythonsource import counts, python_code, python_source
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from wheelfix.loader.loading import Loader
+    from wheelfix.loader.packagecode import FileLoads
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import LoadOutcome, UnreadCall
+    from wheelfix.pycode.importend import ImportEnd
+
+_DEFINED = re.compile(r"(?:async )?(?:def|class) (\w+)")
+_NAMES = re.compile(r"\w+")
+_PATCH = b"# start delvewheel patch", b"# end delvewheel patch"
+"""The lines around the code that delvewheel puts into a file."""
+_FOLLOWED: weakref.WeakKeyDictionary[FileView, dict[Profile, FollowedImports]] = weakref.WeakKeyDictionary()
+MAX_STEPS = 60_000
+"""Steps of one import; most packages that load DLLs with their own code take fewer than ten thousand."""
+MAX_PACKAGES = 4
+"""Top-level packages of one wheel whose imports are followed because their code loads DLLs."""
+MAX_SOURCE = 256 << 10
+"""Larger Python files (in bytes) are not asked for what they import: they were generated."""
+NOT_FOUND = "FileNotFoundError"
+MANY_IMPORTERS = 40
+"""Python files that import one extension module and are asked whether they catch its failure."""
+MAX_IMPORTERS = 4
+"""Python files whose imports are followed because they import one extension module."""
+
+
+class FollowedImports:
+    """The ends of imports of the subject of a view."""
+
+    def __init__(self, view: FileView, profile: Profile, loads: PackageLoads, blank: Loader | None = None) -> None:
+        """``blank`` is a process in which nothing has happened, and that knows who provides what is not there."""
+        self._view, self._blank, self.profile = view, blank, profile
+        self._ends: dict[str, ImportEnd] = {}
+        self._files = loads.files
+        self._started: dict[str, ImportEnd] = {}
+        self._busy = False
+        self._imports: dict[tuple[str, str], Mapping[str, bool]] = {}
+        self._budget = separate_budget(view)
+        self._coded = loads.coded
+        self._tops = list(_tops(view, loads.coded))[:MAX_PACKAGES]
+
+    def of(self, module: str) -> ImportEnd:
+        """How the import of a module ends, in a fresh process."""
+        if self._busy:  # the evidence asks for it within an import
+            return self.plain.of(module)
+        if module not in self._ends:
+            self._ends[module] = self._follow(module)
+        return self._ends[module]
+
+    @functools.cached_property
+    def plain(self) -> FollowedImports:
+        """The same imports in processes that know nothing of other distributions."""
+        loads = PackageLoads(self._files, coded=self._coded)
+        return FollowedImports(self._view, self.profile, loads)
+
+    def with_modules(self, module: str, assumed: frozenset[str]) -> ImportEnd:
+        """How an import ends if some modules of others were there that are not."""
+        return self._follow(module, assumed=assumed)
+
+    def started(self, path: str) -> ImportEnd:
+        """The import of the package that a file is in, the one at the top or one below it that acts, as far as needed.
+
+        The usual code of a wheel adds a folder before anything else: then the rest of the import is not followed.
+        """
+        top = top_level(path)
+        acts = {file.path for file in self._files if file.acts_at_import}
+        if path not in acts and not acts.isdisjoint(packages_above(path)[1:]):
+            return self.of(_module(path).rpartition(".")[0])
+        own = [file for file in self._files if top_level(file.path) == top]
+        acting = [file for file in own if file.acts_at_import]
+        coded = (path for path in self._coded if top_level(path) == top)
+        if top in self._ends or not acting or not all(map(_only_adds, own)) or any(map(self._loads, coded)):
+            return self.of(top)
+        if top not in self._started:
+            lines = {file.path: last_line(python_source(self._view, file.path)) for file in acting}
+            self._started[top] = self._follow(top, until=lines)
+        return self._started[top]
+
+    def _loads(self, path: str) -> bool:
+        """Whether a Python file names a function that loads DLLs, outside of the code that delvewheel puts into it."""
+        before, _, code = python_source(self._view, path).partition(_PATCH[0])
+        code = before + code.partition(_PATCH[1])[2] if code else before
+        return any(word in code for word in WORDS if word != b"add_dll_directory")
+
+    def _follow(self, module: str, **options: Any) -> ImportEnd:
+        from wheelfix.pycode.importend import import_end  # 30 modules; most packages need none of them
+
+        complete, self._busy = self._view.beside is not None, True
+        try:
+            return import_end(
+                self._view, self.profile, module, complete=complete, steps=MAX_STEPS, process=self._blank, **options
+            )
+        finally:
+            self._busy = False
+
+    def running(self, path: str) -> ImportEnd:
+        """An import that runs a Python file: that of its package, or else its own."""
+        started = self.started(path)
+        if path in started.ran:
+            return started
+        own = _module(path)
+        top = self.of(own.partition(".")[0])
+        return top if path in top.ran else self.of(own)
+
+    @functools.cached_property
+    def tops(self) -> dict[str, ImportEnd]:
+        """The imports of the top-level packages whose code names what loads DLLs, by the file that is imported.
+
+        Users import the modules of a package by name that imports nothing of its own, as pyzbar does: then it is the
+        imports of files that import what loads DLLs.
+        """
+        found = {path: self.started(path) for _, path in self._tops}
+        for path, end in list(found.items()):
+            coded = [file for file in self._coded if top_level(file) == top_level(path)]
+            if path.endswith("/__init__.py") and set(end.ran) == {path} and path not in coded:
+                users = dict.fromkeys(next(self._importers(file), file) for file in coded[:MAX_PACKAGES])
+                needed = (file for file in users if counts(file) and not self._is_done_without(file, {file}))
+                found.update((file, self.of(_module(file))) for file in needed)
+        return found
+
+    @property
+    def decided(self) -> dict[str, ImportEnd]:
+        """Those of which it is known how they end, and that do not fail for want of something of others."""
+        return {path: end for path, end in self.tops.items() if end.decided and (not end.error or _is_own(end))}
+
+    @property
+    def ran(self) -> frozenset[str]:
+        """Every file that these have run."""
+        return frozenset(path for end in self.decided.values() for path in end.ran)
+
+    # ------------------------------------------------------------------------------------------ extension modules
+
+    def importing(self, path: str) -> dict[str, ImportEnd]:
+        """The Python files of the package that import a module, each with an import that runs it to its end."""
+        found = {}
+        for file in itertools.islice(self._importers(path), MAX_IMPORTERS):
+            top = self.of(top_level(file))
+            found[file] = top if file in top.ran else self.of(_module(file))
+        return found
+
+    def is_caught(self, path: str) -> bool:
+        """Whether the code goes on after a module fails to load, wherever a followed import meets that.
+
+        cassandra-driver has files that raise an error of their own then, and imports them where that is caught.
+        """
+        top, module = f"{SITE_PACKAGES}/{top_level(path)}/__init__.py", _module(path)
+        ends = {**({top: self.of(top_level(path))} if top in self._view else {}), **self.importing(path)}
+        met = {file: end for file, end in ends.items() if path in end.refused}
+        passed = {file for end in met.values() if not end.error for file in end.ran}
+        for file in itertools.islice(self._importers(path), MANY_IMPORTERS):
+            raised = met[file].error if file in met else ""
+            caught = raised and imported_modules(self._view, [_module(file)], raised).get(_module(file))
+            if file not in passed and not caught and not self._imports_of(file, NOT_LOADED).get(module):
+                return False
+        return bool(met)
+
+    def texts(self, failed: list[str]) -> dict[str, str]:
+        """Those of some modules whose failure ends the import of their package, with what it then raises instead."""
+        found = {}
+        for end in map(self.of, dict.fromkeys(top_level(path) for path in failed)):
+            modules = [path for path in end.refused if path.lower().endswith(".pyd")]
+            if end.decided and end.error and modules:
+                own = end.fault is not None and end.fault.cause == "extension"
+                blamed = end.fault.target if end.fault is not None and own else modules[-1]
+                found[blamed] = "" if own else f"{end.error}: {end.message}".partition("\n")[0].rstrip(": ")
+        return found
+
+    # ------------------------------------------------------------------------------------------ what code does
+
+    def faults(self, faults: tuple[CodeFault, ...]) -> tuple[CodeFault, ...]:
+        """The faults of the code: those that an import meets, and those of files that no import has run."""
+        ran = self.ran
+        others = (fault for fault in faults if fault.root not in ran and fault.file not in ran)
+        texts = {(fault.file, fault.line): fault.text for fault in faults if fault.text}
+        ends = ((file, end) for file, end in self.decided.items() if end.error)
+        own = (_fault(self._view, file, end, texts.get(end.place, "")) for file, end in ends)
+        reached = (replace(fault, reached=self.runs(fault.root)) for fault in others)
+        return (*(fault for fault in own if fault is not None), *reached)
+
+    def calls(self, calls: Iterable[UnreadCall]) -> tuple[UnreadCall, ...]:
+        """Calls that could not be read, with whether an import gets to them; one that was followed does without."""
+        return tuple(
+            replace(call, reached=call.at_import and call.file not in self.ran and self.runs(call.file))
+            for call in calls
+        )
+
+    def runs(self, path: str) -> bool:
+        """Whether importing the package that a Python file is in runs it.
+
+        Users import the modules of a package by name that imports nothing of its own; not one that another module
+        imports and does without: pyglet catches any failure of its module for tablets.
+        """
+        own = _module(path)
+        top = self.of(own.partition(".")[0])
+        if path in top.ran or not counts(path):
+            return path in top.ran
+        if any(not file.endswith("/__init__.py") for file in top.ran):
+            return False
+        return not self._is_done_without(path, {path})
+
+    def _is_done_without(self, path: str, seen: set[str]) -> bool:
+        """Whether some file of the package imports a file, and every one that does goes on without it."""
+        users = [file for file in self._importers(path) if file not in seen][:MAX_IMPORTERS]
+        seen.update(users)
+        uncaught = [file for file in users if not self._imports_of(file, NOT_FOUND).get(_module(path))]
+        if f"{SITE_PACKAGES}/{top_level(path)}/__init__.py" in uncaught:
+            return False
+        return bool(users) and all(self._is_done_without(file, seen) for file in uncaught)
+
+    def _importers(self, path: str) -> Iterator[str]:
+        """The Python files of the package that import a module, or have its name as a string, as lazy imports do."""
+        module = _module(path)
+        word = module.rpartition(".")[2]
+        for file, source in python_code(self._view, (word.encode(),)):
+            if file == path or word not in _NAMES.findall(source):
+                continue
+            # A file that is too large to be read was generated; that it names the module is enough.
+            if (
+                len(source) > MAX_SOURCE
+                or module in self._imports_of(file, NOT_LOADED)
+                or named_in_strings(source, file, {module}, self._budget)
+            ):
+                yield file
+
+    def _imports_of(self, file: str, kind: str) -> Mapping[str, bool]:
+        """The modules that a file imports, with whether it catches an exception of a kind wherever it does."""
+        if (file, kind) not in self._imports:
+            source = python_source(self._view, file).decode("utf-8", "replace")
+            self._imports[file, kind] = read_imports(source, file, self._budget, (kind,))
+        return self._imports[file, kind]
+
+    def in_order(self, outcomes: Iterable[LoadOutcome]) -> tuple[LoadOutcome, ...]:
+        """Outcomes with the failed imports of extension modules in the order in which the package meets them."""
+        found = list(outcomes)
+        places = [at for at, one in enumerate(found) if _is_failed_import(one)]
+        if len(places) < 2:
+            return tuple(found)
+        failed = [found[at] for at in places]
+        tops = dict.fromkeys(one.event.module.partition(".")[0] for one in failed)
+        ranks: dict[str, int] = {}
+        for end in map(self.of, tops):
+            blamed = [end.fault.target] if end.fault is not None else []
+            for path in (*blamed, *end.refused):
+                ranks.setdefault(path, len(ranks))
+        failed.sort(key=lambda one: ranks.get(one.event.path, len(ranks)))
+        package = failed[0].event.module.rpartition(".")[0]
+        blame = self.of(package).fault if package else None  # a package between may import another one first
+        if blame is not None:
+            failed.sort(key=lambda one: one.event.path != blame.target)
+        for at, one in zip(places, failed, strict=True):
+            found[at] = one
+        return tuple(found)
+
+
+def followed_imports(view: FileView, profile: Profile) -> FollowedImports:
+    """The imports of the subject of a view, in processes that know nothing of other distributions; made once."""
+    known = _FOLLOWED.setdefault(view, {})
+    if profile not in known:
+        loading = loading_of(view)
+        modelled = loading is not None and loading.startup is not None
+        known[profile] = FollowedImports(view, profile, PackageLoads() if modelled else package_loads(view, profile))
+    return known[profile]
+
+
+def _only_adds(file: FileLoads) -> bool:
+    """Whether all that a file is known to do is to add folders, as the code of delvewheel does."""
+    return not (
+        file.events or file.names or file.faults or file.along or any(call.at_import for call in file.unread_calls)
+    )
+
+
+def _is_failed_import(outcome: LoadOutcome) -> bool:
+    return bool(outcome.code) and not outcome.event.guarded and outcome.event.cause in ("extension", "module")
+
+
+def _tops(view: FileView, coded: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The top-level modules of the subject with code that loads DLLs by itself, each with its file."""
+    for top in dict.fromkeys(path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for path in coded):
+        name = top.removesuffix(".py")
+        for path in (f"{SITE_PACKAGES}/{name}/__init__.py", f"{SITE_PACKAGES}/{name}.py"):
+            if path in view and view.layer(path) is not Layer.ENVIRONMENT:
+                yield name, path
+                break
+
+
+def last_line(source: bytes) -> int:
+    """The last line of a file in which there is the name of what loads DLLs, or of a function that has such a name."""
+    lines = source.decode("utf-8", "replace").splitlines()
+    words = [word.decode() for word in WORDS]
+    functions, current = set(words), ""
+    for line in lines:
+        if line[:1].strip():
+            named = _DEFINED.match(line)
+            current = named[1] if named else ""
+        if current and any(word in line for word in words):
+            functions.add(current)
+    return max((at for at, line in enumerate(lines, 1) if any(word in line for word in functions)), default=0)
+
+
+def packages_above(path: str) -> list[str]:
+    """Where the ``__init__.py`` of each package above a file would be, the outermost first."""
+    folders = parent(path).removeprefix(SITE_PACKAGES).strip("/").split("/")
+    return [posixpath.join(SITE_PACKAGES, *folders[:count], "__init__.py") for count in range(1, 1 + len(folders))]
+
+
+def _module(path: str) -> str:
+    """The dotted name of the module that a file is."""
+    return module_name(path).removesuffix(".__init__")
+
+
+def top_level(path: str) -> str:
+    """The name that has to be imported first for a file of site-packages."""
+    return path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0].partition(".")[0]
+
+
+def _is_own(end: ImportEnd) -> bool:
+    """Whether an import fails by the package itself, and not for a module of others or a program that is not there."""
+    if end.fault is not None and end.fault.cause in ("module", "name", "entry"):
+        return end.fault.cause == "name" and bool(end.missed)
+    return end.fault is not None or bool(end.missed) or not end.asked
+
+
+def _may_be_loaded_before(view: FileView, target: str) -> bool:
+    """Whether code loads a DLL of CUDA or cuDNN by its bare name, which torch or others may have loaded before.
+
+    Not in an environment in which nothing has such a file: NVIDIA's installers put their folders on PATH, where such
+    a load does not look.
+    """
+    member = family_of(target) if "/" not in target else None
+    if member is None or member.family.group not in ("cuda", "cudnn"):
+        return False
+    beside = view.beside
+    return beside is None or not beside.complete or bool(beside.absent) or bool(view.named(dll_key(target)))
+
+
+def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | None:
+    """The fault that an import meets; None for a file that is there and cannot be loaded in any process."""
+    fault, (file, line) = end.fault, end.place
+    if fault is not None and fault.cause == "extension":
+        return None
+    if fault is not None and fault.cause in ("load", "cffi", "folder", "listing"):
+        failure = fault.failure
+        chain = tuple(base_name(step) for step in failure.chain) if failure is not None else ()
+        if failure is None or (failure.code == MOD_NOT_FOUND and len(chain) == 1):
+            # Code that has looked for a file of the package before asks for another one in vain, as soundfile does.
+            bundled = any("/" in name for name in end.missed)
+            sure = bundled or (not fault.along_path and not _may_be_loaded_before(view, fault.target))
+            return CodeFault(fault.cause, root, file, line, (fault.target,), end.error, sure=sure, reached=True)
+        if failure.code == MOD_NOT_FOUND and view.named(chain[-1].lower()):
+            return CodeFault(
+                "order", root, file, line, (fault.target,), end.error, sure=True, reached=True, chain=chain
+            )
+        return None
+    if not end.missed:
+        names = (fault.target,) if fault is not None else (root,)
+        text = shown_message(end) or "…"
+        return CodeFault("end", root, file, line, names, end.error, sure=True, reached=True, text=text)
+    inside = any("/" in name or view.named(name.lower()) for name in end.missed)
+    # A wheel without DLLs of its own, such as python-magic, leaves them to the user.
+    bundles = any(view.layer(path) is Layer.SUBJECT for path in view.image_paths)
+    known = any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)
+    sure = inside or (bundles and not known)
+    made = CodeFault("raise", root, file, line, end.missed, end.error, sure=sure, reached=True)
+    return replace(made, chain=end.chain, text=text or shown_message(end))
+
+
+def shown_message(end: ImportEnd) -> str:
+    """The first line of the text of an exception."""
+    from wheelfix.pycode.windows import SITE
+
+    return end.message.partition("\n")[0].replace(SITE, "…")

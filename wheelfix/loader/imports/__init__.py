@@ -1,1 +1,0 @@
-"""What Python runs and loads before a module, read from import statements; ``importorder`` is the way in."""
