@@ -29,8 +29,8 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, render
 from wheelfix.archive.recordcheck import check_record
 from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.cli.config import read_configuration
 from wheelfix.cli.settings import vocabulary
-from wheelfix.config import read_configuration
 from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Image
@@ -44,7 +44,7 @@ from wheelfix.streams.source import MemorySource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.config import Option
+    from wheelfix.cli.config import Option
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 PACKAGE = Path(wheelfix.__file__).parent
 LONGEST_MODULE = 800
 ORDER: tuple[str, ...] = (
-    "errors values toml tomllines inputfiles parsing listed streams",
-    "failures ownership programs model workers workerprocess",
+    "errors base streams",
+    "model",
     "remote",
     "archive",
     "pe",
-    "options knowledge schemas",
+    "base.options knowledge schemas",
     "loader pycode",
     "roots",
     "exam.needs",  # what rules judge; the rest of the room runs them
@@ -35,7 +35,7 @@ ORDER: tuple[str, ...] = (
     "repairs",
     "survey",
     "diagnosis demo trial",
-    "report baseline config diff",
+    "report",
     "cli",
     "__main__",
 )

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from wheelfix import toml
+from wheelfix.base import toml
 
 RECORDED = Path("fixtures/agreement")
 PAGE = Path("docs/explained/agreement.md")

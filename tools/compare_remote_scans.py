@@ -15,11 +15,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan_all
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.model import ScanReport
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.remote.client import Client
 from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.report.json_ import scan_value

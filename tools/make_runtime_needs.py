@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import wheelfix
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.knowledge.runtime_needs import HEADER, RUNTIMES, TABLE, parse_runtime_needs
 from wheelfix.model import EdgeKind
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,6 +6,7 @@ import io
 import tempfile
 from pathlib import Path
 
+from wheelfix.base.values import replace
 from wheelfix.errors import WheelfixError
 from wheelfix.remote import packageindex
 from wheelfix.remote.credentials import Credentials
@@ -15,7 +16,6 @@ from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.remote.segments import Segments
 from wheelfix.remote.settings import IndexSettings, index_settings
 from wheelfix.remote.transport import Patience, Transport
-from wheelfix.values import replace
 
 __all__ = ["IndexFault", "IndexFile", "PackageIndex", "index_url"]
 

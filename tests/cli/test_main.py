@@ -177,7 +177,8 @@ def test_scanning_a_wheel_on_disk_imports_nothing_for_servers(tmp_path):
         "import argparse, sys; argparse.ArgumentParser().format_help(); before = set(sys.modules); "
         f"from wheelfix.cli.main import main; main(['scan', {str(wheel)!r}, '-q']); "
         "heavy = {'requests', 'urllib.request', 'http.client', 'email', 'ssl', 'socket', 'configparser', 'inspect', "
-        "'subprocess', 'pickle', 'json', 'pyarrow', 'packaging', 'wheelfix.remote.transport', 'wheelfix.workers'}; "
+        "'subprocess', 'pickle', 'json', 'pyarrow', 'packaging', 'wheelfix.remote.transport', "
+        "'wheelfix.base.workers'}; "
         "print(sorted(heavy & set(sys.modules) - before))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

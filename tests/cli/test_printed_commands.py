@@ -9,12 +9,12 @@ import pytest
 
 from tests.invariants.generate import make
 from tests.support.environments import install
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.commands import command_parser, load_command
 from wheelfix.cli.common import root_options
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.report.formats import MACHINE_KINDS, render
 from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.text.scan import render_scan

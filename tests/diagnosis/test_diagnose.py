@@ -11,6 +11,7 @@ from tests.pe.test_fatbin import SASS, container, entry
 from tests.support.environments import install, lay
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.answer import Diagnosis, DiagnosisOutcome
@@ -20,7 +21,6 @@ from wheelfix.diagnosis.gathered import DiagnoseRequest
 from wheelfix.diagnosis.symptoms import Confidence
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Machine
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))
 STORY = kepler_cu117()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import wheelfix
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.answer import Diagnosis, DiagnosisOutcome
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ import pytest
 
 import wheelfix
 from tests.support.environments import install, lay
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.answer import DiagnosisOutcome
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 import wheelfix
 from tests.diagnosis.remedy_commands import shown, templates
 from tests.support.environments import install, lay
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.commands import command_parser, load_command
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.symptoms.causes import cause_by_id
@@ -31,7 +32,6 @@ from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.diagnosis.symptoms.symptom import Symptom
 from wheelfix.knowledge.providers import shippers
 from wheelfix.knowledge.torch_builds import FAMILY
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,12 +24,12 @@ from tests.oracle.packagerecords import AGREEMENT, RECORDS, from_record, load, s
 from tests.oracle.sourceparts import made_part
 from tests.oracle.standins import Skeleton, chosen, helper_wheel, skeletons
 from wheelfix.archive.placement import installed_path
+from wheelfix.base.programs import Finished
+from wheelfix.base.toml import loads
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.programs import Finished
 from wheelfix.streams.signals import interruptible
 from wheelfix.streams.workfolder import WorkFolder
-from wheelfix.toml import loads
 from wheelfix.trial.compare import compare
 from wheelfix.trial.expected import expectations
 from wheelfix.trial.install import empty

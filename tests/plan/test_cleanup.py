@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Machine, Verdict
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.lock import read_lock
 from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.repairs.repair import repair_wheel

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.delve import run_delvewheel
 from wheelfix.repairs.repair import repair_wheel
 

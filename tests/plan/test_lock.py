@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.repairs.replay import replay

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.archive.reader import Archive
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
 from wheelfix.exam.wheel import examine_wheel
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.make import Planned, allowed_names, make_plan, output_name, reference, still_broken
 from wheelfix.roots.lazy import lazy_index
 

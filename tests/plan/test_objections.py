@@ -11,9 +11,9 @@ import pytest
 from tests.roots.choice.test_family import with_code
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, UsageError
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.repairs.repair import Repaired, repair
 from wheelfix.report.text.plan import render_plan

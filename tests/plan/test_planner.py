@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.repair import repair_wheel
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,12 @@ import pytest
 
 from tests.repairs.test_repair import check_record_independently, options, run
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.model import Verdict
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.repairs.repair import RepairOutcome
 
 FILES = {"pkg/__init__.py": b"x = 1\n", "pkg/data.txt": b"some text\n" * 50}

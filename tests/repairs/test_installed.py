@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from wheelfix.archive.record import Record
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Verdict
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.roots.lazy import lazy_index
 

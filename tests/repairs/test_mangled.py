@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.signing import signed, trust
 from tests.support.wheels import EPOCH, build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.signature import read_signature
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.source import MemorySource

@@ -15,12 +15,12 @@ from dataclasses import replace
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, InputError, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair

@@ -11,13 +11,13 @@ from tests.support.wheels import build_wheel
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.base.options import RepairOptions, ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.exam.verify import verify
-from wheelfix.options import RepairOptions, ScanOptions
 from wheelfix.plan.model import Drop, Plan, WheelRef
 from wheelfix.repairs.rewrite import keep, kept_rows, rewrite, write_checked
 from wheelfix.streams.codec import Compressor
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

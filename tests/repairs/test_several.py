@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from wheelfix import workers
+from wheelfix.base import workers
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.outcome import FailedRepair, Repaired
 from wheelfix.repairs.several import repair_all, targets_differ
 

@@ -14,13 +14,13 @@ from markdown_it import MarkdownIt
 from tests.support.hostile_values import HOSTILE, Maker
 from wheelfix.diagnosis.answer import Diagnosis
 from wheelfix.diagnosis.symptoms.report_block import ReportBlock
-from wheelfix.diff import Comparison
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, ScanReport, Severity
 from wheelfix.plan.model import Plan
 from wheelfix.report import diagnosis as diagnosis_json
 from wheelfix.report import diff as diff_documents
 from wheelfix.report import safe
+from wheelfix.report.builds import Comparison
 from wheelfix.report.document import Context, FailedInput, PlanReport
 from wheelfix.report.formats import SCAN_KINDS, render
 from wheelfix.report.html.comparison import render_comparison

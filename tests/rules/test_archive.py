@@ -10,10 +10,10 @@ from tests.rules.subjects import run, subject, wheel
 from tests.support.wheels import build_wheel
 from wheelfix.archive.faults import KINDS, RECORD_KINDS, ArchiveFault, RecordFault
 from wheelfix.archive.wheelinfo import WHEEL_KINDS
+from wheelfix.base.options import RepairOptions
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.model import Severity
-from wheelfix.options import RepairOptions
 from wheelfix.repairs.repair import repair_wheel
 
 

@@ -11,11 +11,11 @@ from tests.pe.test_fatbin import PTX, container, entry
 from tests.pe.test_offload import bundle
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Severity
-from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

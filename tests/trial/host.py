@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.base.programs import Finished, run_program
 from wheelfix.model import Machine
-from wheelfix.programs import Finished, run_program
 from wheelfix.trial.model import PythonFacts
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from wheelfix.base.programs import Finished
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
-from wheelfix.programs import Finished
 from wheelfix.trial import venv
 from wheelfix.trial.venv import VenvPython
 

@@ -10,8 +10,8 @@ import struct
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

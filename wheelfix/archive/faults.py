@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ from wheelfix.archive.directory import (
 )
 from wheelfix.archive.local import UNICODE_PATH, ZIP64, extra_fields
 from wheelfix.archive.members import UTF8
-from wheelfix.values import dataclass, replace
+from wheelfix.base.values import dataclass, replace
 
 UNIX = 3
 PLAIN_VERSION, ZIP64_VERSION = 20, 45

@@ -27,8 +27,8 @@ from wheelfix.archive.members import (
     Member,
     decode_name,
 )
+from wheelfix.base.values import dataclass, field
 from wheelfix.streams import codec
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from wheelfix.archive import names
 from wheelfix.archive.directory import CENTRAL, CENTRAL_SIGNATURE, MAX32
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from wheelfix.archive.hashing import digests
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import MAX_SIZE, Record, encode_digest, record_member
 from wheelfix.archive.recordcheck import check_record, record_matches
+from wheelfix.base.values import dataclass, field
 from wheelfix.streams import codec, libdeflate
 from wheelfix.streams.deflate import BLOCK, WINDOW
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -19,8 +19,8 @@ from wheelfix.archive.faults import PYPI, UV, ArchiveFault
 from wheelfix.archive.inspection import Inspection
 from wheelfix.archive.local import SMALL_WINDOW, WINDOW, header_spans, headers_are_regular
 from wheelfix.archive.members import Limits, Member, parse_directory, too_much
+from wheelfix.base.inputfiles import UnfitFile, open_regular
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.inputfiles import UnfitFile, open_regular
 from wheelfix.streams import codec
 from wheelfix.streams.source import InflatedSource, StoredSource
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import names
 from wheelfix.archive.faults import INSTALLER, PIP, UV, RecordFault
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

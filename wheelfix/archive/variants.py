@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import UV, ArchiveFault
+from wheelfix.base.parsing import parse_json
 from wheelfix.errors import InputError
-from wheelfix.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

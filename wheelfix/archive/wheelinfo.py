@@ -23,10 +23,10 @@ from wheelfix.archive.wheelname import (
     FileName,
     expand_tag,
 )
+from wheelfix.base.parsing import number_pair
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
-from wheelfix.parsing import number_pair
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

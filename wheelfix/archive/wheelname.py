@@ -7,8 +7,8 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

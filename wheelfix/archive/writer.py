@@ -18,13 +18,13 @@ from wheelfix.archive.changes import MemberOrder, NewMember, WheelChanges, arran
 from wheelfix.archive.hashing import default_jobs, digests
 from wheelfix.archive.headers import UNIX, Header
 from wheelfix.archive.record import Rendered, Row, encode_digest, render
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.streams import codec
 from wheelfix.streams.deflate import Deflating
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource, MemorySource
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.base.failures import failure_of
+from wheelfix.base.inputfiles import begin_run
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.common import (
     add_command,
     add_filter_options,
@@ -27,25 +30,22 @@ from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import add_trial_options
 from wheelfix.errors import InputError, WheelfixError
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.failures import failure_of
-from wheelfix.inputfiles import begin_run
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS, slim
 from wheelfix.report.textstyle import look_of
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Generator, Iterator, Mapping
 
+    from wheelfix.base.options import RepairOptions
+    from wheelfix.base.workers import Work
     from wheelfix.cli.commands import Subparsers
     from wheelfix.exam.examination import Progress
     from wheelfix.model import ScanReport
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.report.progress import ProgressBar
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.workers import Work
 
 EXAMPLES = """\
   wheelfix ci dist\\*.whl -w wheelhouse
@@ -167,10 +167,10 @@ def _take_all(
     paths: list[Path], options: RepairOptions, filters: _Filters, progress: Progress
 ) -> Generator[_Taken, None, None]:
     """Take wheels through the stage, several at once in processes where that is faster."""
+    from wheelfix.base.workers import in_processes, worth_processes
     from wheelfix.exam.inputs import Shares, file_size
     from wheelfix.repairs.several import targets_differ
     from wheelfix.roots.lazy import lazy_index
-    from wheelfix.workers import in_processes, worth_processes
 
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         sizes, jobs = [file_size(path) for path in paths], options.scan.jobs

@@ -8,22 +8,22 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import check_text_target, will_read
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import replace
 from wheelfix.cli.parser import CommaList as CommaList  # the commands find it here
 from wheelfix.cli.parser import only_typed
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
-from wheelfix.inputfiles import check_text_target, will_read
-from wheelfix.parsing import whole_number
 from wheelfix.report.textstyle import COLOURS
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.archive.reader import Limits
+    from wheelfix.base.options import RootOptions
     from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.errors import WheelfixError
-    from wheelfix.options import RootOptions
 
 ENTRY = 640
 """Bytes of a directory entry with a long name; who allows more members allows a larger directory."""
@@ -219,7 +219,7 @@ def limits(args: argparse.Namespace) -> Limits:
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
     from wheelfix.archive.reader import Limits
-    from wheelfix.options import RootOptions
+    from wheelfix.base.options import RootOptions
 
     if args.trusted_roots is not None:
         from wheelfix.pe.signature import check_trusted_roots

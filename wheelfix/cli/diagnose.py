@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from wheelfix.base.inputfiles import will_read
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -21,7 +22,6 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import add_typed_report_option, write_reports
 from wheelfix.errors import Exit, InputError, UsageError
-from wheelfix.inputfiles import will_read
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import legible, without_commands
 from wheelfix.report.textstyle import TextStyle, look_of
@@ -117,9 +117,9 @@ def execute(args: argparse.Namespace) -> int:
 @contextmanager
 def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
     """What the command line asks, with its file open."""
+    from wheelfix.base.options import ScanOptions, all_cores
     from wheelfix.diagnosis.files import active_environment
     from wheelfix.diagnosis.gathered import DiagnoseRequest
-    from wheelfix.options import ScanOptions, all_cores
 
     refuse_contradiction(args.assume, args.no_assume)
     assumptions(tuple(args.assume), tuple(args.no_assume))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import UnfitFile, read_file
+from wheelfix.base.parsing import MAX_JSON
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -18,8 +20,6 @@ from wheelfix.cli.remote import add_remote_options, open_client, say_bytes
 from wheelfix.cli.say import say_error
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.inputfiles import UnfitFile, read_file
-from wheelfix.parsing import MAX_JSON
 from wheelfix.report.document import LEVELS
 from wheelfix.report.textstyle import TextStyle, look_of
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.diff import Build, Comparison
     from wheelfix.errors import WheelfixError
     from wheelfix.remote.client import Client
+    from wheelfix.report.builds import Build, Comparison
 
 EXAMPLES = """\
   wheelfix diff torch-2.4.0-....whl torch-2.4.1-....whl
@@ -71,7 +71,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Compare, report, and return 1 where something vanished that must not."""
-    from wheelfix.diff import compare_all
+    from wheelfix.report.builds import compare_all
 
     failures: list[WheelfixError] = []
     unread: list[str] = []
@@ -113,9 +113,9 @@ def _builds(
     word: str, args: argparse.Namespace, client: Client, unread: list[str], failures: list[WheelfixError]
 ) -> list[Build]:
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
-    from wheelfix.diff import Build, read_document
+    from wheelfix.base.options import RootOptions, ScanOptions, all_cores
     from wheelfix.exam.scan import scan_all
-    from wheelfix.options import RootOptions, ScanOptions, all_cores
+    from wheelfix.report.builds import Build, read_document
 
     inputs = expand_inputs([word], client=client)
     if inputs.failures:

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 from wheelfix.cli.parser import CommaList, Parser
 from wheelfix.report.formats import SCAN_KINDS
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     import argparse

@@ -8,23 +8,23 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.failures import failure_of
+from wheelfix.base.inputfiles import check_target
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.common import exit_code, write_result
 from wheelfix.cli.parser import did_you_mean, only_typed
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError
-from wheelfix.failures import failure_of
-from wheelfix.inputfiles import check_target
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render, slim, without_images
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.textstyle import TextStyle, look_of
 from wheelfix.report.words import count
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from wheelfix.baseline import Baseline
+    from wheelfix.cli.baseline import Baseline
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
     from wheelfix.remote.wheel import WheelPath
@@ -134,7 +134,7 @@ class Output:
             raise UsageError("--write-baseline needs --baseline FILE", hint="it says where to write")
         if file is None:
             return
-        from wheelfix.baseline import Baseline
+        from wheelfix.cli.baseline import Baseline
 
         if write:
             self.write_baseline = file
@@ -250,7 +250,7 @@ class Output:
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""
         if self.write_baseline is not None:
-            from wheelfix.baseline import Baseline
+            from wheelfix.cli.baseline import Baseline
 
             made = Baseline.of(self.reports)
             write_result(made.render(), self.write_baseline)

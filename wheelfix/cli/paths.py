@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import will_read
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError, shown_url
-from wheelfix.inputfiles import will_read
 from wheelfix.remote.addresses import is_remote
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

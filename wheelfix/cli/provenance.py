@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import open_regular
+from wheelfix.base.parsing import whole_number
 from wheelfix.errors import HIDDEN, shown_url
-from wheelfix.inputfiles import open_regular
-from wheelfix.parsing import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from wheelfix.base.options import RepairOptions
     from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.model import Json
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.repairs.installed import InstalledRepair
 

@@ -22,8 +22,8 @@ from wheelfix.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from wheelfix.base.options import Renaming, RepairOptions
     from wheelfix.cli.parser import Parser
-    from wheelfix.options import Renaming, RepairOptions
 
 
 def add_policy_options(parser: Parser) -> None:
@@ -121,7 +121,7 @@ def add_writing_options(parser: Parser) -> None:
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.options import RepairOptions, ScanOptions, all_cores
+    from wheelfix.base.options import RepairOptions, ScanOptions, all_cores
     from wheelfix.streams.codec import Compressor
 
     refuse_contradiction(args.assume, args.no_assume)
@@ -173,7 +173,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
 
 def _renaming(args: argparse.Namespace) -> Renaming:
     """Return what delvewheel is asked for; UsageError if that makes no sense."""
-    from wheelfix.options import Renaming
+    from wheelfix.base.options import Renaming
 
     renaming = Renaming(
         namespace_pkgs=tuple(args.namespace_pkg),

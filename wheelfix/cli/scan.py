@@ -37,9 +37,9 @@ from wheelfix.report.formats import SCAN_KINDS, slim
 if TYPE_CHECKING:
     import argparse
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
-    from wheelfix.options import ScanOptions
     from wheelfix.remote.client import Client
 
 EXAMPLES = """\
@@ -132,7 +132,7 @@ def add_set_options(parser: Parser) -> None:
 
 def scan_options(args: argparse.Namespace) -> ScanOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.options import ScanOptions, all_cores
+    from wheelfix.base.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns
 
     refuse_contradiction(args.assume, args.no_assume)

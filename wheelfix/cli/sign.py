@@ -6,22 +6,22 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.failures import failure_of
 from wheelfix.cli.common import CommaList, add_command, add_limit_options, exit_code, limits, positive, write_result
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError, WheelfixError
-from wheelfix.failures import failure_of
 from wheelfix.report.textstyle import COLOURS, look_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from wheelfix.base.options import SignOptions
     from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.model import Json
-    from wheelfix.options import SignOptions
     from wheelfix.repairs.sign import Signed
 
 EXAMPLES = """\
@@ -104,7 +104,7 @@ def _add_output_options(parser: Parser) -> None:
 
 def sign_options(args: argparse.Namespace) -> SignOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.options import SignOptions
+    from wheelfix.base.options import SignOptions
 
     if args.trusted_roots is not None:
         from wheelfix.pe.signature import check_trusted_roots

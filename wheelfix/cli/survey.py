@@ -9,20 +9,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.cli.common import add_assumptions, add_command, add_jobs_option, refuse_contradiction, write_result
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.remote import add_remote_options, remote_options
 from wheelfix.cli.say import say
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.report.safe import csv_cell, legible, without_commands
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.options import ScanOptions
     from wheelfix.survey.engines import Engine
     from wheelfix.survey.queries import QueryResult
     from wheelfix.survey.run import Summary
@@ -137,7 +137,7 @@ def _options(args: argparse.Namespace) -> ScanOptions:
 
 
 def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
-    from wheelfix.options import all_cores
+    from wheelfix.base.options import all_cores
     from wheelfix.survey.engines import dask_engine, local_engine
 
     if args.engine == "dask":

@@ -50,8 +50,8 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
+    from wheelfix.base.options import ScanOptions, all_cores
     from wheelfix.exam.verify import verify_all
-    from wheelfix.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns
 
     output = Output.from_args(args)

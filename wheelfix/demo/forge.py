@@ -11,11 +11,11 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.demo.forgeexports import Export, ExportTable
 from wheelfix.demo.forgemachine import MACHINE_FORMATS, MachineFormat
 from wheelfix.demo.forgeresource import manifest_resource, version_resource
 from wheelfix.model import Machine, Symbol
-from wheelfix.values import dataclass, field
 
 Wanted: TypeAlias = "Mapping[str, Iterable[Symbol]] | Sequence[tuple[str, Iterable[Symbol]]]"
 """DLL names with what is wanted from each; pairs where a table shall name one DLL twice."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from wheelfix.base.values import dataclass
 from wheelfix.model import Machine
-from wheelfix.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

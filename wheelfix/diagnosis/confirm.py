@@ -6,6 +6,7 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.answer import Explained
 from wheelfix.diagnosis.pairs import find_pair, pair_remedies, torch_version
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
@@ -29,7 +30,6 @@ from wheelfix.rules.symbols import broken_forwarders, unexported
 from wheelfix.rules.vcruntime import vc_runtime_too_old
 from wheelfix.rules.versions import mixed_cudnn, mixed_mkl, openmp_too_old
 from wheelfix.rules.wording import listing
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,13 +6,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.conclusions import conclude
 from wheelfix.diagnosis.files import examine_files, find_environment
 from wheelfix.diagnosis.gathered import DiagnoseRequest, GatheredEvidence
 from wheelfix.diagnosis.giventext import read_text
 from wheelfix.errors import UsageError
-from wheelfix.options import ScanOptions
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.answer import Evidence
 from wheelfix.diagnosis.case import ScannedPackage
 from wheelfix.diagnosis.confirm import situation
@@ -20,7 +21,6 @@ from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold
 from wheelfix.roots.gather import open_index
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

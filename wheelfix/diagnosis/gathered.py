@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import ScanOptions
+from wheelfix.base.values import dataclass, field
 from wheelfix.model import canonical
-from wheelfix.options import ScanOptions
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

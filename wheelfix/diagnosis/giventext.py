@@ -6,6 +6,7 @@ import io
 import tempfile
 from typing import IO, TYPE_CHECKING, cast
 
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.answer import Evidence
 from wheelfix.diagnosis.gathered import SHOWN
 from wheelfix.diagnosis.recorded import describe
@@ -15,7 +16,6 @@ from wheelfix.diagnosis.symptoms.recordings.pml import MAGIC as PML_MAGIC
 from wheelfix.diagnosis.symptoms.recordings.pml import read_pml
 from wheelfix.diagnosis.symptoms.symptom import Log, TextLimits
 from wheelfix.diagnosis.symptoms.triage import contradictions, read_machine
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

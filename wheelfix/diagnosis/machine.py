@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import wheelfix
+from wheelfix.base.programs import find_program, run_program
 from wheelfix.diagnosis.symptoms.report_block import InstalledDll, MachineFacts, SeenRoot
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.pe.version import read_version
-from wheelfix.programs import find_program, run_program
 from wheelfix.streams.source import FileSource
 
 if TYPE_CHECKING:

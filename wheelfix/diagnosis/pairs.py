@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.diagnosis.symptoms.causetable import Remedy
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
 from wheelfix.knowledge.provider_index import provider_index
@@ -11,7 +12,6 @@ from wheelfix.knowledge.torch_builds import FAMILY, TorchBuild
 from wheelfix.loader.requirements import Requirements, fits, newest_fitting
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, InView, canonical, dll_key
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

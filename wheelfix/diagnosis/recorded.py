@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.answer import Explained
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
 from wheelfix.diagnosis.symptoms.recordings.model import base_name, in_windows_folder
@@ -12,7 +13,6 @@ from wheelfix.diagnosis.symptoms.textnames import package_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import base_name as view_name
 from wheelfix.model import EdgeKind, InView, Missing, dll_key, fold
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

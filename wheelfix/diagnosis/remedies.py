@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.causetable import Remedy
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build, requirement_name
 from wheelfix.knowledge.distributions import owners_of
@@ -14,15 +15,14 @@ from wheelfix.model import dll_key
 from wheelfix.rules.policy import test_artifacts_shipped
 from wheelfix.rules.registry import found_by
 from wheelfix.rules.wording import quoted
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.diagnosis.answer import Explained
     from wheelfix.diagnosis.case import ScannedPackage
     from wheelfix.model import MissingDll
-    from wheelfix.options import ScanOptions
 
 _LAST = ("KMP_DUPLICATE_LIB_OK",)
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo, parse_headers
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.exam.versionchoice import choose_versions
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Machine, canonical
 from wheelfix.remote.packageindex import MOST_CLAUSES
 from wheelfix.remote.target import InstallTarget
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -15,9 +15,9 @@ from wheelfix.streams.pool import WorkerPool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.loader.view import FileView
     from wheelfix.model import ByteSource, FileVersion, NumpyApi, Signature
-    from wheelfix.options import ScanOptions
     from wheelfix.pe.fatbin import GpuCode
     from wheelfix.rules.context import Subject
 

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import RecordFault
+from wheelfix.base.values import replace
 from wheelfix.exam.details import Details, archs_of_all, scanned_images
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.exam.missing import list_missing
@@ -26,15 +27,14 @@ from wheelfix.rules.failures import visible_failure
 from wheelfix.rules.firstloaded import failure_of_order
 from wheelfix.rules.otherdistributions import is_absent_module
 from wheelfix.rules.registry import check_patterns, run
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView
     from wheelfix.model import FileVersion, Finding, Prediction, Resolution
-    from wheelfix.options import RepairOptions, ScanOptions
     from wheelfix.roots.rootfile import Candidates
 
 PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}

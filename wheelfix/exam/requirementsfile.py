@@ -7,13 +7,13 @@ import shlex
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from wheelfix import toml
+from wheelfix.base import toml
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.locked import Locked, LockedSet, as_table
-from wheelfix.inputfiles import read_file
 from wheelfix.loader.requirements import marker_holds, parse_requirement
 from wheelfix.model import canonical
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.base.failures import failure_of
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
@@ -19,7 +21,6 @@ from wheelfix.exam.locked import ONLY, LockParts
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.exam.wheelchoice import best_of, choose_wheels, file_name, wheels_in
-from wheelfix.failures import failure_of
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.neighbours import Neighbours, focused_on
 from wheelfix.loader.places import open_environment, view_of_wheel
@@ -29,16 +30,15 @@ from wheelfix.loader.view import FileView, Layer
 from wheelfix.model import canonical
 from wheelfix.remote.target import target_of
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.exam.examination import Examination, Progress
     from wheelfix.exam.locked import LockedSet
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
-    from wheelfix.options import ScanOptions
     from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
     from wheelfix.roots.rootfile import Candidates

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from wheelfix.archive.faults import RecordFault
     from wheelfix.archive.hashing import Digest
     from wheelfix.archive.members import Member
+    from wheelfix.base.options import ScanOptions
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import FileVersion, ImageFacts
-    from wheelfix.options import ScanOptions
     from wheelfix.remote.wheel import WheelPath
     from wheelfix.roots.rootfile import Candidates
     from wheelfix.streams.pool import Task

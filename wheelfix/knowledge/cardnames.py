@@ -9,10 +9,10 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cards import Capability, capability_of_arch, card_table, plain_name
 from wheelfix.knowledge.othercards import NVIDIA, other_cards, plain_other_name, vendor_of
 from wheelfix.knowledge.tables import TableFault, read_text
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,10 +6,10 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.parsing import dotted_numbers
+from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.tables import Checker, Row, parse_toml, read_text
 from wheelfix.model import dll_key
-from wheelfix.parsing import dotted_numbers
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,10 +6,10 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import cuda_table, release, release_of_product
 from wheelfix.knowledge.families import families, family_of, is_of_nvidia
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,10 +10,10 @@ import functools
 import itertools
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, replace
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.tables import Checker, NamePattern, PatternIndex, Row, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,11 +6,11 @@ import fnmatch
 import functools
 import re
 
+from wheelfix.base.parsing import dotted_numbers
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import cuda_folder, release
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
-from wheelfix.parsing import dotted_numbers
-from wheelfix.values import dataclass
 
 # delvewheel puts 32 hexadecimal digits before the first dot: msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll
 _MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")

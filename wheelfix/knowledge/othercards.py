@@ -6,8 +6,8 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

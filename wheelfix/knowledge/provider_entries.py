@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import TableFault
 from wheelfix.model import Machine
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

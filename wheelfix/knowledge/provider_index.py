@@ -27,6 +27,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.provider_entries import (
     DISTRIBUTIONS,
     DLLS,
@@ -40,7 +41,6 @@ from wheelfix.knowledge.provider_entries import (
 )
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine, canonical, dll_key
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release
 from wheelfix.knowledge.cudalibraries import version_on_pypi
 from wheelfix.knowledge.distributions import Owner, owners_of, versions_with
@@ -12,8 +14,6 @@ from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import Machine, dll_key
-from wheelfix.parsing import whole_number
-from wheelfix.values import dataclass
 
 _FIRST_CUDA = 12
 """The first CUDA major whose libraries conda-forge has as packages of their own: conda-forge/cuda-version-feedstock."""

@@ -6,8 +6,8 @@ import functools
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import TableFault, read_text
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

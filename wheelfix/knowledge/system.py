@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Literal
 
+from wheelfix.base.parsing import number_pair
+from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_names, read_text
 from wheelfix.model import Machine, dll_key
-from wheelfix.parsing import number_pair
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from wheelfix import toml
+from wheelfix.base import toml
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:

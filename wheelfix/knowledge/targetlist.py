@@ -26,9 +26,9 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import number_pair, whole_number
+from wheelfix.base.values import dataclass, field
 from wheelfix.model import Exports, Machine, dll_key
-from wheelfix.parsing import number_pair, whole_number
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

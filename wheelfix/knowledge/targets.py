@@ -6,14 +6,14 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.parsing import parse_json
 from wheelfix.errors import InputError, UsageError
-from wheelfix.inputfiles import read_file
 from wheelfix.knowledge.system import classify, contract
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.knowledge.targetlist import Fact, State, TargetList, parse_target_list
 from wheelfix.knowledge.windowssince import documented_since
 from wheelfix.model import Machine, dll_key
-from wheelfix.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
-from wheelfix.values import dataclass
 
 Pair = tuple[int, int]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
-from wheelfix.values import dataclass
 
 INDEX = "https://download.pytorch.org/whl"
 FAMILY = ("torch", "torchvision", "torchaudio")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import dll_key
-from wheelfix.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import dll_key
-from wheelfix.parsing import whole_number
-from wheelfix.values import dataclass
 
 TABLE = "windows_since.txt"
 RELEASES = {

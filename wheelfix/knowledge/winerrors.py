@@ -6,8 +6,8 @@ import functools
 import re
 import unicodedata
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
-from wheelfix.values import dataclass
 
 _NOISE = r"%\w+|[\W_]+"
 

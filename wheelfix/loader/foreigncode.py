@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
 from wheelfix.loader.packagecode import FileLoads, file_loads, known_loads, package_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at
 from wheelfix.model import UnreadCall
 from wheelfix.pycode.codefiles import ViewFiles
 from wheelfix.pycode.pythonsource import SOURCE_LIMIT
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from wheelfix.loader.loading import Loader

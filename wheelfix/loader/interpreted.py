@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, replace
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.imports.importorder import packages_above
@@ -16,7 +17,6 @@ from wheelfix.loader.loaded import load_in
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.model import CodeFault, dll_key
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

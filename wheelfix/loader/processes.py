@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.loader.foreigncode import ForeignCode
 from wheelfix.loader.imports.guards import with_caught_failures
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
@@ -19,7 +20,6 @@ from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, canonical, dll_key
 from wheelfix.pycode.mentions import WORDS
 from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_code
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,11 +23,11 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
 from wheelfix.model import Malformed
 from wheelfix.pe.offload import read_offload_code
 from wheelfix.pe.sections import Headers, MagicSearch, Section, Space, read_headers, without_overlaps
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

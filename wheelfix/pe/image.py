@@ -16,11 +16,11 @@ import sys
 from array import array
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.model import Exports, Image, Import, Machine, Malformed
 from wheelfix.pe import sections
 from wheelfix.pe.sections import Exhausted, Headers, Space, read_headers
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

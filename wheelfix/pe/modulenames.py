@@ -17,9 +17,9 @@ import zlib
 from array import array
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.model import Malformed
 from wheelfix.pe.sections import read_headers
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,10 +19,10 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.pe.sections import MagicSearch, without_overlaps
 from wheelfix.pe.syclimages import read_sycl_images
 from wheelfix.streams.zstd import INSTALL, zstd_errors, zstd_reader
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from wheelfix.model import ByteSource

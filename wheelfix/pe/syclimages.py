@@ -18,8 +18,8 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from wheelfix.base.values import dataclass
 from wheelfix.pe.sections import Space, without_overlaps
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.model import Malformed
 from wheelfix.pe.sections import read_headers
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.model import ByteSource

@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import installed_path
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.exam.requests import needers, request_for, wanted_release
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
@@ -26,16 +27,15 @@ from wheelfix.roots.choice.model import Choice, Conflict, OneRelease, Terms
 from wheelfix.roots.choice.release import GROUPS, group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.dependencies import says_out_of_reach
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.exam.needs import Need
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, ImageFacts
-    from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.rootfile import RootFile

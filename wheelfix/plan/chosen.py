@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import UsageError
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.plan.model import Rejected

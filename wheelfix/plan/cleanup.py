@@ -20,8 +20,8 @@ from wheelfix.rules.strays import misplaced, used_files
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
     from wheelfix.rules.context import Subject
 

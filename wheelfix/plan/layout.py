@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.codenames import names_in_code
@@ -13,16 +14,15 @@ from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Image, InView, Missing, dll_key
 from wheelfix.plan.processed import processed_by
 from wheelfix.pycode.pythonsource import python_code
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from wheelfix.base.options import Renaming
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.codenames import CodeNames
     from wheelfix.loader.view import FileView
     from wheelfix.model import Resolution
-    from wheelfix.options import Renaming
     from wheelfix.plan.chosen import Chosen
     from wheelfix.plan.planner import Planner
 

@@ -16,9 +16,9 @@ from wheelfix.archive.names import normalise, unprintable, why_unsafe, windows_k
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.archive.wheelname import name_parts
+from wheelfix.base.parsing import read_json
 from wheelfix.errors import InputError, UsageError, WheelfixError
 from wheelfix.loader.suffixes import PE_SUFFIXES
-from wheelfix.parsing import read_json
 from wheelfix.plan.model import Plan, plan_from_json
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client

@@ -9,11 +9,12 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.wheelname import name_parts
+from wheelfix.base.options import Renaming
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import UsageError
 from wheelfix.exam.examine import examine_again
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key, fold
-from wheelfix.options import Renaming
 from wheelfix.plan.fetched import expect_fetched, expected_sha256, fetched_notes, still_to_fetch, trust_fetched
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
@@ -27,16 +28,15 @@ from wheelfix.rules.registry import Group, found_by, group_of
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import sha256_of
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from wheelfix.archive.faults import RecordFault
     from wheelfix.archive.reader import Archive
+    from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.model import Finding, MissingDll
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Root

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
+from wheelfix.base.options import Renaming
+from wheelfix.base.values import as_tree, dataclass, field, is_value
 from wheelfix.errors import InputError
-from wheelfix.options import Renaming
-from wheelfix.values import as_tree, dataclass, field, is_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

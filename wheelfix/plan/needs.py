@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import Edge, EdgeKind, Missing
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

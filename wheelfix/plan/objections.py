@@ -13,8 +13,8 @@ from wheelfix.rules.gpufit import Fit, fit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from wheelfix.base.options import RepairOptions
     from wheelfix.model import Signature
-    from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.rootfile import RootFile
 WORDS = {

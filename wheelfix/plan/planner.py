@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.errors import UsageError
 from wheelfix.exam.needs import Need
 from wheelfix.exam.requests import requests_by_group, wanted_release
@@ -18,7 +19,6 @@ from wheelfix.plan.model import Drop
 from wheelfix.plan.needs import unmet_needs
 from wheelfix.roots.choice.onerelease import choose_release
 from wheelfix.rules.allowed import matches_any
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from wheelfix.model import Resolution

@@ -17,12 +17,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import is_real_folder
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.inputfiles import is_real_folder
 from wheelfix.remote.addresses import identity
 from wheelfix.remote.segments import PART_NAME, Segments
 from wheelfix.streams.source import FileSource, sha256_of
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

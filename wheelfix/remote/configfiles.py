@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.toml import loads
 from wheelfix.errors import UsageError
-from wheelfix.inputfiles import read_file
-from wheelfix.toml import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.parsing import parse_json
+from wheelfix.base.programs import find_program, run_program
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.parsing import parse_json
-from wheelfix.programs import find_program, run_program
 from wheelfix.remote.addresses import identity, server_of, split_url, userinfo
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
 from wheelfix.errors import InputError, NetworkFailure, shown_url
-from wheelfix.parsing import whole_number
 from wheelfix.remote.failures import PROXY_ACCOUNT, CutShort
 from wheelfix.streams.output import AtomicFile
 

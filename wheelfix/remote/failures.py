@@ -8,10 +8,10 @@ import ssl
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.values import replace
 from wheelfix.errors import InputError, NetworkFailure, redacted, shown_url
 from wheelfix.remote.addresses import split_url
 from wheelfix.remote.settings import Setting
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.request import url2pathname
 
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError, NetworkFailure, shown_url
-from wheelfix.inputfiles import read_file
 from wheelfix.remote.addresses import is_url, split_url
 from wheelfix.remote.download import check_hash, refuse_status
 from wheelfix.remote.failures import CutShort
 from wheelfix.remote.pages import ACCEPTED, LONGEST_NAME, IndexFile, project_names, read_page
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

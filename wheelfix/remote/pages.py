@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from wheelfix.parsing import parse_json
-from wheelfix.values import dataclass
+from wheelfix.base.parsing import parse_json
+from wheelfix.base.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

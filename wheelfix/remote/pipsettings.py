@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.remote.configfiles import pip_files, read_ini
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,13 +12,13 @@ import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.remote.addresses import file_name
 from wheelfix.remote.download import LARGEST, download, refuse_status
 from wheelfix.remote.failures import CutShort
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

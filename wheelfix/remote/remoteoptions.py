@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from bisect import bisect_right, insort
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import UnfitFile, is_real_folder, read_file
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.inputfiles import UnfitFile, is_real_folder, read_file
 from wheelfix.streams import codec
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import UsageError, shown_url
 from wheelfix.remote.pipsettings import PipSettings, pip_settings
 from wheelfix.remote.uvsettings import UvSettings, uv_settings
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

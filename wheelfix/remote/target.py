@@ -6,9 +6,9 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import UsageError
 from wheelfix.remote.remoteoptions import PLATFORMS
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.remote.remoteoptions import RemoteOptions

@@ -14,12 +14,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, NetworkFailure, shown_url
 from wheelfix.remote.addresses import is_safe, userinfo, without_userinfo
 from wheelfix.remote.connections import make_session, seconds_of
 from wheelfix.remote.failures import CutShort, explain
 from wheelfix.remote.settings import Connection
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlunsplit
 
+from wheelfix.base.values import dataclass
 from wheelfix.remote.addresses import split_url, userinfo
 from wheelfix.remote.configfiles import read_toml, uv_files
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,9 @@ import calendar
 import os
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import Renaming
+from wheelfix.base.programs import python_command, run_program
 from wheelfix.errors import CannotRepair, EnvironmentFailure
-from wheelfix.options import Renaming
-from wheelfix.programs import python_command, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.record import MAX_SIZE, Record, Row, encode_digest, render
+from wheelfix.base.inputfiles import open_regular, read_file
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.exam.scan import chosen_distributions, examine_installed
-from wheelfix.inputfiles import open_regular, read_file
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import fold
@@ -35,15 +36,14 @@ from wheelfix.repairs.journal import (
     write_whole,
 )
 from wheelfix.streams.output import AtomicFile
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.base.options import RepairOptions
     from wheelfix.loader.installations import Distribution
     from wheelfix.loader.places import Environment
     from wheelfix.model import ScanReport
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.make import Planned
     from wheelfix.plan.model import Plan
     from wheelfix.roots.lazy import LazyIndex

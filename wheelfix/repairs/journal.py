@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.ownership import distrust
+from wheelfix.base.parsing import parse_json
+from wheelfix.base.values import dataclass
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
-from wheelfix.inputfiles import read_file
 from wheelfix.model import fold
-from wheelfix.ownership import distrust
-from wheelfix.parsing import parse_json
 from wheelfix.streams.output import AtomicFile, remove_stale
 from wheelfix.streams.source import FileSource, sha256_of
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

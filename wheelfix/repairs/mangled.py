@@ -10,6 +10,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.archive.wheelname import without_variant
 from wheelfix.archive.writer import close_if_replaced
+from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.families import demangle
@@ -21,16 +22,15 @@ from wheelfix.repairs.rewrite import keep, rewrite
 from wheelfix.rules.registry import Group, group_of
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.workfolder import WorkFolder
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from wheelfix.archive.changes import NewMember
+    from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.model import ScanReport
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Addition, Plan
 
 

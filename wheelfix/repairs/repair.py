@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.record import read_record
+from wheelfix.base.options import RepairOptions
+from wheelfix.base.values import dataclass, replace
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import Repairable, Severity
-from wheelfix.options import RepairOptions
 from wheelfix.plan import advice
 from wheelfix.repairs.outcome import Repaired, RepairOutcome, refuse_input, target_of
 from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.recordcheck import check_record
+from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
 from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources, refuse_shares
 from wheelfix.plan.newmembers import opened
 from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
 from wheelfix.repairs.rewrite import keep, rewrite
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from wheelfix.archive.changes import NewMember
     from wheelfix.archive.wheelinfo import WheelInfo
-    from wheelfix.options import RepairOptions
+    from wheelfix.base.options import RepairOptions
     from wheelfix.plan.model import Plan
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.record import Row
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.archive.writer import Draft, Written
-    from wheelfix.options import RepairOptions, ScanOptions
+    from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.plan.model import Plan
 
 

@@ -7,23 +7,23 @@ import functools
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.base.failures import failure_of
+from wheelfix.base.inputfiles import begin_run
+from wheelfix.base.values import replace
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.exam.inputs import Shares, file_size
-from wheelfix.failures import failure_of
-from wheelfix.inputfiles import begin_run
 from wheelfix.repairs.outcome import FailedRepair, Repaired
 from wheelfix.repairs.repair import repair
 from wheelfix.roots.lazy import lazy_index
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
+    from wheelfix.base.options import RepairOptions
+    from wheelfix.base.workers import Work
     from wheelfix.exam.examination import Progress
-    from wheelfix.options import RepairOptions
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.workers import Work
 
 
 def repair_all(
@@ -32,7 +32,7 @@ def repair_all(
     """Repair wheels and give the results in their order; the reports before and after are left out."""
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         if len(paths) > 1 and targets_differ(paths, options):
-            from wheelfix.workers import in_processes, worth_processes
+            from wheelfix.base.workers import in_processes, worth_processes
 
             sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
             if worth_processes(sizes, jobs):

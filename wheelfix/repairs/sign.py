@@ -10,14 +10,15 @@ from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import SIGNATURES
 from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.base.inputfiles import refuse_same
+from wheelfix.base.options import ScanOptions, SignOptions
+from wheelfix.base.programs import run_program
+from wheelfix.base.values import dataclass
 from wheelfix.errors import CannotSign, EnvironmentFailure
 from wheelfix.exam.verify import archive_findings
-from wheelfix.inputfiles import refuse_same
 from wheelfix.model import TRUSTED, Severity, Signature
-from wheelfix.options import ScanOptions, SignOptions
 from wheelfix.pe.sections import Headers, read_headers
 from wheelfix.plan.sbom import FILE_NAME, with_signed
-from wheelfix.programs import run_program
 from wheelfix.repairs.rewrite import keep, kept_rows, write_checked
 from wheelfix.repairs.signcheck import GENUINE, check_can_verify, check_signed, why_not_signable
 from wheelfix.repairs.signcommand import SignCommand, Staged
@@ -25,7 +26,6 @@ from wheelfix.streams.codec import Compressor
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.source import FileSource, sha256_of
 from wheelfix.streams.workfolder import WorkFolder
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

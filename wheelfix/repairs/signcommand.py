@@ -12,9 +12,9 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.programs import find_program
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.programs import find_program
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ from wheelfix.report.safe import without_commands
 from wheelfix.report.words import count, human_change, human_size
 
 if TYPE_CHECKING:
-    from wheelfix.diff import Build, Comparison, Difference, File, FilePair, Problem
     from wheelfix.model import Json
+    from wheelfix.report.builds import Build, Comparison, Difference, File, FilePair, Problem
 
 DIFF_SCHEMA = "wheelfix.diff/1"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.report.graph import Graph, Link, place
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

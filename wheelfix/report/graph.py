@@ -9,9 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
 from wheelfix.report.words import SITE_PACKAGES, provider_phrase
-from wheelfix.values import dataclass, field
 
 NODE_WIDTH = 220
 NODE_HEIGHT = 40

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.model import Finding, Severity, Verdict
 from wheelfix.report.document import DEFAULT, STAGES, Context, FailedInput, split_failures
 from wheelfix.report.words import count
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

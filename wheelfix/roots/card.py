@@ -80,7 +80,7 @@ def _native(answer: str) -> str:
 
 
 def _ask_driver() -> str:
-    from wheelfix.programs import find_program, run_program
+    from wheelfix.base.programs import find_program, run_program
 
     hint = "give the card: --gpu sm_86"
     program = find_program(_ASK_DRIVER[0])

@@ -10,9 +10,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import as_paths
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import fold
-from wheelfix.options import as_paths
 from wheelfix.roots import tree
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.index import RootIndex
@@ -28,11 +29,10 @@ from wheelfix.roots.rootkinds import (
 )
 from wheelfix.roots.safety import with_warnings
 from wheelfix.roots.vendors import condafile, msvc
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from wheelfix.archive.reader import Limits
-    from wheelfix.options import RootOptions
+    from wheelfix.base.options import RootOptions
     from wheelfix.roots.host import Host
     from wheelfix.roots.root import Kind, Place
 

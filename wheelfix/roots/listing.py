@@ -8,11 +8,11 @@ import stat
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.model import fold
 from wheelfix.roots import tree
 from wheelfix.roots.rootfile import RootFile, Skipped
 from wheelfix.roots.vendors import conda, condafile, pyenv
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from wheelfix.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

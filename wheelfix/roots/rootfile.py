@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import dll_key
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

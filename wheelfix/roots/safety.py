@@ -6,8 +6,8 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.roots import tree
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

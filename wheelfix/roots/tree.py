@@ -6,8 +6,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.model import fold
-from wheelfix.parsing import dotted_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path

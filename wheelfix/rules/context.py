@@ -7,6 +7,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.imports.guards import caught_by_name
 from wheelfix.loader.installations import Distribution
@@ -33,7 +34,6 @@ from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_source
 from wheelfix.roots.card import card_arch
 from wheelfix.rules.backends import Backends
 from wheelfix.rules.wantedcuda import wanted_cuda
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

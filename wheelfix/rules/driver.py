@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
 from wheelfix.knowledge.cards import architecture
 from wheelfix.knowledge.drivers import (
     branch_of,
@@ -22,7 +23,6 @@ from wheelfix.knowledge.drivers import (
 )
 from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
-from wheelfix.parsing import whole_number
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import needed_majors, used_releases
 from wheelfix.rules.gpufit import Fit, fit, fit_of_image, parse_arch

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import who_ships
@@ -22,7 +23,6 @@ from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.unmet import needs
 from wheelfix.rules.wording import dotted, listing
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ import functools
 import zlib
 from typing import TYPE_CHECKING, Protocol, cast
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import UsageError
 from wheelfix.streams import libdeflate
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from types import ModuleType

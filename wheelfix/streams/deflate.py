@@ -13,10 +13,10 @@ import zlib
 from collections import deque
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams import codec, libdeflate
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

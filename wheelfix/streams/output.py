@@ -16,8 +16,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from wheelfix.base.inputfiles import check_target
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.inputfiles import check_target
 from wheelfix.streams.interrupts import defer_interrupts
 from wheelfix.streams.pool import WorkerPool
 

@@ -14,8 +14,8 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import open_regular
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.inputfiles import open_regular
 from wheelfix.streams import codec
 from wheelfix.streams.packed import Checkpoints, Packed, Position
 

@@ -26,7 +26,7 @@ MARK = ".wheelfix-work"
 _QUIET = 24 * 3600.0
 """Seconds after which a folder counts as left behind where files cannot be locked."""
 _PROGRAM = 3600.0
-"""Seconds after which an empty folder does: no program that we run takes longer (wheelfix/programs.py)."""
+"""Seconds after which an empty folder does: no program that we run takes longer (wheelfix/base/programs.py)."""
 
 
 class WorkFolder:

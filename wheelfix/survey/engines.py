@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from wheelfix.base.values import replace
+from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.survey.sources import WheelSource
 from wheelfix.survey.wheelrows import WheelRows, failed_rows, survey_wheel
-from wheelfix.values import replace
-from wheelfix.workers import in_processes, worth_processes
 
 if TYPE_CHECKING:
-    from wheelfix.options import ScanOptions
-    from wheelfix.workers import Progress, Work
+    from wheelfix.base.options import ScanOptions
+    from wheelfix.base.workers import Progress, Work
 
 Engine: TypeAlias = Callable[[Sequence[WheelSource]], Iterator[WheelRows]]
 """Gives the rows of every wheel once, in any order; one whose process died is a failure that may pass."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import read_file
 from wheelfix.errors import InputError, UsageError, WheelfixError
-from wheelfix.inputfiles import read_file
 from wheelfix.remote.client import Client, parsed
 from wheelfix.remote.wheel import RemoteWheel
 from wheelfix.streams.pool import WorkerPool

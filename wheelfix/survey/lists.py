@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, WheelfixError, shown_url
 from wheelfix.survey.sources import WheelSource, wheel_sources
 from wheelfix.survey.wheelrows import failed_rows
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

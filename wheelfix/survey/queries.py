@@ -7,12 +7,12 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.targets import NAMES
 from wheelfix.survey.schema import TABLES
 from wheelfix.survey.tables import SurveyFolder
 from wheelfix.survey.windowskinds import ASKED, COLUMNS, TABLE, target_rows
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

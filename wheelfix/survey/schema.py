@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
 
 SCHEMA = "wheelfix.survey/1"
 """Stands in the metadata of every file and in ``survey.json``; the number changes when a column changes its meaning."""

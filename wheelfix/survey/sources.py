@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.wheelname import name_parts
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.remote.client import Client
 from wheelfix.streams.source import FileSource, sha256_of
 from wheelfix.streams.workfolder import WorkFolder
 from wheelfix.survey.filesystems import copy_file, is_url, list_wheels
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

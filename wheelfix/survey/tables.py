@@ -13,8 +13,8 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.parsing import read_json, whole_number
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
-from wheelfix.parsing import read_json, whole_number
 from wheelfix.streams.interrupts import defer_interrupts
 from wheelfix.survey.folderlock import locked_file, name_file
 from wheelfix.survey.schema import SCHEMA, TABLES, Table

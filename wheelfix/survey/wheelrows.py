@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import wheelfix
 from wheelfix.archive.record import decode_digest, read_record
 from wheelfix.archive.wheelname import name_parts
+from wheelfix.base.failures import failure_of
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.exam.wheel import looking_at
-from wheelfix.failures import failure_of
 from wheelfix.model import (
     Assumed,
     Driver,
@@ -31,11 +33,9 @@ from wheelfix.model import (
     dll_key,
     fold,
 )
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.survey.contents import dll_places, modules_of
 from wheelfix.survey.filesystems import named
 from wheelfix.survey.sources import opened
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,10 +9,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.programs import find_program, run_program, running_program
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.parsing import whole_number
-from wheelfix.programs import find_program, run_program, running_program
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.programs import find_program, run_program
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.programs import find_program, run_program
 from wheelfix.trial.cache import cache_folder, locked
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,12 +13,12 @@ from wheelfix.archive.placement import installed_path
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.archive.wheelname import FileName
+from wheelfix.base.programs import python_command, run_program
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Machine, canonical
-from wheelfix.programs import python_command, run_program
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

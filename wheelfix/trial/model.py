@@ -5,14 +5,14 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Protocol
 
-from wheelfix.values import dataclass, field
+from wheelfix.base.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from wheelfix.base.programs import Finished
     from wheelfix.model import Machine, ScanReport
-    from wheelfix.programs import Finished
 
 
 @dataclass(frozen=True, slots=True)

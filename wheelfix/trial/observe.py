@@ -16,7 +16,7 @@ from wheelfix.trial.model import LoadedFile, Observed, RaisedError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.programs import Finished
+    from wheelfix.base.programs import Finished
     from wheelfix.trial.model import Interpreter
 
 CHILD = Path(__file__).with_name("child.py")

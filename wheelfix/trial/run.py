@@ -6,7 +6,8 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.failures import failure_of
+from wheelfix.base.failures import failure_of
+from wheelfix.base.values import dataclass
 from wheelfix.streams.workfolder import WorkFolder
 from wheelfix.trial.compare import compare
 from wheelfix.trial.confine import refuse_root
@@ -17,7 +18,6 @@ from wheelfix.trial.modules import modules_to_try
 from wheelfix.trial.observe import observe
 from wheelfix.trial.venv import VenvPython
 from wheelfix.trial.wine import wine_python
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import parse_json
+from wheelfix.base.programs import Finished, run_program
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
-from wheelfix.parsing import parse_json
-from wheelfix.programs import Finished, run_program
 from wheelfix.trial.model import PythonFacts
 
 if TYPE_CHECKING:

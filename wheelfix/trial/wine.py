@@ -12,16 +12,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.programs import Finished, find_program, run_program
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
-from wheelfix.programs import Finished, find_program, run_program
 from wheelfix.streams.interrupts import defer_interrupts
 from wheelfix.trial.cache import cache_folder, locked
 from wheelfix.trial.confine import confined
 from wheelfix.trial.emulated import emulated_wine
 from wheelfix.trial.model import PythonFacts
 from wheelfix.trial.winpython import windows_home
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

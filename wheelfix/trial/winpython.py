@@ -15,14 +15,14 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.programs import python_command, run_program
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Image, Machine
-from wheelfix.parsing import whole_number
 from wheelfix.pe.image import read_image
-from wheelfix.programs import python_command, run_program
 from wheelfix.streams.source import FileSource
 from wheelfix.trial.cache import cache_folder, locked
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

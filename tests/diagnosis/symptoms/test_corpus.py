@@ -12,9 +12,9 @@ import pytest
 
 import wheelfix
 from tools.diagnosis_samples import figures, rows
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.diagnosis.answer import DiagnosisOutcome
 from wheelfix.diagnosis.symptoms import Symptom, explain_symptoms, read_symptoms
-from wheelfix.options import RootOptions, ScanOptions
 
 if sys.version_info >= (3, 11):
     import tomllib

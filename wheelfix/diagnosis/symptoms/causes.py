@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.causetable import Cause, CauseRule, Remedy, cause_table
 from wheelfix.diagnosis.symptoms.messages import message_by_id, message_of
 from wheelfix.diagnosis.symptoms.symptom import Confidence
 from wheelfix.diagnosis.symptoms.templates import fill, fill_remedy, is_beside_torch, words_for
 from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,12 +6,12 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.diagnosis.symptoms.symptom import Confidence
 from wheelfix.knowledge.runtime_needs import runtime_need
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     import re

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.diagnosis.symptoms.symptom import Confidence
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.values import dataclass
 from wheelfix.diagnosis.symptoms.symptom import Symptom
 from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.tables import Checker, parse_toml
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

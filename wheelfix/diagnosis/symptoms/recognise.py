@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass, replace
 from wheelfix.diagnosis.symptoms.clean import join_wrapped
 from wheelfix.diagnosis.symptoms.codeforms import LOADER_CODES, STATUS_NAMES
 from wheelfix.diagnosis.symptoms.compiledparts import TRIGGERS as PART_TRIGGERS
@@ -20,8 +22,6 @@ from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence,
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
 from wheelfix.diagnosis.symptoms.textnames import dll_names, named_path, package_of, tidy_path
 from wheelfix.knowledge.winerrors import is_ambiguous
-from wheelfix.parsing import whole_number
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

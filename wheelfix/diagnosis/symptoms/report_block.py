@@ -10,9 +10,9 @@ import re
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.diagnosis.symptoms.mask import mask_users, user_names
 from wheelfix.knowledge.families import family_of, is_openmp
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -10,9 +10,9 @@ import re
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from wheelfix.base.values import dataclass
 from wheelfix.diagnosis.symptoms.symptom import Confidence
 from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, sentences, squeeze
-from wheelfix.values import dataclass
 
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3041-\u30ff]")),

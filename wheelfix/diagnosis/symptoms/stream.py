@@ -12,7 +12,7 @@ import sys
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Union
 
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ import re
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.model import fold
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

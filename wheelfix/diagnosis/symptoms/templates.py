@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.installing import (
     again,
     for_card,
@@ -26,7 +27,6 @@ from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.rules.wording import quoted
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
+from wheelfix.base.values import dataclass
 from wheelfix.pycode.budget import is_lazy
 from wheelfix.pycode.exceptions import LOAD_ERRORS, NO_MODULE, NOT_LOADED, suppresses
 from wheelfix.pycode.importcode import goes_on, imported_by_call, imported_from
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.view import base_name
@@ -18,7 +19,6 @@ from wheelfix.pycode.importcode import (
     read_imports,
 )
 from wheelfix.pycode.pythonsource import python_code
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

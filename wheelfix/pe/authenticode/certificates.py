@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ExtensionOID, NameOID
 
+from wheelfix.base.values import dataclass
 from wheelfix.pe.authenticode.der import INTEGER, SEQUENCE, DerError, parse
 from wheelfix.pe.authenticode.message import Algorithm, Unusable
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     import datetime

@@ -10,9 +10,9 @@ import enum
 import itertools
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.pe.authenticode.certificates import ANY_USAGE, CODE_SIGNING, TIME_STAMPING, Certificate, name_fault
 from wheelfix.pe.authenticode.message import Unusable
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     import datetime

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.pe.authenticode.der import INTEGER, NULL, OCTETS, SEQUENCE, SET, DerError, DerNode
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.pe.authenticode.certificates import TIME_STAMPING, Certificate, load_certificate, signature_fits
 from wheelfix.pe.authenticode.chain import Purpose, Standing, find_chain
 from wheelfix.pe.authenticode.der import GENERALIZED_TIME, OCTETS, SEQUENCE, UTC_TIME, DerError, DerNode, parse
@@ -19,7 +20,6 @@ from wheelfix.pe.authenticode.message import (
     Signer,
     Unusable,
 )
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,11 +14,11 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.inputfiles import read_file
 from wheelfix.pe.authenticode.certificates import Certificate, load_certificate
 from wheelfix.pe.authenticode.der import OCTETS, SEQUENCE, SET, DerError, DerNode, parse, split
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,10 @@ import contextlib
 import datetime
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.model import TRUSTED, Signature
 from wheelfix.pe.authenticode.der import DerError, NotDer, split
 from wheelfix.pe.authenticode.message import INDIRECT_DATA, NESTED, SignedMessage, Statement, Unusable
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,7 @@ from wheelfix.report.words import count, human_change, human_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.diff import Build, Comparison, Difference, Problem
+    from wheelfix.report.builds import Build, Comparison, Difference, Problem
 
 
 def render_comparison(comparison: Comparison, context: Context = DEFAULT) -> str:

@@ -12,7 +12,7 @@ from wheelfix.report.words import human_change, human_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.diff import Comparison, Difference, Problem
+    from wheelfix.report.builds import Comparison, Difference, Problem
     from wheelfix.report.textstyle import TextStyle
 
 SHOWN = 30

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.words import count
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.report.textstyle import TextStyle

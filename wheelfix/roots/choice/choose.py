@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.model import dll_key
@@ -26,7 +27,6 @@ from wheelfix.roots.choice.release import (
     stated_version,
 )
 from wheelfix.roots.choice.serving import serves
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from wheelfix.base.values import dataclass
 from wheelfix.model import Machine
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

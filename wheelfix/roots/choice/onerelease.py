@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.model import dll_key
 from wheelfix.roots import tree
 from wheelfix.roots.choice.choose import examine, standing
 from wheelfix.roots.choice.model import DllRequest, OneRelease, Terms, Wanted
 from wheelfix.roots.choice.release import GROUPS, possible_releases
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

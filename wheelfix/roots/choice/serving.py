@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.model import Image, Malformed, dll_key
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.inputfiles import read_file
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.parsing import MAX_JSON, parse_json
 from wheelfix.model import fold
-from wheelfix.parsing import MAX_JSON, parse_json
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
 

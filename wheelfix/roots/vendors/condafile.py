@@ -13,12 +13,12 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from wheelfix.archive.members import too_much
 from wheelfix.archive.reader import Archive, Limits
+from wheelfix.base.parsing import parse_json
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import fold
-from wheelfix.parsing import parse_json
 from wheelfix.streams.workfolder import WorkFolder
 from wheelfix.streams.zstd import INSTALL, zstd_errors, zstd_reader
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     import tarfile

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.inputfiles import read_file
-from wheelfix.parsing import read_json
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.parsing import read_json
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
 

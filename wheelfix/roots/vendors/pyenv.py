@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.record import MAX_SIZE, Record
+from wheelfix.base.inputfiles import read_file
 from wheelfix.errors import InputError
-from wheelfix.inputfiles import read_file
 from wheelfix.model import fold
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder

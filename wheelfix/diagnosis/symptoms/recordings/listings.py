@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.parsing import parse_json
 from wheelfix.diagnosis.symptoms.recordings.model import MAX_LOADS, RecordedLoad, Recording, base_name, distinct
-from wheelfix.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.model import dll_key
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from wheelfix.base.inputfiles import UnfitFile, open_regular, read_file
 from wheelfix.cli.main import main
-from wheelfix.inputfiles import UnfitFile, open_regular, read_file
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no devices and pipes among files there")
 

@@ -19,8 +19,8 @@ import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -239,7 +239,7 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
         raise EnvironmentFailure(f"{module} cannot be run", because="the path of the running Python is not known")
     import site
 
-    beside = str(Path(__file__).absolute().parent.parent)
+    beside = str(Path(__file__).absolute().parent.parent.parent)
     here = os.path.normcase(Path.cwd())
     folders = [path for path in sys.path if Path(path).is_absolute() and os.path.normcase(Path(path)) != here]
     users = site.getusersitepackages() if site.ENABLE_USER_SITE else ""

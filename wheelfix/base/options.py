@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Limits
+from wheelfix.base.values import dataclass, field
 from wheelfix.remote.remoteoptions import RemoteOptions
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

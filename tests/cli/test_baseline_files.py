@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.samples import broken_torch, clean_wheel
-from wheelfix.baseline import Baseline
+from wheelfix.cli.baseline import Baseline
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Finding, Severity
 from wheelfix.schemas import load_schema

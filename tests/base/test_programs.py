@@ -15,12 +15,12 @@ import pytest
 
 import wheelfix
 from tests.support.wheels import build_wheel
-from wheelfix import programs
+from wheelfix.base import programs
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.programs import find_program, python_command, run_program
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.programs import find_program, python_command, run_program
 from wheelfix.repairs.delve import run_delvewheel
 from wheelfix.repairs.repair import repair_wheel
 
@@ -63,7 +63,7 @@ def test_only_one_module_starts_programs() -> None:
             continue
         if words := starts_programs(ast.parse(source)):
             found[path.relative_to(PACKAGE).as_posix()] = words
-    assert found == {"programs.py": ["subprocess"]}
+    assert found == {"base/programs.py": ["subprocess"]}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_child_finds_what_this_process_imports_from(tmp_path: Path) -> None:
         (folder / "probe.py").write_text(text)
     (here / "other.py").write_text("print('must not run')")
     roots = [str(Path(wheelfix.__file__).parent.parent), str(packages), str(Path(pefile.__file__).parent)]
-    code = "from wheelfix.programs import *; done = run_program(python_command({!r}, ()), timeout=60)"
+    code = "from wheelfix.base.programs import *; done = run_program(python_command({!r}, ()), timeout=60)"
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(roots), "PYTHONIOENCODING": "utf-8"}
     command = [str(python), "-c", f"{code.format('probe')}; print(done.out)"]
     found = subprocess.run(command, cwd=here, env=environ, capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.inputfiles import read_file
+from wheelfix.base.inputfiles import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,10 +13,10 @@ import pytest
 
 from tests.support.patience import wall_patience
 from tests.support.workerjobs import never_working, working
-from wheelfix import workers
+from wheelfix.base import workers
+from wheelfix.base.programs import end_worker, python_command
+from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.programs import end_worker, python_command
-from wheelfix.workers import in_processes, worth_processes
 
 MB = 1 << 20
 
@@ -160,7 +160,7 @@ def test_closing_ends_the_processes_within_a_second_and_leaves_no_folder(tmp_pat
 
 SCRIPT = """\
 from tests.support.workerjobs import working
-from wheelfix.workers import in_processes
+from wheelfix.base.workers import in_processes
 list(in_processes(working, ["a", {word!r}], [1, 1], jobs=2, lost=print))
 """
 
@@ -170,7 +170,7 @@ list(in_processes(working, ["a", {word!r}], [1, 1], jobs=2, lost=print))
 def test_processes_end_when_their_starter_is_killed_and_its_script_needs_no_guard(tmp_path: Path) -> None:
     script, note = tmp_path / "script.py", tmp_path / "note"
     script.write_text(SCRIPT.format(word=f"wait {note}"))
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parent.parent.parent
     starter = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(root)})
     process, folder = waiting_worker(note)
     starter.kill()

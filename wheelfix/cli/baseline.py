@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.parsing import read_json
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Finding, ScanReport, Severity, canonical
-from wheelfix.parsing import read_json
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """What a worker process does: takes inputs from its stdin, works on them, and answers on its stdout.
 
-:mod:`wheelfix.workers` starts such processes and has the other end. When stdin ends although nobody said that the work
-is done, the starter has died or was interrupted: the work is unwound, so that no temporary file stays.
+:mod:`wheelfix.base.workers` starts such processes and has the other end. When stdin ends although nobody said that
+the work is done, the starter has died or was interrupted: the work is unwound, so that no temporary file stays.
 """
 
 from __future__ import annotations

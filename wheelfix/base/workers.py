@@ -16,8 +16,8 @@ import time
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from wheelfix.base.programs import end_worker, start_worker
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.programs import end_worker, start_worker
 from wheelfix.streams.interrupts import defer_interrupts
 
 _A = TypeVar("_A")
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Start: TypeAlias = Callable[[], AbstractContextManager[Work[_A, _R]]]
     """Is called once in every process; what it opens serves all inputs of that process."""
 
-MODULE = "wheelfix.workerprocess"
+MODULE = "wheelfix.base.workerprocess"
 SECONDS_PER_WHEEL = 0.02
 BYTES_PER_SECOND = 60 << 20
 WORTH_SECONDS = 1.0

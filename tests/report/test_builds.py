@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from tests.report.samples import broken_torch, clean_wheel
-from wheelfix.diff import Build, File, Problem, compare, compare_all, read_document, steady
 from wheelfix.errors import InputError
 from wheelfix.model import Severity
+from wheelfix.report.builds import Build, File, Problem, compare, compare_all, read_document, steady
 from wheelfix.report.diff import render_markdown
 from wheelfix.report.json_ import render_scan
 from wheelfix.report.text.diff import render_diff

@@ -9,11 +9,11 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.parsing import parse_json
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError
 from wheelfix.model import ScanReport, Severity, Verdict, canonical, fold
-from wheelfix.parsing import parse_json
 from wheelfix.report.json_ import SCAN_SCHEMA, scan_value
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

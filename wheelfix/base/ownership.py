@@ -11,7 +11,7 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from wheelfix.parsing import whole_number
+from wheelfix.base.parsing import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

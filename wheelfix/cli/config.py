@@ -21,12 +21,12 @@ import fnmatch
 import os
 from typing import TYPE_CHECKING, Any
 
-from wheelfix import toml
+from wheelfix.base import toml
+from wheelfix.base.inputfiles import UnfitFile, read_file
+from wheelfix.base.values import dataclass, field
+from wheelfix.cli.tomllines import KeyLines, table_header
 from wheelfix.errors import UsageError
-from wheelfix.inputfiles import UnfitFile, read_file
 from wheelfix.model import canonical
-from wheelfix.tomllines import KeyLines, table_header
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

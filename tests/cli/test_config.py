@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wheelfix.config import Option, find_file, read_configuration
+from wheelfix.cli.config import Option, find_file, read_configuration
 from wheelfix.errors import UsageError
 
 OPTIONS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.tomllines import KeyLines, table_header
+from wheelfix.cli.tomllines import KeyLines, table_header
 
 TEXT = """\
 [project]

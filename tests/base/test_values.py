@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import wheelfix
+from wheelfix.base.values import as_tree, dataclass, field, is_value, replace
 from wheelfix.model import Finding, Severity
-from wheelfix.values import as_tree, dataclass, field, is_value, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def test_a_finding_cannot_be_changed() -> None:
 CHANGING = {
     "archive/inspection.py Inspection": "collects faults, member by member",
     "cli/output.py Output": "takes reports one after the other",
-    "config.py _ConfigReader": "collects settings and faults",
+    "cli/config.py _ConfigReader": "collects settings and faults",
     "demo/forge.py _ImageBuilder": "an image that is being built",
     "demo/forge.py _SectionBuilder": "a section that is being built",
     "diagnosis/gathered.py GatheredEvidence": "what has been put together so far, by one source after the other",
