@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 
 from fuzz.wheels import LACKING, PARTS, SLOTS, Bench, lay_out, scratch
 from wheelfix.archive.names import why_unsafe
-from wheelfix.archive.reader import Limits
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.options import Limits, RepairOptions, RootOptions, ScanOptions
 from wheelfix.diagnosis.diagnose import diagnose as diagnose_text
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan as scan_wheel

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import wheelfix
-from wheelfix.archive import metadatacheck
+from wheelfix.archive import metadata
 from wheelfix.diagnosis.symptoms import report_block
 from wheelfix.diagnosis.symptoms.causetable import CauseRule
 from wheelfix.diagnosis.symptoms.form import Form
@@ -31,10 +31,10 @@ ROOT = Path(wheelfix.__file__).parent
 MODES = frozenset({"search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split"})
 
 MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
-    ("archive/metadatacheck.py", "_is_list"): (
-        metadatacheck.NAME,
-        metadatacheck.CLAUSE,
-        metadatacheck.COMPARISON,
+    ("archive/metadata.py", "_is_list"): (
+        metadata.NAME,
+        metadata.CLAUSE,
+        metadata.COMPARISON,
         " ?, ?",
         " (?:and|or) ",
     ),

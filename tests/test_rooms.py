@@ -25,7 +25,7 @@ ORDER: tuple[str, ...] = (
     "remote",
     "archive",
     "pe",
-    "base.options knowledge schemas",
+    "knowledge schemas",
     "loader pycode",
     "roots",
     "exam.needs",  # what rules judge; the rest of the room runs them

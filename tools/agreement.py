@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.streams.signals import interruptible
-from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.streams.output import WorkFolder
+from wheelfix.streams.pool import interruptible
 from wheelfix.trial.install import empty
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import open_interpreter, try_one

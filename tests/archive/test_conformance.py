@@ -22,7 +22,7 @@ from tests.support.tiers import require
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.faults import KINDS, RECORD_KINDS
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.recordcheck import check_record
+from wheelfix.archive.record import check_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from tests.archive.byhand import extra_field
-from wheelfix.archive.headers import Header, end_of_archive, without_sizes
+from wheelfix.archive.directory import Header, end_of_archive, without_sizes
 
 LIMIT = 0xFFFFFFFF
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.archive.wheelinfo import parse_headers
+from wheelfix.archive.metadata import parse_headers
 
 LICENSE = (
     "Name: pandas\nLicense: BSD\n        All rights reserved.\n{gap}\n        Redistribution\nRequires-Dist: numpy\n"

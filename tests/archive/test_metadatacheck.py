@@ -6,7 +6,7 @@ import pytest
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from wheelfix.archive.metadatacheck import requirement_faults
+from wheelfix.archive.metadata import requirement_faults
 
 REQUIREMENTS = [
     "numpy",

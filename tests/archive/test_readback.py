@@ -10,7 +10,7 @@ import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.readback import read_back
+from wheelfix.archive.conformance import read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.writer import write_wheel
 from wheelfix.streams import codec

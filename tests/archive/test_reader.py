@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from tests.archive.byhand import Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.reader import Archive, Limits
-from wheelfix.archive.recordcheck import check_record
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import check_record
+from wheelfix.base.options import Limits
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 
 if TYPE_CHECKING:

@@ -16,8 +16,17 @@ from installer.records import parse_record_file
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, hash_bytes, record_row, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.faults import RECORD_KINDS
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import ALGORITHMS, Record, Row, decode_digest, encode_digest, record_member, render
-from wheelfix.archive.recordcheck import check_record, record_matches
+from wheelfix.archive.record import (
+    ALGORITHMS,
+    Record,
+    Row,
+    check_record,
+    decode_digest,
+    encode_digest,
+    record_matches,
+    record_member,
+    render,
+)
 from wheelfix.errors import InputError
 
 if TYPE_CHECKING:

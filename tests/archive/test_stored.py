@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.archive.conformance import stored_fault
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.stored import stored_fault
 from wheelfix.cli.main import main
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify

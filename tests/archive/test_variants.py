@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.wheels import build_wheel
-from wheelfix.archive.wheelname import FileName, name_parts, without_variant
+from wheelfix.archive.names import FileName, name_parts, without_variant
 from wheelfix.cli.main import main
 from wheelfix.cli.paths import other_system
 from wheelfix.demo.forge import forge_dll

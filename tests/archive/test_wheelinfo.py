@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
+from wheelfix.archive.metadata import WHEEL_KINDS, WheelInfo, parse_headers
+from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WHEEL_KINDS, WheelInfo, parse_headers
-from wheelfix.archive.wheelname import FileName
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
 

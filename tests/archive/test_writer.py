@@ -29,11 +29,9 @@ from tests.archive.byhand import (
 )
 from tests.archive.hostile import CASES
 from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.readback import read_back
+from wheelfix.archive.conformance import check_archive, read_back
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, Row
-from wheelfix.archive.recordcheck import check_record
+from wheelfix.archive.record import Record, Row, check_record
 from wheelfix.archive.writer import write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, WheelfixError
 from wheelfix.streams import codec

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from wheelfix import loader, rules
-from wheelfix.base.listed import listed_modules
+from wheelfix.base.inputfiles import listed_modules
 from wheelfix.loader import packages
 
 

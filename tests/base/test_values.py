@@ -181,7 +181,7 @@ def test_a_finding_cannot_be_changed() -> None:
 
 
 CHANGING = {
-    "archive/inspection.py Inspection": "collects faults, member by member",
+    "archive/reader.py Inspection": "collects faults, member by member",
     "cli/output.py Output": "takes reports one after the other",
     "cli/config.py _ConfigReader": "collects settings and faults",
     "demo/forge.py _ImageBuilder": "an image that is being built",
@@ -196,11 +196,11 @@ CHANGING = {
     "pycode/budget.py KeptTrees": "what is kept, and the room that is left",
     "pycode/pythonsource.py _Kept": "what is kept, and its size",
     "loader/loading.py _Attempt": "one load while it goes on",
-    "pe/offload.py OffloadCode": "filled while sections are read",
+    "pe/gpucode.py OffloadCode": "filled while sections are read",
     "plan/answers.py NeedAnswers": "what a plan has chosen so far",
     "report/graph.py Node": "gets its place after all are known",
     "roots/choice/onerelease.py _Offer": "files are added to it",
-    "streams/packed.py Position": "a place in a stream that moves",
+    "streams/source.py Position": "a place in a stream that moves",
     "survey/run.py _SurveyRun": "counts what was written",
     "trial/install.py _Requirements": "requirements are added round by round",
 }

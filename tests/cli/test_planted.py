@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel
-from wheelfix.base.ownership import distrust_by_owner, distrust_by_status, owner_in_descriptor
+from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
 from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 from wheelfix.cli.main import main
 from wheelfix.cli.parser import is_only_typed

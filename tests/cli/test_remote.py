@@ -11,10 +11,9 @@ import wheelfix
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Server
 from tests.support.wheels import build_wheel
-from wheelfix.base.options import ScanOptions
+from wheelfix.base.options import RemoteOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.remote.remoteoptions import RemoteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -37,7 +37,7 @@ for name in sys.argv[1:]:
         continue
     sys.path.insert(0, {root!r})
     from tests.support.signing import signed
-    from wheelfix.pe.sections import read_headers
+    from wheelfix.pe.image import read_headers
     from wheelfix.streams.source import MemorySource
     at, _ = read_headers(MemorySource(data)).directory(4)
     file.write_bytes(signed(data[:at] if at else data))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.cli.tomllines import KeyLines, table_header
+from wheelfix.cli.config import KeyLines, table_header
 
 TEXT = """\
 [project]

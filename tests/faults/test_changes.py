@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
 from tests.support.tiers import program
-from wheelfix.archive.assembly import Assembly
+from wheelfix.archive.writer import Assembly
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
 from wheelfix.plan import newmembers

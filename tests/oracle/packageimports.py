@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 from tests.oracle.packagerecords import AGREEMENT, RECORDS, from_record, load, save, save_agreement, to_record
 from tests.oracle.sourceparts import made_part
 from tests.oracle.standins import Skeleton, chosen, helper_wheel, skeletons
-from wheelfix.archive.placement import installed_path
+from wheelfix.archive.names import installed_path
+from wheelfix.base.parsing import loads
 from wheelfix.base.programs import Finished
-from wheelfix.base.toml import loads
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.streams.signals import interruptible
-from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.streams.output import WorkFolder
+from wheelfix.streams.pool import interruptible
 from wheelfix.trial.compare import compare
 from wheelfix.trial.expected import expectations
 from wheelfix.trial.install import empty

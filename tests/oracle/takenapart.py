@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.graph import APPLICATION
 from tests.oracle.wine import Wine, loader_program, windows_path
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan

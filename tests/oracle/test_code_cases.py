@@ -14,7 +14,7 @@ from tests.oracle.codewheels import Result, from_record, measure, predicted, rec
 from tests.support.tiers import unavailable
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.streams.output import WorkFolder
 from wheelfix.trial.compare import compare
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import open_interpreter

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.pe.raw import OFFSET, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.pe import fatbin
-from wheelfix.pe.fatbin import read_archs, read_gpu_code
-from wheelfix.pe.sections import Headers, read_headers
+from wheelfix.pe import gpucode
+from wheelfix.pe.gpucode import read_archs, read_gpu_code
+from wheelfix.pe.image import Headers, read_headers
 from wheelfix.streams.source import InflatedSource, MemorySource
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_zeros_between_containers() -> None:
 
 
 def test_the_magic_straddles_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fatbin, "STEP", 64)
+    monkeypatch.setattr(gpucode, "_FATBIN_STEP", 64)
     for pad in range(1, 140):
         assert read_archs(source(container(entry(SASS, 70)), bytes(pad), container(entry(SASS, 80)))) == (
             "sm_70",
@@ -134,7 +134,7 @@ def test_what_is_odd_does_not_stop_the_reading(content: bytes, archs: tuple[str,
 
 
 def test_too_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fatbin, "MAX_ENTRIES", 10)
+    monkeypatch.setattr(gpucode, "MAX_ENTRIES", 10)
     found = read_gpu_code(source(container(*[entry(SASS, 80)] * 20)))
     assert found is not None
     assert found.entries == {"sm_80": 10}

@@ -6,8 +6,8 @@ import zlib
 import pytest
 
 from wheelfix.demo.forge import forge_dll
+from wheelfix.pe.image import read_headers
 from wheelfix.pe.modulenames import CompiledNames
-from wheelfix.pe.sections import read_headers
 from wheelfix.streams.source import MemorySource
 
 STRINGS = [

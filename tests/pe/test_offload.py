@@ -15,8 +15,8 @@ from tests.pe.wheels import members, wheel
 from tests.support.hostilebundles import PIECES, hostile_dll
 from tests.support.patience import patience
 from wheelfix.demo.forge import forge_dll
-from wheelfix.pe import offload
-from wheelfix.pe.fatbin import GpuCode, read_gpu_code
+from wheelfix.pe import gpucode
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
 from wheelfix.rules.gpufit import Fit, fit
 from wheelfix.streams.source import MemorySource
 
@@ -29,10 +29,10 @@ def bundle(*targets: str) -> bytes:
     table = b""
     for name in (HOST, *(f"hipv4-amdgcn-amd-amdhsa--{target}" for target in targets)):
         table += struct.pack("<QQQ", 4096, 0, len(name)) + name.encode()
-    return offload.BUNDLE + struct.pack("<Q", len(targets) + 1) + table
+    return gpucode.BUNDLE + struct.pack("<Q", len(targets) + 1) + table
 
 
-def packed(data: bytes, version: int = 3, method: int = offload.ZLIB, body: bytes | None = None) -> bytes:
+def packed(data: bytes, version: int = 3, method: int = gpucode.ZLIB, body: bytes | None = None) -> bytes:
     """A compressed bundle in one of the versions of its header."""
     body = zlib.compress(data) if body is None else body
     sizes = {
@@ -41,7 +41,7 @@ def packed(data: bytes, version: int = 3, method: int = offload.ZLIB, body: byte
         3: lambda: struct.pack("<QQ", 32 + len(body), len(data)),
     }
     size = sizes[min(version, 3)]()
-    return offload.COMPRESSED + struct.pack("<HH", version, method) + size + bytes(8) + body
+    return gpucode.COMPRESSED + struct.pack("<HH", version, method) + size + bytes(8) + body
 
 
 def code(sections: dict[str, bytes]) -> GpuCode:
@@ -64,9 +64,9 @@ def test_compressed_bundles_are_unpacked(version: int) -> None:
 def test_zstd_is_unpacked_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     zstandard = pytest.importorskip("zstandard")
     data = bundle("gfx1151")
-    section = packed(data, 3, offload.ZSTD, zstandard.ZstdCompressor().compress(data))
+    section = packed(data, 3, gpucode.ZSTD, zstandard.ZstdCompressor().compress(data))
     assert code({".hip_fat": section}).archs == ("gfx1151",)
-    monkeypatch.setattr(offload, "zstd_reader", lambda: None)
+    monkeypatch.setattr(gpucode, "zstd_reader", lambda: None)
     without = code({".hip_fat": section})
     assert without.archs == ()
     assert "cannot unpack" in without.unread
@@ -75,12 +75,12 @@ def test_zstd_is_unpacked_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        (packed(bundle("gfx1100"), 3, offload.ZLIB, b"nothing"), "damaged"),
+        (packed(bundle("gfx1100"), 3, gpucode.ZLIB, b"nothing"), "damaged"),
         (packed(bundle("gfx1100"), 9), "version 9"),
         (packed(bundle("gfx1100"), 3, 7), "unknown method 7"),
-        (offload.COMPRESSED, ""),
-        (offload.BUNDLE + b"\xff" * 40, ""),
-        (offload.BUNDLE * 50, ""),
+        (gpucode.COMPRESSED, ""),
+        (gpucode.BUNDLE + b"\xff" * 40, ""),
+        (gpucode.BUNDLE * 50, ""),
     ],
     ids=["damaged", "version", "method", "cut", "huge", "repeated"],
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from wheelfix.demo.forge import forge_dll
-from wheelfix.pe import offload
-from wheelfix.pe.fatbin import GpuCode, read_gpu_code
+from wheelfix.pe import gpucode
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
 from wheelfix.streams.source import MemorySource
 
 BUNDLES = Path(__file__).parents[2] / "fixtures" / "bundles"
@@ -36,7 +36,7 @@ def padded(name: str) -> bytes:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_bundle(name: str) -> None:
-    if name == "compressed" and offload.zstd_reader() is None:
+    if name == "compressed" and gpucode.zstd_reader() is None:
         pytest.skip("this Python has no zstd")
     found = code(padded(name))
     assert found.entries == listed(name)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, Counting, patched, raw_pe
 from wheelfix.model import Malformed
-from wheelfix.pe.sections import NAME_LIMIT, Exhausted, Headers, Space, read_headers, text
+from wheelfix.pe.image import NAME_LIMIT, Exhausted, Headers, Space, read_headers, text
 from wheelfix.streams.source import MemorySource
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"

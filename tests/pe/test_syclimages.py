@@ -8,8 +8,8 @@ import pytest
 
 from tests.pe.wheels import members, wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.pe.fatbin import GpuCode, read_gpu_code
-from wheelfix.pe.sections import Headers, read_headers
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
+from wheelfix.pe.image import Headers, read_headers
 from wheelfix.streams.source import MemorySource
 
 SyclImage = tuple[str, str, bool]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.pe.raw import OFFSET, PE_AT, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.pe.toolset import Toolset, read_toolset
+from wheelfix.pe.version import Toolset, read_toolset
 from wheelfix.streams.source import InflatedSource, MemorySource
 
 KEY = 0xA1B2C3D4

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.tiers import wheel
+from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.demo import example
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.model import Image
 from wheelfix.remote.client import Client
-from wheelfix.remote.remoteoptions import RemoteOptions
 
 pytestmark = pytest.mark.real
 CUPTI = "cupti64_2022.2.1.dll"

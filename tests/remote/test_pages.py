@@ -11,10 +11,9 @@ from packaging.requirements import Requirement
 from tests.support.hostilepages import page_of, read_and_choose
 from tests.support.parts import parts
 from tests.support.patience import patience
+from wheelfix.base.options import InstallTarget
 from wheelfix.errors import InputError
-from wheelfix.remote.packageindex import choose_file
-from wheelfix.remote.pages import LONGEST_NAME, MOST_FILES, IndexFile, project_names, read_page
-from wheelfix.remote.target import InstallTarget
+from wheelfix.remote.packageindex import LONGEST_NAME, MOST_FILES, IndexFile, choose_file, project_names, read_page
 
 URL = "https://index.example/simple/demo/"
 NAME = "demo-1.0-py3-none-any.whl"

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.archive.changes import NewMember, WheelChanges
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.base.options import RepairOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.errors import EnvironmentFailure

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.subjects import run, subject, wheel
 from tests.support.wheels import build_wheel
 from wheelfix.archive.faults import KINDS, RECORD_KINDS, ArchiveFault, RecordFault
-from wheelfix.archive.wheelinfo import WHEEL_KINDS
+from wheelfix.archive.metadata import WHEEL_KINDS
 from wheelfix.base.options import RepairOptions
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify

@@ -136,10 +136,10 @@ def test_a_vendor_without_code(tmp_path: Path) -> None:
 
 def test_code_that_was_not_read_is_not_called_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.pe.test_offload import packed
-    from wheelfix.pe import offload
+    from wheelfix.pe import gpucode
 
-    monkeypatch.setattr(offload, "zstd_reader", lambda: None)
-    section = packed(bundle("gfx1100"), 3, offload.ZSTD, b"(\xb5/\xfd")
+    monkeypatch.setattr(gpucode, "zstd_reader", lambda: None)
+    section = packed(bundle("gfx1100"), 3, gpucode.ZSTD, b"(\xb5/\xfd")
     files = {
         "pkg/lib_rocm.dll": forge_dll("lib_rocm.dll", exports=["f"], sections={".hip_fat": section}),
         "pkg/lib_cuda.dll": gpu_dll("lib_cuda.dll", "sm_86"),

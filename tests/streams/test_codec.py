@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from wheelfix.errors import UsageError
-from wheelfix.streams import codec, libdeflate
+from wheelfix.streams import codec
 
 DATA = b"some text that repeats, some text that repeats\n" * 500
 
@@ -38,11 +38,11 @@ def test_names_versions_and_methods(name: str) -> None:
 
 def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("zlib_ng")
-    monkeypatch.setattr(libdeflate, "version", lambda: "1.2")
+    monkeypatch.setattr(codec, "libdeflate_version", lambda: "1.2")
     assert codec.Compressor.choose().name == "mixed"
     assert codec.Compressor.choose().version.endswith("+deflate1.2")
     assert codec.Compressor.choose(level=9).name == "zlib-ng", "it does not keep to a level"
-    monkeypatch.setattr(libdeflate, "version", lambda: "")
+    monkeypatch.setattr(codec, "libdeflate_version", lambda: "")
     assert codec.Compressor.choose().name == "zlib-ng"
     with pytest.raises(UsageError, match="is not installed") as caught:
         codec.Compressor.choose("mixed")

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from wheelfix.streams.interrupts import defer_interrupts, defers_interrupts
+from wheelfix.streams.pool import defer_interrupts, defers_interrupts
 
 
 def asked() -> bool:
@@ -73,7 +73,7 @@ def test_the_import_system_is_not_interrupted_but_modules_are(monkeypatch: pytes
 
 IMPORTING = """
 import _imp, importlib, os, sys
-from wheelfix.streams.interrupts import defers_interrupts
+from wheelfix.streams.pool import defers_interrupts
 
 heeded = sys.argv[1] == "heeded"
 sys.path[:] = [os.path.dirname(os.__file__)]

@@ -13,8 +13,7 @@ import pytest
 from tests.support.interrupts import wait_for_interrupt
 from wheelfix.cli import main as door
 from wheelfix.errors import Exit
-from wheelfix.streams.interrupts import defer_interrupts
-from wheelfix.streams.signals import AGAIN, interruptible
+from wheelfix.streams.pool import AGAIN, defer_interrupts, interruptible
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows cannot send these to one process")
 

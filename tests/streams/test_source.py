@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.streams import packed as steps
+from wheelfix.streams import source as steps
 from wheelfix.streams.source import FileSource, InflatedSource, MemorySource, StoredSource, TeeSource, chunks
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ import pytest
 
 from tests.support.interrupts import interrupted_everywhere
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.streams import workfolder
-from wheelfix.streams.workfolder import MARK, WorkFolder, remove_left_behind
+from wheelfix.streams import output
+from wheelfix.streams.output import MARK, WorkFolder, remove_left_behind
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DIES = """
 import os
-from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.streams.output import WorkFolder
 folder = WorkFolder()
 (folder.path / "half.dll").write_bytes(b"MZ")
 print(folder.path, flush=True)
@@ -112,7 +112,7 @@ def test_folders_that_are_only_called_like_ours_stay(base: Path, tmp_path: Path)
 
 
 def test_without_locks_only_old_folders_go(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workfolder, "lock", lambda _: None)
+    monkeypatch.setattr(output, "_lock", lambda _: None)
     for name, age in (("wheelfix-new", 0), ("wheelfix-old", 1e6)):
         (base / name).mkdir()
         (base / name / MARK).write_bytes(b"")

@@ -1,35 +1,268 @@
-"""A wheel as a zip archive: its members, their bytes, and everything that is irregular about them.
+"""What is irregular about the members of an archive, as far as its directory shows.
 
-Nothing the archive claims is believed without a bound: what cannot be true is a fault, and a member with such a
-fault is not read.
+Each fault says who refuses such an archive, as observed with pip 26, uv 0.13 and in the sources of PyPI.
 """
 
 from __future__ import annotations
 
 import functools
 import io
+import operator
 import os
+import posixpath
+import re
+import stat
 import threading
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.directory import LOCAL, locate
-from wheelfix.archive.faults import PYPI, UV, ArchiveFault
-from wheelfix.archive.inspection import Inspection
-from wheelfix.archive.local import SMALL_WINDOW, WINDOW, header_spans, headers_are_regular
-from wheelfix.archive.members import Limits, Member, parse_directory, too_much
+from wheelfix.archive import names
+from wheelfix.archive.directory import (
+    CENTRAL,
+    DESCRIPTOR,
+    ENCRYPTED,
+    LOCAL,
+    MAX16,
+    MAX32,
+    METHODS,
+    NEWEST,
+    PATCHED,
+    SMALL_WINDOW,
+    STRONG_ENCRYPTION,
+    UTF8,
+    WINDOW,
+    ZIP64,
+    Member,
+    contains_mark,
+    decode_name,
+    extra_fields,
+    header_spans,
+    headers_are_regular,
+    locate,
+    parse_directory,
+    too_much,
+)
+from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.base.inputfiles import UnfitFile, open_regular
+from wheelfix.base.options import Limits
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
 from wheelfix.streams.source import InflatedSource, StoredSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from wheelfix.model import ByteSource
-    from wheelfix.remote.wheel import RemoteWheel
+    from wheelfix.remote.ranges import RemoteWheel
+
+
+_METHOD_NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "AES"}
+
+
+_SPAN = operator.attrgetter("header_offset", "name", "csize")
+
+
+@dataclass(slots=True)
+class Inspection:
+    """The faults found so far, and the members that must not be read because of them."""
+
+    directory: bytes
+    directory_at: int
+    size: int
+    limits: Limits
+    faults: FaultList = field(default_factory=FaultList)
+    refused: dict[int, str] = field(default_factory=dict)
+    """The reason, by :attr:`Member.entry`."""
+
+    def examine(self, members: Sequence[Member], odd: Iterable[Member]) -> None:
+        """Look at the odd members one by one, and at where all of them lie."""
+        for member in odd:
+            self.faults.add(self._member_faults(member))
+        self.faults.add(self._bounds_faults(members))
+
+    def examine_names(self, members: Sequence[Member], index: Mapping[str, Member], known: frozenset[str]) -> None:
+        """Look at the names, unless all of them are known to be right."""
+        if len(index) != len(members) or not index.keys() <= known:
+            self.faults.add(_name_faults(members, index))
+
+    def _member_faults(self, member: Member) -> Iterator[ArchiveFault]:
+        """Give what is irregular in one entry by itself; remember if it must not be read."""
+        name, limits = member.name, self.limits
+
+        def fault(kind: str, message: str, by: tuple[str, ...] = (), *, refuse: bool = False) -> ArchiveFault:
+            if refuse:
+                self.refused.setdefault(member.entry, message)
+            return ArchiveFault(kind, name, message, by)
+
+        if member.flags & (ENCRYPTED | STRONG_ENCRYPTION):
+            yield fault("encrypted", "the member is encrypted", (PIP, UV), refuse=True)
+        if member.flags & PATCHED:
+            yield fault("unknown-method", "the member is a patch for another file (flag bit 5)", (PIP, UV), refuse=True)
+        if member.flags & DESCRIPTOR:
+            # uv unpacks while it downloads, and a stored member does not say where it ends.
+            endless = member.method == codec.STORED
+            message = "sizes and CRC follow the data instead of preceding it"
+            yield fault("data-descriptor", message, (UV, PYPI) if endless else (PYPI,))
+        if member.method not in METHODS:
+            what = _METHOD_NAMES.get(member.method, "unknown")
+            by = {12: (UV, PYPI), 14: (UV, PYPI), 93: (PIP, PYPI)}.get(member.method, (PIP, UV, PYPI))
+            yield fault("unknown-method", f"compression method {member.method} ({what})", by, refuse=True)
+        elif member.method == codec.STORED and member.csize != member.usize:
+            message = f"stored, yet {member.csize} bytes are to become {member.usize}"
+            yield fault("size-lie", message, (UV,), refuse=True)
+        elif member.usize > member.csize * codec.MAX_RATIO:
+            message = f"{member.csize} bytes of deflate cannot become {member.usize}"
+            yield fault("size-lie", message, (PIP, UV), refuse=True)
+        elif member.usize > max(limits.ratio_from, member.csize * limits.max_ratio):
+            message = f"{member.csize} bytes would unpack to {member.usize}"
+            yield fault("zip-bomb", message, (PYPI,), refuse=True)
+        if member.usize > limits.max_member_size:
+            message = f"it would unpack to {member.usize} bytes"
+            yield fault("zip-bomb", message, (PYPI,), refuse=True)
+        kind = stat.S_IFMT(member.mode)
+        if kind == stat.S_IFLNK:
+            yield fault("symlink", "the member is a symbolic link")
+        elif kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
+            yield fault("special-file", f"the member is a special file (mode {member.mode:#o})")
+        if member.comment:
+            message, like_zip = (
+                f"the member has a comment of {len(member.comment)} bytes",
+                contains_mark(member.comment),
+            )
+            yield fault("comment", message, (UV, PYPI) if like_zip else (PYPI,))
+        entry = CENTRAL.unpack_from(self.directory, member.entry)
+        if (needed := entry[2] & 0xFF) > NEWEST:
+            message = f"the member asks for version {needed / 10} of the zip format, {NEWEST / 10} is the latest"
+            yield fault("unknown-method", message, (PIP, UV, PYPI))
+        if entry[12] not in {0, MAX16}:
+            yield fault("multi-disk", "the member claims to lie on another disk")
+        announced = (entry[7], entry[8], entry[15]).count(MAX32)
+        given = next((len(body) for tag, body in extra_fields(member.extra) if tag == ZIP64), -1)
+        if announced and given < 8 * announced:
+            by = (UV, PYPI) if given < 0 else (PIP, UV, PYPI)
+            yield fault("zip64-malformed", "a ZIP64 field is announced and missing", by, refuse=True)
+        if member.spelled is not None and not member.spelled.isascii():
+            yield from _encoding_faults(member)
+
+    def _bounds_faults(self, members: Sequence[Member]) -> Iterator[ArchiveFault]:
+        """Give members that reach beyond the directory or into one another, by what the directory says."""
+        starts = [*map(operator.attrgetter("header_offset"), members)]
+        ends = [at + 30 + len(name) + size for at, name, size in map(_SPAN, members)]
+        if all(map(operator.le, ends, [*starts[1:], self.directory_at])):
+            return
+        edge = self.directory_at
+        previous: Member | None = None
+        for member in sorted(members, key=lambda member: member.header_offset, reverse=True):
+            end = member.header_offset + 30 + len(member.name) + member.csize
+            if end > edge:
+                if previous is None or end > self.directory_at:
+                    message = f"its data would end at {end}, the directory begins at {self.directory_at}"
+                    self.refused[member.entry] = message
+                    by = (PIP, UV) if member.header_offset > self.directory_at else (PIP, UV, PYPI)
+                    yield ArchiveFault("out-of-bounds", member.name, message, by)
+                else:
+                    message = f"its data run into those of {previous.name!r}"
+                    self.refused[member.entry] = message
+                    self.refused.setdefault(previous.entry, f"its data are shared with {member.name!r}")
+                    same = (member.name, member.header_offset) == (previous.name, previous.header_offset)
+                    yield ArchiveFault("overlap", member.name, message, (UV, PYPI) if same else (PIP, UV, PYPI))
+            edge, previous = min(edge, member.header_offset), member
+
+
+def _encoding_faults(member: Member) -> Iterator[ArchiveFault]:
+    raw = member.raw_name
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        by = (PIP, UV, PYPI) if member.flags & UTF8 else (UV, PYPI)
+        yield ArchiveFault("bad-utf8", member.name, f"the name {raw!r} is not UTF-8", by)
+        return
+    if not member.flags & UTF8:
+        message = "the name is UTF-8 without the flag that says so; pip installs it under a garbled name"
+        yield ArchiveFault("utf8-flag-missing", member.name, message, (UV, PYPI))
+
+
+def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[ArchiveFault]:
+    """Give what is wrong with the names, alone and together."""
+    spelled = [member.name if member.spelled is None else decode_name(member.spelled) for member in members]
+    if not names.all_plain(spelled):
+        for member, name in zip(members, spelled, strict=True):
+            if "\\" in name:
+                message = "folders are separated by backslashes, which pip, uv and installer accept only on Windows"
+                yield ArchiveFault("backslash-name", member.name, message)
+            reason = names.why_unsafe(name)
+            if reason and names.stays_inside(name):
+                yield ArchiveFault("upward-name", member.name, f"{reason}, and stays inside")
+            elif reason:
+                yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
+    for member, name in zip(members, spelled, strict=True):
+        if not name.isascii() and (odd := names.unprintable(name)):
+            message = f"the name holds U+{ord(odd):04X}, a character that cannot be seen"
+            yield ArchiveFault("unprintable-name", member.name, message, (UV,))
+        if names.is_reserved(name):
+            message = "the file has a name of files of wheelfix, which could undo or remove something because of it"
+            yield ArchiveFault("reserved-name", member.name, message)
+    if len(index) != len(members):
+        seen: dict[str, Member] = {}
+        for member in members:
+            first = seen.setdefault(member.name, member)
+            if first is member:
+                continue
+            by: tuple[str, ...] = (UV, PYPI)
+            message = "the name occurs more than once; installers disagree on which one counts"
+            if (first.crc, first.usize) == (member.crc, member.usize) and first.header_offset != member.header_offset:
+                message, by = "the member occurs more than once, with the same content", (PYPI, INSTALLER)
+            elif first.raw_name != member.raw_name:
+                message, by = f"on Windows it is the same file as {decode_name(first.raw_name)!r}", ()
+            yield ArchiveFault("duplicate-member", member.name, message, by)
+    if len(set(map(str.lower, spelled))) != len(members) or not all(map(str.isascii, index)):
+        for one, second in names.collisions(spelled):
+            if names.normalise(one) != names.normalise(second):
+                message = f"on Windows it is the same file as {one!r}"
+                yield ArchiveFault("case-collision", names.normalise(second), message)
+    yield from _file_as_folder_faults(index)
+
+
+def _file_as_folder_faults(index: Collection[str]) -> Iterator[ArchiveFault]:
+    """Give files that are folders too, as they are spelled and as Windows reads them."""
+    files = [name for name in index if name[-1:] != "/"]
+    keys = dict(zip(names.windows_keys(files), files, strict=True))
+    on_windows = list(names.files_as_folders(keys))
+    # What is a folder as it is spelled is one on Windows too; only entries of folders are not among the keys.
+    some = on_windows or len(files) < len(index)
+    exact = dict(names.files_as_folders(index)) if some else {}
+    for file, below in exact.items():
+        message = f"it is a file, yet other members lie in {below!r}"
+        only_entry = below in index and not any(name.startswith(below) for name in index if name != below)
+        yield ArchiveFault("file-as-folder", file, message, (UV,) if only_entry else (PIP, UV))
+    for key, _ in on_windows:
+        if keys[key] not in exact:
+            message = "it is a file, yet on Windows other members lie in a folder of that name"
+            yield ArchiveFault("file-as-folder", keys[key], message)
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
+    """Return who refuses an unsafe name."""
+    if _CONTROL.search(name):
+        return (UV, PYPI)
+    steps = name.split("/")
+    if (steps[-1] == ".." and len(steps) > 1) or max(map(len, steps)) > names.MAX_PART:
+        return (PIP, UV)
+    outside = f"{posixpath.normpath(name)}/".startswith(("../", "/"))
+    return (PIP,) if outside and not name.endswith("/") else ()  # pip passes over entries of folders
+
+
+# --------------------------------------------------------------------------------------------------------------- reader
+# A wheel as a zip archive: its members, their bytes, and everything that is irregular about them.
+# Nothing the archive claims is believed without a bound: what cannot be true is a fault, and a member with such a
+# fault is not read.
+
 
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 

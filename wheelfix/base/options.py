@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.reader import Limits
 from wheelfix.base.values import dataclass, field
-from wheelfix.remote.remoteoptions import RemoteOptions
+from wheelfix.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +24,86 @@ def as_paths(given: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
     """Return paths: callers from Python may give one or several, and strings too."""
     several = (given,) if isinstance(given, (str, Path)) else given
     return tuple(Path(one) for one in several)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much an archive may ask of us before we refuse it."""
+
+    max_members: int = 100_000
+    """The largest wheels have some ten thousand; a hundred thousand still fit into 250 MB of memory."""
+    max_directory: int = 128 << 20
+    """Bytes of the central directory."""
+    max_member_size: int = 32 << 30
+    max_total: int = 256 << 30
+    """Bytes of all members unpacked."""
+    max_ratio: float = 200.0
+    """Unpacked to packed size; deflate itself cannot exceed 1032."""
+    ratio_from: int = 1 << 30
+    """Below this size no ratio is suspicious: it is unpacked in seconds."""
+
+
+PLATFORMS = ("win_amd64", "win32", "win_arm64")
+PYTHONS = tuple((3, minor) for minor in range(16, 6, -1))
+"""Versions of Python for which a wheel is looked for, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallTarget:
+    """Where a wheel is to be installed."""
+
+    platform: str = "win_amd64"
+    python: tuple[int, int] | None = None
+    """None: any, that of this Python first, then the newest."""
+
+    @property
+    def pythons(self) -> tuple[tuple[int, int], ...]:
+        """The versions of Python that count, the best first."""
+        if self.python is not None:
+            return (self.python,)
+        own = sys.version_info[:2]
+        return ((own[0], own[1]), *(python for python in PYTHONS if python != own))
+
+    def __str__(self) -> str:
+        return f"{self.platform} and Python {'.'.join(map(str, self.python))}" if self.python else self.platform
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOptions:
+    """How to reach wheels that are not on this disk."""
+
+    index_url: str = ""
+    """The index to ask; empty: as pip or uv is configured, else PyPI."""
+    extra_index_urls: tuple[str, ...] = ()
+    offline: bool = False
+    """Refuse everything that needs a server."""
+    fetch: bool = False
+    """Take DLLs that no root has from the index."""
+    deps: bool = False
+    """Also read the distributions that a wheel requires from the index."""
+    platform: str = "win_amd64"
+    python_version: str = ""
+    """Such as ``3.11``; empty: the newest that there is a wheel for."""
+    cache_dir: Path | None = None
+    """Where to keep what was fetched; None: the folder that the system has for caches."""
+    cache: bool = True
+    """Keep what was fetched for the next run."""
+
+    @property
+    def target(self) -> InstallTarget:
+        """Where wheels are to be installed; UsageError for a platform or version that does not exist."""
+        if self.platform not in PLATFORMS:
+            raise UsageError(f"--platform {self.platform}", because=f"it is not one of {', '.join(PLATFORMS)}")
+        if not self.python_version:
+            return InstallTarget(self.platform)
+        found = re.fullmatch(r"(?:cp|py)?(3)\.?(\d{1,2})(?:\.\d+)?", self.python_version.strip())
+        if found is None:
+            raise UsageError(
+                f"--python-version {self.python_version}",
+                because="it is not a version of Python 3",
+                hint="write it as 3.11",
+            )
+        return InstallTarget(self.platform, (int(found[1]), int(found[2])))
 
 
 @dataclass(frozen=True, slots=True)

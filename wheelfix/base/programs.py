@@ -134,7 +134,7 @@ def run_program(
     if not Path(program).is_absolute():
         raise EnvironmentFailure(f"{program} is not started", because="its path is not absolute")
     try:
-        # A name by which the next run knows an empty folder that a killed one left behind (streams/workfolder.py).
+        # A name by which the next run knows an empty folder that a killed one left behind (streams/output.py).
         with tempfile.TemporaryDirectory(prefix="wheelfix-", dir=within, ignore_cleanup_errors=True) as folder:
             return _run(list(command), folder, timeout, dict(os.environ if environ is None else environ), max_output)
     except subprocess.TimeoutExpired as error:

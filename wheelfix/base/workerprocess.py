@@ -17,8 +17,7 @@ import traceback
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
-from wheelfix.streams.interpreter import tune
-from wheelfix.streams.signals import interruptible, stop_this_process
+from wheelfix.streams.pool import interruptible, stop_this_process, tune
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from wheelfix.base.programs import end_worker, start_worker
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.streams.interrupts import defer_interrupts
+from wheelfix.streams.pool import defer_interrupts
 
 _A = TypeVar("_A")
 _R = TypeVar("_R")

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.failures import failure_of
 from wheelfix.base.inputfiles import begin_run
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.common import (
@@ -28,7 +27,7 @@ from wheelfix.cli.repairoptions import add_policy_options, add_writing_options, 
 from wheelfix.cli.say import say
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import add_trial_options
-from wheelfix.errors import InputError, WheelfixError
+from wheelfix.errors import InputError, WheelfixError, failure_of
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS, slim

@@ -19,8 +19,7 @@ from wheelfix.report.textstyle import COLOURS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.archive.reader import Limits
-    from wheelfix.base.options import RootOptions
+    from wheelfix.base.options import Limits, RootOptions
     from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.errors import WheelfixError
@@ -202,7 +201,7 @@ def add_limit_options(parser: Parser) -> None:
 
 def limits(args: argparse.Namespace) -> Limits:
     """Return how much an archive may ask of us, as the command line says."""
-    from wheelfix.archive.reader import Limits
+    from wheelfix.base.options import Limits
 
     usual = Limits()
     members = args.max_members or usual.max_members
@@ -218,8 +217,7 @@ def limits(args: argparse.Namespace) -> Limits:
 
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
-    from wheelfix.archive.reader import Limits
-    from wheelfix.base.options import RootOptions
+    from wheelfix.base.options import Limits, RootOptions
 
     if args.trusted_roots is not None:
         from wheelfix.pe.signature import check_trusted_roots

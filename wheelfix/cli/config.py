@@ -19,18 +19,19 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.base import toml
 from wheelfix.base.inputfiles import UnfitFile, read_file
+from wheelfix.base.parsing import load_toml
 from wheelfix.base.values import dataclass, field
-from wheelfix.cli.tomllines import KeyLines, table_header
 from wheelfix.errors import UsageError
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
 
 OWN_FILE = "wheelfix.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -129,7 +130,7 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
     except UnfitFile as error:
         raise UsageError(f"{path} cannot be read", because=str(error)) from error
     try:
-        document = toml.loads(text)
+        document = load_toml(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not valid TOML", because=str(error)) from error
     own = path.name != PROJECT_FILE
@@ -301,3 +302,58 @@ def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] 
         hint = f"did you mean {close[0]!r}?" if close else ""
         return _SettingFault(f"is one of {', '.join(option.choices)}, not {text!r}", hint)
     return text
+
+
+# ------------------------------------------------------------------------------------------------------------ tomllines
+# Where keys and table headers stand in a TOML text, which the TOML reader does not report.
+
+
+_PART = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
+
+
+def table_header(line: str) -> tuple[str, ...]:
+    """Return the keys of a table's header, ``[tool.wheelfix]``; none for any other line."""
+    line = line.lstrip()
+    return _key_parts(line.lstrip("["), "]") if line.startswith("[") else ()
+
+
+def _key_parts(text: str, end: str) -> tuple[str, ...]:
+    """Return the parts of the dotted key that a text begins with; none unless ``end`` follows it.
+
+    Read part by part, and no character twice: the file may be of a stranger.
+    """
+    parts: list[str] = []
+    part = _PART.match(text)
+    while part:
+        parts.append(part[1].strip("\"'"))
+        if text.startswith(end, part.end()):
+            return tuple(parts)
+        part = _PART.match(text, part.end() + 1) if text.startswith(".", part.end()) else None
+    return ()
+
+
+class KeyLines:
+    """Where keys stand in a TOML text, which the TOML reader does not report.
+
+    Finds keys under table headers and dotted keys; a key inside an inline table is reported with the line of the table.
+    """
+
+    def __init__(self, text: str, above: tuple[str, ...]) -> None:
+        self._above = above
+        self._numbers: dict[tuple[str, ...], int] = {}
+        table: tuple[str, ...] = ()
+        for number, line in enumerate(text.splitlines(), 1):
+            if header := table_header(line):
+                table = header
+                self._numbers.setdefault(table, number)
+            elif key := _key_parts(line, "="):
+                self._numbers.setdefault((*table, *key), number)
+
+    def find(self, keys: tuple[str, ...]) -> int:
+        """Return the line of a key, or of the nearest table around it; 0 when even that is not found."""
+        wanted = (*self._above, *keys)
+        while wanted:
+            if wanted in self._numbers:
+                return self._numbers[wanted]
+            wanted = wanted[:-1]
+        return 0

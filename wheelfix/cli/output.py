@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.base.failures import failure_of
 from wheelfix.base.inputfiles import check_target
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.common import exit_code, write_result
 from wheelfix.cli.parser import did_you_mean, only_typed
 from wheelfix.cli.say import say, say_error
-from wheelfix.errors import UsageError
+from wheelfix.errors import UsageError, failure_of
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render, slim, without_images
 from wheelfix.report.progress import ProgressBar
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.baseline import Baseline
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
     from wheelfix.report.text.scan import Hints
 
 

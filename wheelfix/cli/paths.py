@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.remote.client import Client
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def expand_inputs(
 
 def other_system(name: str) -> str:
     """Return the platform tags of a wheel that is for other systems alone, as its file name says; else nothing."""
-    from wheelfix.archive.wheelname import name_parts
+    from wheelfix.archive.names import name_parts
 
     platform = name_parts(name).get("platform", "")
     return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import PLATFORMS, RemoteOptions
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.say import say
-from wheelfix.remote.remoteoptions import PLATFORMS, RemoteOptions
 from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from wheelfix.cli.parser import Parser
     from wheelfix.remote.client import Client
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
 
 def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
@@ -65,9 +65,8 @@ def remote_options(args: argparse.Namespace) -> RemoteOptions:
         cache_dir=args.cache_dir,
         cache=not args.no_cache,
     )
-    from wheelfix.remote.target import target_of
 
-    target_of(options)  # a slip is said once, before anything is asked
+    _ = options.target  # a slip is said once, before anything is asked
     return options
 
 

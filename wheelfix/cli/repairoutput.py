@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.base.failures import failure_of
 from wheelfix.cli.common import exit_code, write_result
 from wheelfix.cli.output import made_by
 from wheelfix.cli.say import say_error
-from wheelfix.errors import InputError, WheelfixError
+from wheelfix.errors import InputError, WheelfixError, failure_of
 from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.textstyle import TextStyle, look_of
 

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wheelfix.base.ownership import distrust
+from wheelfix.base.inputfiles import distrust
 from wheelfix.base.values import dataclass
 from wheelfix.cli.config import Configuration, Option, Setting, find_file, read_configuration
 from wheelfix.cli.parser import CommaList, Parser, is_only_typed
@@ -21,7 +21,7 @@ from wheelfix.report.safe import legible, without_commands
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
     Place = TypeVar("Place", bound=WheelPath)
 

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.base.failures import failure_of
 from wheelfix.cli.common import CommaList, add_command, add_limit_options, exit_code, limits, positive, write_result
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say, say_error
-from wheelfix.errors import UsageError, WheelfixError
+from wheelfix.errors import UsageError, WheelfixError, failure_of
 from wheelfix.report.textstyle import COLOURS, look_of
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.survey.engines import Engine
     from wheelfix.survey.queries import QueryResult
-    from wheelfix.survey.run import Summary
+    from wheelfix.survey.run import Engine, Summary
     from wheelfix.survey.sources import WheelSource
     from wheelfix.survey.wheelrows import WheelRows
 
@@ -138,7 +137,7 @@ def _options(args: argparse.Namespace) -> ScanOptions:
 
 def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
     from wheelfix.base.options import all_cores
-    from wheelfix.survey.engines import dask_engine, local_engine
+    from wheelfix.survey.run import dask_engine, local_engine
 
     if args.engine == "dask":
         return dask_engine(options, args.scheduler)
@@ -147,8 +146,8 @@ def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
 
 def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple[list[WheelSource], list[WheelRows]]:
     """Return the wheels to read, and rows of names and lines that stand for none."""
-    from wheelfix.survey.lists import read_list
     from wheelfix.survey.sources import wheel_sources
+    from wheelfix.survey.wheelrows import read_list
 
     found = list(wheel_sources(word for word in args.words if word != "-"))
     unlisted: list[WheelRows] = []
@@ -156,7 +155,7 @@ def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple
         listed = read_list(_typed_lines())
         found, unlisted = [*found, *listed.sources], [*listed.failed]
     if args.names is not None:
-        from wheelfix.survey.indexes import list_index, read_names
+        from wheelfix.survey.wheelrows import list_index, read_names
 
         listed = list_index(read_names(args.names), remote_options(args), progress)
         found, unlisted = [*found, *listed.sources], [*unlisted, *listed.failed]
@@ -170,7 +169,7 @@ def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple
 
 def _typed_lines() -> list[str]:
     """Return the lines of the standard input; InputError if there is no end to it."""
-    from wheelfix.survey.lists import LARGEST_LIST
+    from wheelfix.survey.wheelrows import LARGEST_LIST
 
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError("there is no standard input", hint="name a folder, a wheel or a URL instead of -")

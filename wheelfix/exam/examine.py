@@ -19,7 +19,6 @@ from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, Machine, ScanReport, Severity
-from wheelfix.remote.target import target_of
 from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudasummary import cuda_summary
@@ -143,7 +142,7 @@ def load(
 ) -> tuple[Profile, Resolution]:
     """Load the subject in the model; the images must have been read."""
     assume, cuda = assumptions(options.assume, options.no_assume)
-    machine, own = machine_of(identity.tags, view, target_of(options.remote).platform), python_of_tags(identity.tags)
+    machine, own = machine_of(identity.tags, view, options.remote.target.platform), python_of_tags(identity.tags)
     if installed:  # the environment's Python imports it, whatever its tags say
         machine, own = machine_of_python(view) or machine, python or own
     profile = Profile(machine, own or python, assume, cuda)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
-from wheelfix.base import toml
 from wheelfix.base.inputfiles import read_file
+from wheelfix.base.parsing import load_toml
 from wheelfix.errors import InputError
 from wheelfix.exam.locked import LockedSet, LockParts, check_parts, one_of_each
 from wheelfix.exam.pylock import read_pylock
@@ -64,6 +64,6 @@ def read_text(path: Path) -> str:
 
 def _tree(path: Path, text: str) -> dict[str, Any]:
     try:
-        return toml.loads(text)
+        return load_toml(text)
     except (ValueError, RecursionError) as exc:
         raise InputError(str(path), because=f"it is not valid TOML: {exc}", hint=_HINT) from exc

@@ -9,10 +9,9 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.base.failures import failure_of
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
-from wheelfix.errors import InputError
+from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure
 from wheelfix.exam.inputs import Shares, file_size, lost_input
 from wheelfix.exam.wheel import looking_at
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from wheelfix.base.workers import Work
     from wheelfix.loader.places import Environment
     from wheelfix.remote.client import Client
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.rootfile import Candidates
     from wheelfix.streams.pool import Task
 

@@ -9,11 +9,10 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.base.failures import failure_of
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.errors import InputError
+from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.examine import PLATFORM_MACHINES, machine_of_tags
@@ -28,7 +27,6 @@ from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, requirements_with_extras
 from wheelfix.loader.view import FileView, Layer
 from wheelfix.model import canonical
-from wheelfix.remote.target import target_of
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
     from wheelfix.remote.client import Client
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.rootfile import Candidates
 
 NOT_FOUND = "it is in the lock file, but its wheel was not found"
@@ -209,7 +207,7 @@ def _profile_of(
     for path in subjects:
         tags = file_name(path).tags
         machine, python = machine or machine_of_tags(tags), python or python_of_tags(tags)
-    target = target_of(options.remote)
+    target = options.remote.target
     python = python or target.python or installed
     if python is None:
         pythons = {python_of_tags(file_name(path).tags) for path in beside} - {None}

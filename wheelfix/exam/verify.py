@@ -8,14 +8,13 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.conformance import check_archive, stored_fault
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.recordcheck import check_record
-from wheelfix.archive.stored import stored_fault
-from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.base.failures import failure_of
+from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import dataclass, replace
+from wheelfix.errors import failure_of
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.inputs import Shares, file_size, lost_input
 from wheelfix.model import Machine, Resolution, ScanReport

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from packaging.version import Version
     from resolvelib.structs import RequirementInformation
 
-    from wheelfix.remote.packageindex import Offers
-    from wheelfix.remote.pages import IndexFile
-    from wheelfix.remote.target import InstallTarget
+    from wheelfix.base.options import InstallTarget
+    from wheelfix.remote.packageindex import IndexFile, Offers
 
 MAX_ROUNDS = 2000
 """Decisions and revisions for one set, so that an index cannot keep us busy; pip itself allows 200 000."""

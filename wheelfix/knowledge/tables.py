@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from wheelfix.base import toml
+from wheelfix.base.parsing import load_toml
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def read_text(table: str) -> str:
 def parse_toml(table: str, text: str) -> dict[str, Any]:
     """Return the table's tree; not TOML means :class:`TableFault`."""
     try:
-        return toml.loads(text)
+        return load_toml(text)
     except ValueError as exc:
         raise TableFault(table, [str(exc)]) from exc
 

@@ -12,7 +12,7 @@ import importlib
 import weakref
 from typing import TYPE_CHECKING, Protocol, cast
 
-from wheelfix.base.listed import listed_modules
+from wheelfix.base.inputfiles import listed_modules
 from wheelfix.base.values import dataclass
 from wheelfix.loader import packages
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND

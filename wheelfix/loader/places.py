@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.placement import installed_path
+from wheelfix.archive.names import installed_path
 from wheelfix.base.inputfiles import open_regular, read_file
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
@@ -23,8 +23,8 @@ from wheelfix.streams.source import FileSource
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive, Member
-    from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.loader.installations import Distribution
     from wheelfix.model import ByteSource
 

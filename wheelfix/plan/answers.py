@@ -6,7 +6,7 @@ import fnmatch
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.placement import installed_path
+from wheelfix.archive.names import installed_path
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.exam.requests import needers, request_for, wanted_release
 from wheelfix.knowledge.families import family_of

@@ -8,7 +8,7 @@ import heapq
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.wheelname import name_parts
+from wheelfix.archive.names import name_parts
 from wheelfix.base.options import Renaming
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import UsageError

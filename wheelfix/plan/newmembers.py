@@ -12,7 +12,7 @@ from wheelfix.streams.source import FileSource, chunks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.directory import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
     from wheelfix.plan.chosen import Chosen

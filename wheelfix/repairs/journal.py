@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record
-from wheelfix.base.inputfiles import read_file
-from wheelfix.base.ownership import distrust
+from wheelfix.base.inputfiles import distrust, read_file
 from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import dataclass
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError

@@ -6,9 +6,9 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import new_stamp
+from wheelfix.archive.metadata import WheelInfo
+from wheelfix.archive.names import without_variant
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.archive.wheelname import without_variant
 from wheelfix.archive.writer import close_if_replaced
 from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
@@ -20,8 +20,7 @@ from wheelfix.plan.newmembers import bytes_of
 from wheelfix.repairs.delve import run_delvewheel
 from wheelfix.repairs.rewrite import keep, rewrite
 from wheelfix.rules.registry import Group, group_of
-from wheelfix.streams.output import AtomicFile
-from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.streams.output import AtomicFile, WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.recordcheck import check_record
+from wheelfix.archive.record import check_record
 from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
@@ -17,7 +17,7 @@ from wheelfix.repairs.rewrite import keep, rewrite
 
 if TYPE_CHECKING:
     from wheelfix.archive.changes import NewMember
-    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.base.options import RepairOptions
     from wheelfix.plan.model import Plan
 

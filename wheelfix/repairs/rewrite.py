@@ -6,12 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.hashing import digests
-from wheelfix.archive.names import is_reserved
-from wheelfix.archive.readback import read_back
-from wheelfix.archive.record import SIGNATURES, read_record
-from wheelfix.archive.stored import stored_members
-from wheelfix.archive.wheelname import name_parts
+from wheelfix.archive.conformance import read_back, stored_members
+from wheelfix.archive.names import is_reserved, name_parts
+from wheelfix.archive.record import SIGNATURES, digests, read_record
 from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.streams.codec import Compressor
@@ -21,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.directory import Member
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.record import Row
-    from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.archive.writer import Draft, Written
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.plan.model import Plan

@@ -7,10 +7,9 @@ import functools
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.base.failures import failure_of
 from wheelfix.base.inputfiles import begin_run
 from wheelfix.base.values import replace
-from wheelfix.errors import EnvironmentFailure
+from wheelfix.errors import EnvironmentFailure, failure_of
 from wheelfix.exam.inputs import Shares, file_size
 from wheelfix.repairs.outcome import FailedRepair, Repaired
 from wheelfix.repairs.repair import repair

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember, WheelChanges
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import SIGNATURES
-from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.base.inputfiles import refuse_same
 from wheelfix.base.options import ScanOptions, SignOptions
 from wheelfix.base.programs import run_program
@@ -17,20 +17,19 @@ from wheelfix.base.values import dataclass
 from wheelfix.errors import CannotSign, EnvironmentFailure
 from wheelfix.exam.verify import archive_findings
 from wheelfix.model import TRUSTED, Severity, Signature
-from wheelfix.pe.sections import Headers, read_headers
+from wheelfix.pe.image import Headers, read_headers
 from wheelfix.plan.sbom import FILE_NAME, with_signed
 from wheelfix.repairs.rewrite import keep, kept_rows, write_checked
 from wheelfix.repairs.signcheck import GENUINE, check_can_verify, check_signed, why_not_signable
 from wheelfix.repairs.signcommand import SignCommand, Staged
 from wheelfix.streams.codec import Compressor
-from wheelfix.streams.output import AtomicFile
+from wheelfix.streams.output import AtomicFile, WorkFolder
 from wheelfix.streams.source import FileSource, sha256_of
-from wheelfix.streams.workfolder import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.directory import Member
 
     Said = Callable[[str], None]
 

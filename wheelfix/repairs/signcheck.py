@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.model import TRUSTED, Malformed, Signature
-from wheelfix.pe.sections import CERTIFICATES, Headers, read_headers
+from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest, read_signature, table_fault
 from wheelfix.streams.source import FileSource, chunks
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Protocol
 
-from wheelfix.base.failures import failure_of
 from wheelfix.base.values import replace
+from wheelfix.errors import failure_of
 from wheelfix.model import Exports, Image, Import, Resolution, ScannedImage, ScanReport
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.textstyle import TextStyle

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
 BAR = 20
 PATIENCE = 0.5

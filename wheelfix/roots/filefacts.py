@@ -6,11 +6,11 @@ import contextlib
 import hashlib
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.hashing import HashedReading
 from wheelfix.archive.reader import Archive, Member
+from wheelfix.archive.record import HashedReading
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Malformed, Signature
-from wheelfix.pe.fatbin import read_archs
+from wheelfix.pe.gpucode import read_archs
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from wheelfix.archive.reader import Limits
+    from wheelfix.base.options import Limits
     from wheelfix.model import ByteSource, FileVersion, ImageFacts
     from wheelfix.roots.root import Root
     from wheelfix.roots.rootfile import RootFile

@@ -31,8 +31,7 @@ from wheelfix.roots.safety import with_warnings
 from wheelfix.roots.vendors import condafile, msvc
 
 if TYPE_CHECKING:
-    from wheelfix.archive.reader import Limits
-    from wheelfix.base.options import RootOptions
+    from wheelfix.base.options import Limits, RootOptions
     from wheelfix.roots.host import Host
     from wheelfix.roots.root import Kind, Place
 

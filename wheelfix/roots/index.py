@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.archive.reader import Limits
+    from wheelfix.base.options import Limits
     from wheelfix.model import Machine
     from wheelfix.roots.root import Root
     from wheelfix.roots.rootfile import Offering, RootFile, Skipped

@@ -11,10 +11,9 @@ from wheelfix.base.options import as_paths
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.base.options import RootOptions
+    from wheelfix.base.options import RemoteOptions, RootOptions
     from wheelfix.model import Machine
     from wheelfix.remote.client import Client
-    from wheelfix.remote.remoteoptions import RemoteOptions
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.rootfile import RootFile
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from wheelfix.archive.reader import Archive, Limits
+    from wheelfix.archive.reader import Archive
+    from wheelfix.base.options import Limits
     from wheelfix.roots.root import Root, RootFolder
 
 

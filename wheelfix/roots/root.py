@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from wheelfix.remote.wheel import RemoteWheel
+    from wheelfix.remote.ranges import RemoteWheel
     from wheelfix.roots.host import Host
 
 Kind = Literal["cuda", "cudnn", "oneapi", "conda", "pip", "msvc", "nvtoolsext", "folder", "wheel", "conda-package"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from wheelfix.archive.reader import Limits
+    from wheelfix.base.options import Limits
 
 VENDORS: tuple[Vendor, ...] = (cuda, cudnn, nvtoolsext, oneapi, conda, pyenv, msvc)
 """One module for each kind, in the order in which roots are listed."""

@@ -28,8 +28,8 @@ from wheelfix.model import (
     dll_key,
     fold,
 )
-from wheelfix.pe.fatbin import GpuCode, read_gpu_code
-from wheelfix.pe.numpyapi import read_numpy
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
+from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_source
 from wheelfix.roots.card import card_arch
 from wheelfix.rules.backends import Backends

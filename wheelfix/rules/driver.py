@@ -32,7 +32,7 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pe.fatbin import GpuCode
+    from wheelfix.pe.gpucode import GpuCode
 
 
 @rule(

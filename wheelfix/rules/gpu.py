@@ -18,12 +18,12 @@ from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, of
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wantedcuda import built_for
 from wheelfix.rules.wording import dotted, listing
-from wheelfix.streams.zstd import INSTALL
+from wheelfix.streams.codec import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pe.fatbin import GpuCode
+    from wheelfix.pe.gpucode import GpuCode
 
 
 @rule(

@@ -25,7 +25,7 @@ from wheelfix.knowledge.othercards import AMD, NVIDIA, runs_as_generic, vendor_o
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from wheelfix.pe.fatbin import GpuCode
+    from wheelfix.pe.gpucode import GpuCode
 
 _ARCH = r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)"
 

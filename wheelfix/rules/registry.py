@@ -13,7 +13,7 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from wheelfix.base.listed import listed_modules
+from wheelfix.base.inputfiles import listed_modules
 from wheelfix.base.values import dataclass
 from wheelfix.errors import UsageError
 from wheelfix.model import Finding, Json, Repairable, Severity

@@ -17,7 +17,7 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Repairable, Severity, VcRedist, dll_key, fold
-from wheelfix.pe.toolset import read_toolset
+from wheelfix.pe.version import read_toolset
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule

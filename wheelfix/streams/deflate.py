@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.streams import codec, libdeflate
+from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -182,13 +182,13 @@ def _deflate_mixed(compressor: codec.Compressor, block: memoryview, dictionary: 
         if len(packed[-2]) + len(packed[-1]) >= _DENSE * len(part):
             at = _deflate_dense(block, at, packed)
             length, deflater = _PART, compressor.deflater(block[at - WINDOW : at])
-    return b"".join([*packed, libdeflate.LAST] if last else packed)
+    return b"".join([*packed, codec.LAST] if last else packed)
 
 
 def _deflate_dense(block: memoryview, at: int, packed: list[bytes | bytearray]) -> int:
     """Deflate pieces of a block as long as it stays dense; return where that ends."""
-    while piece := block[at : at + libdeflate.PIECE]:
-        dense = libdeflate.pack_piece(piece)
+    while piece := block[at : at + codec.PIECE]:
+        dense = codec.pack_piece(piece)
         if dense is None or len(dense) < _DENSE * len(piece):
             break
         packed.append(dense)

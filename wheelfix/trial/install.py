@@ -9,10 +9,9 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.placement import installed_path
+from wheelfix.archive.metadata import WheelInfo
+from wheelfix.archive.names import FileName, installed_path
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.archive.wheelname import FileName
 from wheelfix.base.programs import python_command, run_program
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError

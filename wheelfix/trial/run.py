@@ -6,9 +6,9 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.base.failures import failure_of
 from wheelfix.base.values import dataclass
-from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.errors import failure_of
+from wheelfix.streams.output import WorkFolder
 from wheelfix.trial.compare import compare
 from wheelfix.trial.confine import refuse_root
 from wheelfix.trial.expected import expectations

@@ -16,7 +16,7 @@ from wheelfix.base.programs import Finished, find_program, run_program
 from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
-from wheelfix.streams.interrupts import defer_interrupts
+from wheelfix.streams.pool import defer_interrupts
 from wheelfix.trial.cache import cache_folder, locked
 from wheelfix.trial.confine import confined
 from wheelfix.trial.emulated import emulated_wine

@@ -15,7 +15,7 @@ import pytest
 
 from tests.roots.trees import dll
 from tests.support.wheels import build_wheel
-from wheelfix.archive.reader import Limits
+from wheelfix.base.options import Limits
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, InputError

@@ -11,14 +11,15 @@ import io
 import re
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from wheelfix.archive.members import too_much
-from wheelfix.archive.reader import Archive, Limits
+from wheelfix.archive.directory import too_much
+from wheelfix.archive.reader import Archive
+from wheelfix.base.options import Limits
 from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import fold
-from wheelfix.streams.workfolder import WorkFolder
-from wheelfix.streams.zstd import INSTALL, zstd_errors, zstd_reader
+from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
+from wheelfix.streams.output import WorkFolder
 
 if TYPE_CHECKING:
     import tarfile
