@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import wheelfix
-from tests.pe.test_fatbin import SASS, container, entry
+from tests.pe.test_gpucode import SASS, container, entry
 from tests.support.environments import install, lay
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel

@@ -66,7 +66,7 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
     package = Path(wheelfix.__file__).parent
     archive = tmp_path / "app.zip"
     with zipfile.ZipFile(archive, "w") as target:
-        for file in [*package.glob("*.py"), *package.glob("model/*.py"), *package.glob("knowledge/**/*")]:
+        for file in [*package.glob("*.py"), *package.glob("[bm]*/*.py"), *package.glob("knowledge/**/*")]:
             if file.is_file():
                 target.write(file, Path("wheelfix", file.relative_to(package)))
         for file in Path(tomli.__file__).parent.glob("*.py"):  # as in the zipapp; Python 3.10 has no tomllib

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import wheelfix
-from tests.pe.test_fatbin import PTX, container, entry
-from tests.pe.test_offload import bundle
+from tests.pe.test_gpucode import PTX, bundle, container, entry
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
@@ -135,7 +134,7 @@ def test_a_vendor_without_code(tmp_path: Path) -> None:
 
 
 def test_code_that_was_not_read_is_not_called_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.pe.test_offload import packed
+    from tests.pe.test_gpucode import packed
     from wheelfix.pe import gpucode
 
     monkeypatch.setattr(gpucode, "zstd_reader", lambda: None)

@@ -304,7 +304,7 @@ def test_a_signature_of_an_unknown_root(tmp_path: Path) -> None:
 
 NAMES_A_COMMAND = re.compile(r"wheelfix [a-z]|(?<!\w)--[a-z]|\bpip (?:download|install)\b|\bwheel (?:pack|tags)\b")
 ELSEWHERE = {
-    "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_stored.py",
+    "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_conformance.py",
     "otherdistributions.py": "tests/rules/test_page_commands.py",
     "registry.py": "errors of the command line, not hints of findings",
     "wantedcuda.py": "says why a release was chosen",

@@ -1,9 +1,15 @@
+"""None"""
+
 from __future__ import annotations
 
+import csv
+import io
 import re
 import struct
+import time
 import zlib
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,16 +18,20 @@ from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
+from tests.support.hostilebundles import PIECES, hostile_dll
+from tests.support.patience import patience
 from wheelfix.demo.forge import forge_dll
 from wheelfix.pe import gpucode
-from wheelfix.pe.gpucode import read_archs, read_gpu_code
+from wheelfix.pe.gpucode import GpuCode, read_archs, read_gpu_code
 from wheelfix.pe.image import Headers, read_headers
+from wheelfix.rules.gpufit import Fit, fit
 from wheelfix.streams.source import InflatedSource, MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.model import ByteSource
+
 
 PTX, SASS = 1, 2
 
@@ -328,3 +338,296 @@ def test_containers_in_the_data_count_where_the_section_has_no_kernel() -> None:
     other = read_gpu_code(MemorySource(forge_dll("a.dll", sections=own)))
     assert other is not None
     assert other.archs == ("sm_80",)
+
+
+# -------------------------------------------------------------------------------------------------------------- offload
+# GPU code for AMD's and Intel's cards, and NVIDIA's code for one architecture and for a family.
+
+
+FATBINS = Path(__file__).parents[2] / "fixtures" / "fatbins"
+HOST = "host-x86_64-pc-windows-msvc--"
+
+
+def bundle(*targets: str) -> bytes:
+    """A bundle of Clang with an empty entry for each target."""
+    table = b""
+    for name in (HOST, *(f"hipv4-amdgcn-amd-amdhsa--{target}" for target in targets)):
+        table += struct.pack("<QQQ", 4096, 0, len(name)) + name.encode()
+    return gpucode.BUNDLE + struct.pack("<Q", len(targets) + 1) + table
+
+
+def packed(data: bytes, version: int = 3, method: int = gpucode.ZLIB, body: bytes | None = None) -> bytes:
+    """A compressed bundle in one of the versions of its header."""
+    body = zlib.compress(data) if body is None else body
+    sizes = {
+        1: lambda: struct.pack("<I", len(data)),
+        2: lambda: struct.pack("<II", 24 + len(body), len(data)),
+        3: lambda: struct.pack("<QQ", 32 + len(body), len(data)),
+    }
+    size = sizes[min(version, 3)]()
+    return gpucode.COMPRESSED + struct.pack("<HH", version, method) + size + bytes(8) + body
+
+
+def code(sections: dict[str, bytes]) -> GpuCode:
+    found = read_gpu_code(MemorySource(forge_dll("x.dll", exports=["f"], sections=sections)))
+    assert found is not None
+    return found
+
+
+def test_the_targets_of_all_bundles_are_counted() -> None:
+    section = bundle("gfx1100", "gfx906:sramecc+:xnack-").ljust(4096, b"\0") + bundle("gfx1100", "gfx11-generic")
+    assert code({".hip_fat": section}).entries == {"gfx1100": 2, "gfx11-generic": 1, "gfx906": 1}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_compressed_bundles_are_unpacked(version: int) -> None:
+    section = packed(bundle("gfx1201"), version).ljust(4096, b"\0") + packed(bundle("gfx1030", "amdgcnspirv"), version)
+    assert set(code({".hip_fat": section}).archs) == {"gfx1201", "gfx1030", "amdgcnspirv"}
+
+
+def test_zstd_is_unpacked_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    data = bundle("gfx1151")
+    section = packed(data, 3, gpucode.ZSTD, zstandard.ZstdCompressor().compress(data))
+    assert code({".hip_fat": section}).archs == ("gfx1151",)
+    monkeypatch.setattr(gpucode, "zstd_reader", lambda: None)
+    without = code({".hip_fat": section})
+    assert without.archs == ()
+    assert "cannot unpack" in without.unread
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        (packed(bundle("gfx1100"), 3, gpucode.ZLIB, b"nothing"), "damaged"),
+        (packed(bundle("gfx1100"), 9), "version 9"),
+        (packed(bundle("gfx1100"), 3, 7), "unknown method 7"),
+        (gpucode.COMPRESSED, ""),
+        (gpucode.BUNDLE + b"\xff" * 40, ""),
+        (gpucode.BUNDLE * 50, ""),
+    ],
+    ids=["damaged", "version", "method", "cut", "huge", "repeated"],
+)
+def test_what_cannot_be_read_is_said(section: bytes, said: str) -> None:
+    found = code({".hip_fat": section})
+    assert said in found.unread
+    assert found.archs == ()
+
+
+def test_a_dll_without_such_sections_has_none() -> None:
+    data = forge_dll("x.dll", exports=["f"], sections={".data": b"\0spir64\0"})
+    assert read_gpu_code(MemorySource(data)) is None
+
+
+@pytest.mark.real
+def test_real_dlls() -> None:
+    """bitsandbytes has DLLs for three vendors side by side."""
+    path = wheel("bitsandbytes")
+    found = {
+        Path(name).name: read_gpu_code(source) for name, source in members(path) if "_rocm" in name or "_xpu" in name
+    }
+    assert found
+    rocm = [one for name, one in found.items() if "_rocm" in name and one is not None]
+    assert all("gfx1100" in one.archs and not one.unread for one in rocm)
+    assert all("spir64" in one.archs for name, one in found.items() if "_xpu" in name and one is not None)
+
+
+# ------------------------------------------------------------------------------------------------------- NVIDIA's own
+
+ROWS = list(csv.reader(io.StringIO((FATBINS / "loads.tsv").read_text(encoding="utf-8")), delimiter="\t"))[1:]
+
+
+@pytest.mark.parametrize(("name", "answer"), ROWS, ids=[name for name, _ in ROWS])
+def test_the_letter_and_the_answer_of_a_real_driver(name: str, answer: str) -> None:
+    """The letter of each file is read from its header, and a card of 9.0 runs what its driver took."""
+    found = code({".nv_fatb": (FATBINS / name).read_bytes()})
+    (arch,) = found.archs
+    assert arch == name.removesuffix(".fatbin").partition("-")[0]
+    assert fit(found.archs, "sm_90", found.ptx).runs is (answer == "CUDA_SUCCESS")
+
+
+@pytest.mark.parametrize(
+    ("arch", "card", "expected"),
+    [
+        ("sm_100f", "sm_100", Fit.NATIVE),
+        ("sm_100f", "sm_103", Fit.SAME_MAJOR),
+        ("sm_103f", "sm_100", Fit.NONE),
+        ("sm_100f", "sm_120", Fit.NONE),
+        ("sm_120f", "sm_121", Fit.SAME_MAJOR),
+        ("ptx_120f", "sm_121", Fit.PTX),
+        ("ptx_100f", "sm_120", Fit.NONE),
+        ("sm_100a", "sm_103", Fit.NONE),
+        ("ptx_90a", "sm_100", Fit.NONE),
+        ("gfx1100", "gfx1100", Fit.NATIVE),
+        ("gfx1100", "gfx1101", Fit.NONE),
+        ("gfx11-generic", "gfx1151", Fit.SAME_MAJOR),
+        ("gfx11-generic", "gfx1201", Fit.NONE),
+        ("amdgcnspirv", "gfx1201", Fit.PTX),
+        ("spir64", "intel_bmg-g21", Fit.PTX),
+        ("intel_ats-m150", "intel_acm-g10", Fit.SAME_MAJOR),
+        ("intel_pvc", "intel_acm-g10", Fit.NONE),
+        ("sm_86", "gfx1100", Fit.NONE),
+        ("gfx1100", "sm_86", Fit.NONE),
+    ],
+)
+def test_what_runs_where(arch: str, card: str, expected: Fit) -> None:
+    assert fit([arch], card) is expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PIECES)
+def test_hostile_code_is_read_within_one_budget_for_the_file(name: str) -> None:
+    """19 KB of a wheel took 39 s: each magic searched a megabyte again, and each section had a budget of its own."""
+    started = time.process_time()
+    for size, sections in ((1 << 18, 1), (1 << 20, 12)):
+        read_gpu_code(MemorySource(hostile_dll(name, size, sections)))
+    assert time.process_time() - started < patience(10)
+
+
+def test_too_many_bundles_are_not_called_read() -> None:
+    found = read_gpu_code(MemorySource(hostile_dll("magics of bundles", 1 << 20, 12)))
+    assert found is not None
+    assert "it has more than 20000 bundles" in found.unread
+
+
+def test_sections_at_the_same_place_are_counted_once() -> None:
+    once, often = (read_gpu_code(MemorySource(hostile_dll("containers of entries", 6400, n))) for n in (1, 12))
+    assert once is not None
+    assert once == often
+    assert once.entries["sm_86"] == 6400 // 64
+
+
+# ------------------------------------------------------------------------------------------------------ offload_bundler
+# Bundles that Clang's own tool has made are read as it reads them (fixtures/bundles).
+
+
+BUNDLES = Path(__file__).parents[2] / "fixtures" / "bundles"
+NAMES = ("plain", "aligned", "compressed")
+
+
+def bundled_code(section: bytes) -> GpuCode:
+    found = read_gpu_code(MemorySource(forge_dll("x.dll", exports=["f"], sections={".hip_fat": section})))
+    assert found is not None
+    return found
+
+
+def listed(name: str) -> Counter[str]:
+    """What the bundler lists, without the host and without features of a target."""
+    lines = (BUNDLES / f"{name}.txt").read_text(encoding="ascii").split()
+    return Counter(re.sub(r"^.*--|:.*$", "", line) for line in lines if not line.startswith("host"))
+
+
+def padded(name: str) -> bytes:
+    data = (BUNDLES / f"{name}.hipfb").read_bytes()
+    return data.ljust(-(-len(data) // 4096) * 4096, b"\0")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bundle(name: str) -> None:
+    if name == "compressed" and gpucode.zstd_reader() is None:
+        pytest.skip("this Python has no zstd")
+    found = bundled_code(padded(name))
+    assert found.entries == listed(name)
+    assert sum(listed(name).values()) == 3
+    assert not found.unread
+
+
+def test_bundles_one_after_the_other() -> None:
+    """Story: the letters CCOB inside code were taken for a bundle of an unknown version, and the answer was unsure."""
+    found = bundled_code(padded("plain") + padded("aligned") + padded("plain"))
+    assert found.entries == listed("plain") + listed("aligned") + listed("plain")
+    assert not found.unread
+
+
+def test_a_bundle_that_is_cut_short_ends_the_reading() -> None:
+    data = (BUNDLES / "plain.hipfb").read_bytes()
+    assert set(bundled_code(data[:-10]).entries) <= set(listed("plain"))
+    assert bundled_code(data[:60]).entries == {}
+
+
+# ----------------------------------------------------------------------------------------------------------- syclimages
+# What device images of SYCL are for, from the table of the DLL.
+
+
+SyclImage = tuple[str, str, bool]
+"""What an image is for, the options that it was compiled with, and whether it has kernels."""
+
+
+def section(address: int, version: int, images: list[SyclImage]) -> bytes:
+    """The texts of some images, and the table of them, for a section that is mapped at an address."""
+    texts, places = b"z", []  # a linker puts anything before the first text
+    for target, options, _ in images:
+        places.append((address + len(texts), address + len(texts) + len(target) + 1))
+        texts += f"{target}\0{options}\0".encode()
+    texts = texts.ljust(-(-len(texts) // 8) * 8, b"\0")
+    table = b""
+    for (target_at, options_at), (_, _, kernels) in zip(places, images, strict=True):
+        manifest = (0, 0) if version == 2 else ()
+        entries = (address, address + 24) if kernels else (address, address)
+        pointers = (target_at, options_at, 0, *manifest, address, address + 64, *entries, address, address)
+        table += struct.pack("<HBB4x", version, 4, 0) + struct.pack(f"<{len(pointers)}Q", *pointers)
+    return texts + table + bytes(96)
+
+
+def dll(images: list[SyclImage], version: int = 3) -> bytes:
+    """A DLL whose section ``.data`` has the table."""
+    content = data = section(0, version, images)
+    for _ in range(2):  # the second time at the address that the section has
+        data = forge_dll("x.dll", exports=["f"], sections={".tgtimg": bytes(16), ".data": content})
+        headers = read_headers(MemorySource(data))
+        assert isinstance(headers, Headers)
+        place = next(one for one in headers.sections if one.name == ".data")
+        content = section(headers.image_base + place.rva, version, images)
+    return data
+
+
+def sycl_code(data: bytes) -> GpuCode:
+    found = read_gpu_code(MemorySource(data))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_both_versions_of_the_table(version: int) -> None:
+    images = [("spir64", "", True), ("spir64", "-O2", True), ("spir64_gen", "-device PVC,bmg-g21 -options x", True)]
+    found = sycl_code(dll(images, version))
+    assert found.entries == {"intel_bmg-g21": 1, "intel_pvc": 1, "spir64": 2}
+    assert not found.unread
+
+
+def test_an_image_without_kernels_does_not_count() -> None:
+    found = sycl_code(dll([("spir64", "", False)]))
+    assert (found.archs, found.unread) == ((), "")
+
+
+def test_the_option_may_be_noted_at_another_image() -> None:
+    """As in bitsandbytes 0.50.2, whose images of SPIR-V have the options of both."""
+    found = sycl_code(dll([("spir64_gen", "", True), ("spir64", "-device pvc,ats-m150 -options -x", True)]))
+    assert set(found.archs) == {"intel_pvc", "intel_ats-m150", "spir64"}
+
+
+def test_machine_code_that_names_no_device() -> None:
+    found = sycl_code(dll([("spir64_gen", "", True)]))
+    assert found.archs == ()
+    assert "does not say for which" in found.unread
+
+
+def test_code_for_processors_is_no_code_for_cards() -> None:
+    assert sycl_code(dll([("spir64_x86_64", "", True)])).archs == ()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x03\0\x04\0\0\0\0\0" * 40, b"\0spir64\0"])
+def test_a_table_that_is_not_found_is_said(content: bytes) -> None:
+    data = forge_dll("x.dll", exports=["f"], sections={".tgtimg": bytes(16), ".data": content.ljust(16, b"\0")})
+    found = sycl_code(data)
+    assert found.archs == ()
+    assert "was not found" in found.unread
+
+
+@pytest.mark.real
+def test_real_dlls_of_sycl() -> None:
+    found = [read_gpu_code(source) for name, source in members(wheel("bitsandbytes")) if "_xpu" in name]
+    assert found
+    for one in found:
+        assert one is not None
+        assert set(one.archs) == {"intel_pvc", "intel_xe-lpg", "intel_ats-m150", "spir64"}
