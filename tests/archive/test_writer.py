@@ -151,24 +151,17 @@ def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "dropped", [(), ("a.txt",), ("b/c.bin", "z.txt"), ("d/",), ("a.txt", "b/c.bin", "d/", "z.txt")]
 )
-def test_a_plain_archive_is_copied_in_runs_with_the_same_result(tmp_path: Path, dropped: tuple[str, ...]) -> None:
+def test_members_of_a_regular_archive_may_be_left_out(tmp_path: Path, dropped: tuple[str, ...]) -> None:
     entries = [Entry("a.txt", TEXT), Entry("b/c.bin", b"b", method=0), Entry("d/", method=0), Entry("z.txt", TEXT * 9)]
     source = write_wheel_by_hand(tmp_path, entries)
-    made = []
-    for plain in (True, False):
-        with Archive.open(source) as archive:
-            assert check_archive(archive) == ()
-            assert archive.is_regular
-            archive.is_regular = plain
-            gone = frozenset(member for member in archive.members if member.name in dropped)
-            edition = WheelChanges(
-                DIST_INFO, drop=gone, add=(NewMember("pkg/new.dll", data=TEXT),), rows=own_rows(source)
-            )
-            target = tmp_path / str(plain) / source.name
-            write_wheel(archive, target, edition)
-            assert_right(target)
-            made.append(target.read_bytes())
-    assert made[0] == made[1]
+    target = tmp_path / "out" / source.name
+    with Archive.open(source) as archive:
+        assert check_archive(archive) == ()
+        assert archive.is_regular
+        gone = frozenset(member for member in archive.members if member.name in dropped)
+        new = (NewMember("pkg/new.dll", data=TEXT),)
+        write_wheel(archive, target, WheelChanges(DIST_INFO, drop=gone, add=new, rows=own_rows(source)))
+    assert_right(target)
 
 
 @pytest.mark.parametrize("key", sorted(CASES))

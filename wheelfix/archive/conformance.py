@@ -28,22 +28,20 @@ from wheelfix.archive.record import (
     check_record,
     digests,
     encode_digest,
-    record_matches,
     record_member,
 )
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 from wheelfix.streams.codec import STORED, Compressor
-from wheelfix.streams.deflate import BLOCK, WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from wheelfix.archive.directory import Member
     from wheelfix.archive.faults import RecordFault
-    from wheelfix.archive.record import Chunks, Rendered
+    from wheelfix.archive.record import Rendered
     from wheelfix.base.options import Limits
 
 
@@ -298,20 +296,18 @@ def read_back(
     written: Rendered | None = None,
     known: frozenset[str] = frozenset(),
     ready: Callable[[], None] | None = None,
-    cuts: Mapping[str, Sequence[int]] | None = None,
 ) -> ReadBack:
     """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
 
     ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``known`` are
     names that are in order: if there are no others, they need not be looked at. ``ready`` returns when all members have
-    been copied, which may still be going on while directory and RECORD are read. ``cuts`` says of new members into how
-    many bytes each of their blocks was packed.
+    been copied, which may still be going on while directory and RECORD are read.
     """
     with Archive.open(path, limits, known) as archive:
         own = record_member(archive)
         data = archive.read(own, MAX_SIZE) if own is not None else b""
         record = Record(written.rows) if written is not None and written.data == data else Record.parse(data)
-        faults = () if own is not None and record_matches(archive, own, data) else check_record(archive, record)
+        faults = check_record(archive, record)
         wanted = sorted(set(new))
         rows = {row.path: row for row in record.rows if row.path in wanted}
         members = [member for name in wanted if (member := archive.find(name)) is not None]
@@ -320,7 +316,7 @@ def read_back(
         stale: set[str] = set()
         if ready is not None:
             ready()
-        found = digests(archive, members, jobs=jobs, chunks=_by_block(archive, cuts or {}))
+        found = digests(archive, members, jobs=jobs)
         for member in members:
             digest, row = found[member.entry], rows.get(member.name)
             if digest.error:
@@ -330,33 +326,3 @@ def read_back(
                 stale.add(member.name)
                 damaged.append(f"{member.name}: its sha256 is not what RECORD says")
         return ReadBack(check_archive(archive), faults, tuple(damaged), unreadable, frozenset(stale))
-
-
-def _by_block(archive: Archive, cuts: Mapping[str, Sequence[int]]) -> Chunks:
-    """A way to unpack members whose blocks are known to end at certain places: faster, and as strict as any."""
-
-    def chunks(member: Member) -> Iterator[bytes | memoryview]:
-        own = cuts.get(member.name, ())
-        if len(own) > 1 and sum(own) == member.csize and codec.libdeflate_version():
-            return _blocks(archive, member, own)
-        return archive.chunks(member)
-
-    return chunks
-
-
-def _blocks(archive: Archive, member: Member, cuts: Sequence[int]) -> Iterator[memoryview]:
-    at, crc, before = archive.data_span(member)[0], 0, memoryview(b"")
-    for index, length in enumerate(cuts):
-        packed = archive.read_at(at, length)
-        if index + 1 < len(cuts):
-            block = codec.unpack_piece(packed, before, BLOCK)
-        else:  # what comes after the end of the stream is seen by zlib alone
-            whole = codec.inflate_whole(packed, member.usize - index * BLOCK, before)
-            block = memoryview(whole) if whole is not None else None
-        if block is None:
-            raise archive.unreadable(member, f"its deflate stream is damaged in block {index + 1} of {len(cuts)}")
-        crc = codec.crc32(block, crc)
-        yield block
-        at, before = at + length, block[-WINDOW:]
-    if crc != member.crc:
-        raise archive.unreadable(member, f"its CRC is {crc:08x} instead of {member.crc:08x}")

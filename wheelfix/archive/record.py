@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import csv
-import os
 import re
 import struct
 import weakref
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from wheelfix.archive import names
 from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
 from wheelfix.archive.faults import INSTALLER, PIP, UV, RecordFault
+from wheelfix.base.options import all_cores
 from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
@@ -27,12 +27,8 @@ from wheelfix.streams.source import InflatedSource
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
 
     from wheelfix.archive.reader import Archive, Member
-
-    Chunks: TypeAlias = Callable[[Member], Iterator[bytes | memoryview]]
-    """Gives a member's bytes piece by piece; InputError if they are not what they should be."""
 
 
 SIGNATURES = ("RECORD.jws", "RECORD.p7s")
@@ -44,12 +40,8 @@ MAX_SIZE = 32 << 20
 _MAX_FAULTS = 1000
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
 """From the usual alphabet of base64 to the one of RECORD."""
-_PORTION = 50_000
-"""Lines, and characters of a line, up to which all can be had in memory at once."""
 _SIZE = re.compile(r"[0-9]{1,19}").fullmatch
 _UV_SIZE = re.compile(r"\+?[0-9]{1,40}").fullmatch
-_LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))(?:\n|\Z)")
-"""A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 _NUL = "\udc00"
 """Stands for U+0000 while csv reads, which refuses that in Python 3.10; decoded text has no such character."""
@@ -92,10 +84,7 @@ class Record:
         if (odd := re.search(_ODD_LINE_END, text)) is not None:
             message = f"it holds U+{ord(odd[0]):04X}, where pip and installer end a line and uv does not"
             faults.append(RecordFault("row-malformed", "RECORD", message))
-        rows = _plain_rows(text, faults)
-        if rows is not None:
-            return cls(tuple(rows), tuple(faults))
-        rows = []
+        rows: list[Row] = []
         make = tuple.__new__  # what Row() does, without a call of Python code
         has_nul = "\0" in text
         lines = csv.reader(_lines(text.replace("\0", _NUL) if has_nul else text))
@@ -149,25 +138,6 @@ def _lines(text: str) -> Iterator[str]:
         end = text.find("\n", start) + 1 or len(text)
         yield text[start:end]
         start = end
-
-
-def _plain_rows(text: str, faults: list[RecordFault]) -> list[Row] | None:
-    """Return the rows of a RECORD without quotes, where every line is a row; None if it is not of that kind."""
-    text = text.replace("\r\n", "\n") if "\r" in text else text
-    if not text.endswith("\n") or '"' in text or "\r" in text or "\0" in text or text.count("\n") > _PORTION:
-        return None
-    make, rows, odd = tuple.__new__, list[Row](), list[RecordFault]()
-    found = _LINE.findall(text)
-    found.pop()  # the empty rest after the last line end
-    for line, (path, digest, size, other) in enumerate(found, start=1):
-        if path:
-            rows.append(make(Row, (path, "sha256", digest, int(size))))
-        elif len(other) > _PORTION or len(odd) > _MAX_FAULTS:
-            return None
-        elif (row := _parse_row(other.split(",") if other else [], line, odd)) is not None:
-            rows.append(row)
-    faults += odd
-    return rows
 
 
 def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row | None:
@@ -348,12 +318,6 @@ class HashedReading:
         return Digest(member, "sha256", self._running.sha256.digest())
 
 
-def default_jobs() -> int:
-    """Return how many threads to use: the processors this process may run on."""
-    allowed: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
-
-
 def digests(
     archive: Archive,
     members: Iterable[Member],
@@ -363,12 +327,10 @@ def digests(
     progress: Callable[[int], None] | None = None,
     stop: threading.Event | None = None,
     known: Mapping[int, Digest] | None = None,
-    chunks: Chunks | None = None,
 ) -> dict[int, Digest]:
     """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
 
     ``known`` are digests that are known already; a member among them is not read again.
-    ``chunks`` unpacks the larger ones, if there is a better way than the archive itself.
     ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` gets the unpacked bytes;
     ``stop`` ends the work early, without the digests that are not there yet.
     """
@@ -381,27 +343,11 @@ def digests(
     left = [member for member in members if member.entry not in found]
     if not left:
         return found
-    with WorkerPool(jobs or default_jobs()) as pool:
-        if progress is not None:
-            chunks = _counted(chunks or archive.chunks, progress)
-        work = [_digest_steps(archive, batch, wanted, stop, chunks) for batch in _plan(left)]
+    with WorkerPool(jobs or all_cores()) as pool:
+        work = [_digest_steps(archive, batch, wanted, stop, progress) for batch in _plan(left)]
         for task in [pool.submit_steps(steps) for steps in work]:
-            done = task.result()
-            found.update((digest.member.entry, digest) for digest in done)
-            if progress is not None and len(done) > 1:  # a batch of its own is counted while it is read
-                progress(sum(digest.member.usize for digest in done))
+            found.update((digest.member.entry, digest) for digest in task.result())
     return found
-
-
-def _counted(chunks: Chunks, progress: Callable[[int], None]) -> Chunks:
-    """Return what unpacks a member and says how many bytes it gives, while it does."""
-
-    def counting(member: Member) -> Iterator[bytes | memoryview]:
-        for chunk in chunks(member):
-            progress(len(chunk))
-            yield chunk
-
-    return counting
 
 
 def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Generator[None, None, list[Digest]]]:
@@ -420,18 +366,22 @@ def _digest_steps(
     batch: list[Member],
     algorithms: Mapping[str, str],
     stop: threading.Event | None = None,
-    chunks: Chunks | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Generator[None, None, list[Digest]]:
     """Hash a batch; a large member, which is a batch of its own, in steps."""
-    if stop is not None and stop.is_set():
-        return []
-    first = batch[0]
-    if len(batch) == 1:
-        steps = _stream_steps(chunks or archive.chunks, first, algorithms.get(first.name, "sha256"), stop)
-        return [(yield from steps)]
-    start = first.header_offset
-    window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
-    return [_digest_small(archive, member, window, start, algorithms.get(member.name, "sha256")) for member in batch]
+    done: list[Digest] = []
+    start, window = batch[0].header_offset, b""
+    if len(batch) > 1:
+        window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
+    for member in batch if stop is None or not stop.is_set() else ():
+        algorithm = algorithms.get(member.name, "sha256")
+        digest = _digest_small(archive, member, window, start, algorithm)
+        if digest is None:
+            digest = yield from _stream_steps(archive, member, algorithm, stop, progress)
+        elif progress is not None:
+            progress(member.usize)
+        done.append(digest)
+    return done
 
 
 def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
@@ -451,42 +401,37 @@ def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
         yield batch
 
 
-def _digest_small(archive: Archive, member: Member, window: bytes, start: int, algorithm: str) -> Digest:
-    """Hash a small member out of a window of the file; anything unusual is left to the careful reader."""
-    at, usize = member.header_offset - start, member.usize
-    if at + LOCAL.size <= len(window) and not archive.why_refused(member):
-        signature, name_length, extra_length = _LENGTHS.unpack_from(window, at)
-        at += LOCAL.size + name_length + extra_length
-        data = window[at : at + member.csize]
-        plain = codec.inflate_whole(data, usize) if member.method == codec.DEFLATED else data
-        if signature != LOCAL_SIGNATURE or plain is None or len(plain) != usize or codec.crc32(plain) != member.crc:
-            return _digest_streaming(archive, member, algorithm)
-        import hashlib
+def _digest_small(archive: Archive, member: Member, window: bytes, start: int, algorithm: str) -> Digest | None:
+    """Hash a small member out of a window of the file; None for anything unusual, and for what is not in the window."""
+    at = member.header_offset - start
+    if at + LOCAL.size > len(window) or archive.why_refused(member):
+        return None
+    signature, name_length, extra_length = _LENGTHS.unpack_from(window, at)
+    at += LOCAL.size + name_length + extra_length
+    data = window[at : at + member.csize]
+    plain = codec.inflate_whole(data, member.usize) if member.method == codec.DEFLATED else data
+    if signature != LOCAL_SIGNATURE or plain is None or (len(plain), codec.crc32(plain)) != (member.usize, member.crc):
+        return None
+    import hashlib
 
-        hashed = hashlib.sha256(plain) if algorithm == "sha256" else hashlib.new(algorithm, plain)
-        return Digest(member, algorithm, hashed.digest())
-    return _digest_streaming(archive, member, algorithm)
-
-
-def _digest_streaming(archive: Archive, member: Member, algorithm: str) -> Digest:
-    steps = _stream_steps(archive.chunks, member, algorithm)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            digest: Digest = end.value
-            return digest
+    return Digest(member, algorithm, hashlib.new(algorithm, plain).digest())
 
 
 def _stream_steps(
-    chunks: Chunks, member: Member, algorithm: str, stop: threading.Event | None = None
+    archive: Archive,
+    member: Member,
+    algorithm: str,
+    stop: threading.Event | None,
+    progress: Callable[[int], None] | None,
 ) -> Generator[None, None, Digest]:
     import hashlib
 
     total, step = hashlib.new(algorithm), 0
     try:
-        for chunk in chunks(member):
+        for chunk in archive.chunks(member):
             total.update(chunk)
+            if progress is not None:
+                progress(len(chunk))
             step += len(chunk)
             if step >= _STEP:
                 step = 0
@@ -502,9 +447,6 @@ def _stream_steps(
 # Whether a RECORD agrees with the members of its archive: paths, sizes and hashes.
 
 
-_NAME, _USIZE = attrgetter("name"), attrgetter("usize")
-
-
 def check_record(
     archive: Archive,
     record: Record | None = None,
@@ -512,63 +454,23 @@ def check_record(
     hashes: bool = False,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-    known: Mapping[int, Digest] | None = None,
 ) -> tuple[RecordFault, ...]:
     """Return every disagreement between RECORD and the members: names and sizes, and with ``hashes`` their bytes.
 
     Without ``record`` the archive's own is read. Paths are compared as the archive spells them, prefix included.
-    ``known`` are digests that were made already, by ``entry``.
     """
     own = record_member(archive)
     if own is None:
         return (RecordFault("record-missing", "RECORD", "there is no RECORD", rejected_by=(PIP, UV, INSTALLER)),)
-    if record is None:
-        if not hashes and record_matches(archive, own, archive.read(own, MAX_SIZE)):
-            return ()
-        record = read_record(archive) or Record()
+    record = record or read_record(archive) or Record()
     rows, members, own_path = _counterparts(archive, record, own)
     faults = list(record.faults)
     if len(rows) < len(record.rows):
         faults += _second_rows(record.rows, rows)
     faults += _check_rows(rows, members, own_path)
     if hashes:
-        faults += _check_hashes(archive, rows, members, own_path, jobs, progress, known)
+        faults += _check_hashes(archive, rows, members, own_path, jobs, progress, None)
     return tuple(faults)
-
-
-def record_matches(archive: Archive, own: Member, data: bytes) -> bool:
-    """Whether RECORD has a plain row with a hash and the right size for each member, and no other; False: look closer.
-
-    This is so in nearly every wheel, and seen in less than half of the time that it takes to read and compare the rows.
-    """
-    most = len(archive.members)
-    if data.count(b",") > 2 * most or data.count(b"\n") > most or not data.isascii():
-        return False
-    text = data.decode("ascii")
-    if any(odd in text for odd in '"\\\0'):
-        return False
-    ends = text.count("\r\n")
-    if text.count("\r") != ends or (ends and text.count("\n") != ends):  # one within a row
-        return False
-    if any(archive.find(own.name.removesuffix("RECORD") + name) for name in SIGNATURES):
-        return False
-    fields = text.split(",")  # path, hash, size with the next path behind it, hash, …
-    end = "\r\n" if "\r\n" in text else "\n"
-    hashes, others = fields[1::2], end.join(fields[::2]).split(end)
-    paths, sizes = others[:-1:2], others[1::2]
-    wanted = dict(zip(map(_NAME, archive.members), map(str, map(_USIZE, archive.members)), strict=True))
-    for folder in [name for name in wanted if name[-1:] == "/"]:
-        del wanted[folder]
-    wanted[own.name] = ""
-    return (
-        text.endswith(end)
-        and others[-1] == ""
-        and len(paths) == len(hashes) == len(wanted)
-        and dict(zip(paths, sizes, strict=False)) == wanted
-        and hashes.pop(paths.index(own.name)) == ""
-        and set(map(len, hashes)) <= {50}
-        and text.count(",sha256=") == len(hashes)
-    )
 
 
 def check_hashes(
@@ -673,30 +575,12 @@ def _check_hashes(
         if path in rows and rows[path].algorithm not in {"", "sha256"}
     }
     found = digests(archive, members.values(), algorithms=algorithms, jobs=jobs, progress=progress, known=known)
-    if not algorithms and _all_agree(rows, members, own, found):
-        return
     for path, member in members.items():
         digest = found[member.entry]
         if digest.error:
             yield RecordFault("member-unreadable", path, digest.error)
         elif path in rows and rows[path].algorithm and path != own:
             yield from _compare(rows[path], digest)
-
-
-def _all_agree(rows: dict[str, Row], members: dict[str, Member], own: str, found: Mapping[int, Digest]) -> bool:
-    """Whether every hash is as RECORD spells it, compared in one piece, since they do in nearly every wheel."""
-    if {found[member.entry].error for member in members.values()} != {""}:
-        return False
-    pairs = [
-        (rows[path].digest, found[member.entry].value)
-        for path, member in members.items()
-        if path in rows and path != own
-    ]
-    if {len(spelled) for spelled, _ in pairs} != {43}:
-        return False
-    # A zero byte behind each digest of 32 makes its base64 come out even: the 43 characters of RECORD, and an A.
-    real = binascii.b2a_base64(b"".join([value + b"\0" for _, value in pairs]), newline=False)
-    return real.translate(URL_SAFE) == "".join([spelled + "A" for spelled, _ in pairs]).encode("ascii", "replace")
 
 
 def _compare(row: Row, digest: Digest) -> Iterator[RecordFault]:

@@ -1,8 +1,7 @@
 """An archive under construction: members are appended one after the other, and its directory grows with them.
 
 Old members whose headers are in order are copied in runs, header and data together, so that ten thousand unchanged
-members cost one call to the kernel. Only a header that must change is rewritten. Of an archive that is plain
-throughout (:attr:`Archive.is_regular`) the entries of the directory are taken over in runs as well.
+members cost one call to the kernel. Only a header that must change is rewritten.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ from wheelfix.archive.directory import (
     read_locals,
     without_sizes,
 )
-from wheelfix.archive.record import Rendered, Row, default_jobs, digests, encode_digest, render
+from wheelfix.archive.record import Rendered, Row, digests, encode_digest, render
+from wheelfix.base.options import all_cores
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.streams import codec
@@ -49,7 +49,6 @@ _LEVEL_FLAGS = 0x0006
 _RUN = 16 << 20
 """Bytes after which a run is handed over, so that copying begins while the next headers are looked at."""
 _PLACE = struct.Struct("<HH6sI")
-_OFFSET = struct.Struct("<I")
 
 
 class Assembly:
@@ -65,30 +64,6 @@ class Assembly:
 
     def copy_members(self, source: Archive, members: Sequence[Member], rename: Mapping[str, str]) -> None:
         """Append old members, given in the order of the file, under their new names, as the bytes they are."""
-        if not rename and self._out.position + source.size < MAX32 and source.is_regular:
-            self._copy_plain(source, members)
-        else:
-            self._copy_one_by_one(source, members, rename)
-
-    def _copy_plain(self, source: Archive, members: Sequence[Member]) -> None:
-        """Append members of an archive in which one begins where the other ends, in the directory as in the file."""
-        everyone, wanted = source.members, {member.entry for member in members}
-        chosen = bytes(member.entry in wanted for member in everyone)
-        begin = chosen.find(1)
-        while begin >= 0:
-            end = chosen.find(0, begin)
-            end = end if end >= 0 else len(everyone)
-            first, after = everyone[begin], everyone[end] if end < len(everyone) else None
-            shift, base = self._out.position - first.header_offset, len(self._directory) - first.entry
-            self._copy(source, first.header_offset, source.directory_at if after is None else after.header_offset)
-            self._directory += source.directory[first.entry : None if after is None else after.entry]
-            for member in everyone[begin:end] if shift else ():
-                _OFFSET.pack_into(self._directory, base + member.entry + 42, member.header_offset + shift)
-            self._entries += end - begin
-            begin = chosen.find(1, end)
-
-    def _copy_one_by_one(self, source: Archive, members: Iterable[Member], rename: Mapping[str, str]) -> None:
-        """Append members of any archive, with a look at the header of each."""
         run_start = run_end = 0
         why_refused = source.why_refused
         for local in read_locals(source, members):
@@ -225,8 +200,6 @@ class Added:
     """In hexadecimal."""
     size: int
     packed_size: int
-    cuts: tuple[int, ...] = ()
-    """The packed size of each of its blocks, if it was packed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +209,6 @@ class Draft:
     path: Path
     """Its temporary name."""
     record: Rendered
-    cuts: Mapping[str, tuple[int, ...]]
-    """The packed sizes of the blocks of new members that were packed here."""
     ready: Callable[[], None]
     """Waits until everything has been copied."""
 
@@ -274,7 +245,7 @@ def write_wheel(
     With ``check_hashes`` it also compares new members with their rows, so that those whose hash is known need not be
     hashed here as well.
     """
-    jobs = jobs or default_jobs()
+    jobs = jobs or all_cores()
     order = arrange(source, changes)
     made = _missing_rows(source, order, changes, jobs)
     stamp = new_stamp(source.members)
@@ -302,7 +273,7 @@ def write_wheel(
                 archive.check_unchanged()
 
         if check is not None:
-            check(Draft(out.path, record, {new.name: new.cuts for new in added}, ready))
+            check(Draft(out.path, record, ready))
         else:
             ready()
         close_if_replaced(source, target)
@@ -406,7 +377,7 @@ class _Adding:
             packed = self._assembly.add(header, begun.packing)
         found = packed.sha256.hex() or new.sha256.lower()
         _check_hash(new, found)
-        return Added(new.name, found, packed.usize, packed.csize, packed.cuts)
+        return Added(new.name, found, packed.usize, packed.csize)
 
     def _header(self, new: NewMember) -> Header:
         old = self._replaced.get(new.name)

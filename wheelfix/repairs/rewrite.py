@@ -194,7 +194,6 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
                 written=draft.record,
                 known=known,
                 ready=draft.ready,
-                cuts=draft.cuts,
             )
         except InputError as exc:
             raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
