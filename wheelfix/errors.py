@@ -1,4 +1,4 @@
-"""The errors that end a command, with their exit codes; imports nothing of ours.
+"""The errors that end a command, with their exit codes, and what any exception means for one input among others.
 
 A fault *of a wheel* is a finding and is returned. An error here means that we could not do our own work.
 """

@@ -190,7 +190,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("wheelfix.archive.reader.open_regular", refuse)
+    monkeypatch.setattr("wheelfix.streams.source.open_regular", refuse)
     with pytest.raises(EnvironmentFailure, match=r"cannot open .*Permission denied"):
         Archive.open(path)
 
@@ -363,15 +363,6 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert wrong == []
-
-
-def test_without_pread_reading_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows has no pread; there a lock guards the position."""
-    path = _archive(tmp_path / "x.whl", [Entry("a", b"abc" * 100_000), Entry("b", b"b", method=0)])
-    monkeypatch.setattr("wheelfix.archive.reader._PREAD", None)
-    with Archive.open(path) as archive:
-        assert archive.read(archive.members[0]) == b"abc" * 100_000
-        assert archive.read(archive.members[1]) == b"b"
 
 
 def test_sources_give_bytes_at_any_place(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether an archive holds its members without compression although that would make it smaller."""
+"""Whether an archive is as PyPI, pip and uv want it, and whether a wheel that was just written is."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from wheelfix.archive.record import Rendered
     from wheelfix.base.options import Limits
 
+
+# --------------------------------------------------------------------------------------------------------------- stored
+# Whether an archive holds its members without compression although that would make it smaller.
 
 LEAST = 16 << 10
 """Stored bytes below which compressing saves nothing worth reporting."""

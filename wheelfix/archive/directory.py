@@ -1,8 +1,4 @@
-"""Where a zip archive keeps its central directory: the records at the end, plain and ZIP64, checked before use.
-
-Offsets follow what Python's zipfile, and so pip, does; whatever another reader could take differently is a fault.
-The format is PKWARE's APPNOTE 6.3.10, sections 4.3.6 to 4.3.16.
-"""
+"""The records of a zip archive: end, central directory, members and local headers, read and written."""
 
 from __future__ import annotations
 
@@ -23,6 +19,11 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import Limits
 
+
+# ------------------------------------------------------------------------------------------------------------ directory
+# Where a zip archive keeps its central directory: the records at the end, plain and ZIP64, checked before use.
+# Offsets follow what Python's zipfile, and so pip, does; whatever another reader could take differently is a fault.
+# The format is PKWARE's APPNOTE 6.3.10, sections 4.3.6 to 4.3.16.
 
 END = struct.Struct("<IHHHHIIH")
 END64 = struct.Struct("<IQHHIIQQQQ")

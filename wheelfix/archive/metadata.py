@@ -1,8 +1,4 @@
-"""What installers refuse in METADATA, WHEEL and entry_points.txt, each by its own rules.
-
-The rules were found by running pip 26.3, uv 0.13.7 and installer 1.1.0; ``tests/archive/test_agreement.py`` runs them
-again on generated wheels.
-"""
+"""What a wheel says about itself in its file name, METADATA, WHEEL and other files, and who refuses that."""
 
 from __future__ import annotations
 
@@ -21,6 +17,11 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.reader import Archive
 
+
+# -------------------------------------------------------------------------------------------------------- metadatacheck
+# What installers refuse in METADATA, WHEEL and entry_points.txt, each by its own rules.
+# The rules were found by running pip 26.3, uv 0.13.7 and installer 1.1.0; ``tests/archive/test_agreement.py`` runs them
+# again on generated wheels.
 
 METADATA_KINDS: dict[str, str] = {
     "metadata-invalid": "METADATA or WHEEL holds something that an installer refuses",

@@ -1,9 +1,4 @@
-"""Which member names are safe to unpack on Windows and elsewhere, and which of them are one file there.
-
-A wheel is unpacked by many programs. A name is safe when all of them put it at the same place below the target
-folder: no way up, no root, no drive, no stream, no device, nothing that Windows silently trims or cannot hold.
-See "Naming Files, Paths, and Namespaces" in Microsoft's Win32 documentation.
-"""
+"""Names: of members, which are safe and where installers put them, and of wheels, with their tags."""
 
 from __future__ import annotations
 
@@ -22,6 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
+
+# -------------------------------------------------------------------------------------------------------------- members
+# Which member names are safe to unpack on Windows and elsewhere, and which of them are one file there.
+# A wheel is unpacked by many programs. A name is safe when all of them put it at the same place below the target
+# folder: no way up, no root, no drive, no stream, no device, nothing that Windows silently trims or cannot hold.
+# See "Naming Files, Paths, and Namespaces" in Microsoft's Win32 documentation.
 
 _DEVICE = r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$)"
 _DEVICE_PART = rf"{_DEVICE} *(?:\..*)?"

@@ -1,18 +1,13 @@
-"""What is irregular about the members of an archive, as far as its directory shows.
-
-Each fault says who refuses such an archive, as observed with pip 26, uv 0.13 and in the sources of PyPI.
-"""
+"""A wheel as a zip archive: its members, their bytes, and everything that is irregular about them."""
 
 from __future__ import annotations
 
 import functools
 import io
 import operator
-import os
 import posixpath
 import re
 import stat
-import threading
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,20 +39,24 @@ from wheelfix.archive.directory import (
     too_much,
 )
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, FaultList
-from wheelfix.base.inputfiles import UnfitFile, open_regular
+from wheelfix.base.inputfiles import UnfitFile
 from wheelfix.base.options import Limits
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
-from wheelfix.streams.source import InflatedSource, StoredSource
+from wheelfix.streams.source import FileSource, InflatedSource, StoredSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from wheelfix.model import ByteSource
-    from wheelfix.remote.ranges import RemoteWheel
+    from wheelfix.remote.ranges import RangeSource, RemoteWheel
 
+
+# ----------------------------------------------------------------------------------------------------------- inspection
+# What is irregular about the members of an archive, as far as its directory shows.
+# Each fault says who refuses such an archive, as observed with pip 26, uv 0.13 and in the sources of PyPI.
 
 _METHOD_NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "AES"}
 
@@ -266,7 +265,6 @@ def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
 
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 
-_PREAD: Callable[[int, int, int], bytes] | None = getattr(os, "pread", None)
 _CHUNK = 1 << 18
 _DEFAULT_READ_LIMIT = 64 << 20
 
@@ -276,17 +274,14 @@ class Archive:
 
     def __init__(self, path: Path | RemoteWheel, limits: Limits) -> None:
         self.limits = limits
-        self._lock = threading.Lock()
         self.shown = str(path)
         """The file as messages name it: a path, or a URL without secrets."""
         self.remote = None if isinstance(path, Path) else path
         """The wheel on a server that this is, or None for a file on this disk."""
-        self._source = self.remote.open() if self.remote is not None else None
+        self._source: FileSource | RangeSource = _open_file(path) if isinstance(path, Path) else path.open()
         self.path = path if isinstance(path, Path) else Path(path.name)
         """The file; of one on a server only the name."""
-        self.size = self._source.size if self._source is not None else 0
-        if self._source is None:
-            self._open_file(self.path)
+        self.size = self._source.size
         self.members: tuple[Member, ...] = ()
         self.directory = b""
         """The bytes of the central directory."""
@@ -294,17 +289,6 @@ class Archive:
         """Where the central directory begins in the file."""
         self._index: dict[str, Member] = {}
         self._refused: dict[int, str] = {}
-
-    def _open_file(self, path: Path) -> None:
-        try:
-            self._file = open_regular(path)
-        except UnfitFile as exc:
-            raise InputError(f"{path} is not a wheel", because=str(exc)) from exc
-        except OSError as exc:
-            raise _cannot_open(path, exc) from exc
-        status = os.fstat(self._file.fileno())
-        self.size = status.st_size
-        self._identity = (status.st_size, status.st_mtime_ns)
 
     @classmethod
     def open(
@@ -330,21 +314,19 @@ class Archive:
 
     def close(self) -> None:
         """Close the file."""
-        if self._source is None:
-            self._file.close()
-        elif self.remote is not None:
-            self._source.close()
+        self._source.close()
+        if self.remote is not None and not isinstance(self._source, FileSource):
             self.remote.closed(self._source)
 
     def fileno(self) -> int:
         """The open file's descriptor, for copying within the kernel; io.UnsupportedOperation for one on a server."""
-        if self._source is not None:
+        if not isinstance(self._source, FileSource):
             raise io.UnsupportedOperation("a file on a server has no descriptor")
-        return self._file.fileno()
+        return self._source.fileno()
 
     def expect(self, members: Iterable[Member]) -> None:
         """Have the packed bytes of members fetched in as few requests as make sense, if this is on a server."""
-        if self._source is not None:
+        if not isinstance(self._source, FileSource):
             self._source.expect((start, start + length) for start, length in map(self.data_span, members))
 
     # ------------------------------------------------------------------------------------------------ opening
@@ -359,7 +341,7 @@ class Archive:
         members, odd = parse_directory(self.directory, layout.start, limits, self.shown)
         self.members = tuple(members)
         self._index = {member.name: member for member in reversed(members)}
-        if self._source is not None:
+        if not isinstance(self._source, FileSource):
             self._source.expect(*header_spans(members, self.directory_at))
         inspection = Inspection(self.directory, self.directory_at, self.size, limits)
         inspection.faults.add(layout.faults)
@@ -393,28 +375,13 @@ class Archive:
     @property
     def window(self) -> int:
         """Bytes that are read around a header, in the hope that the next one is near."""
-        return WINDOW if self._source is None else SMALL_WINDOW
+        return WINDOW if self.remote is None else SMALL_WINDOW
 
     # ------------------------------------------------------------------------------------------------ reading
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes of the file from ``offset``."""
-        if self._source is not None:
-            return self._source.read_at(offset, length)
-        try:
-            if _PREAD is not None:
-                data = _PREAD(self._file.fileno(), length, offset)
-                while len(data) < length and (more := _PREAD(self.fileno(), length - len(data), offset + len(data))):
-                    data += more
-                return data
-            with self._lock:  # Windows: one position for all threads
-                self._file.seek(offset)
-                data = self._file.read(length)
-                while len(data) < length and (more := self._file.read(length - len(data))):
-                    data += more
-                return data
-        except (OSError, ValueError, OverflowError) as exc:
-            raise EnvironmentFailure(f"cannot read {self.path}", because=str(exc)) from exc
+        return self._source.read_at(offset, length)
 
     def find(self, name: str) -> Member | None:
         """Return the first member with exactly that name."""
@@ -443,7 +410,7 @@ class Archive:
 
         def read(offset: int, wanted: int) -> bytes:
             wanted = max(0, min(wanted, length - offset))
-            if self._source is not None and not ahead:
+            if not ahead and not isinstance(self._source, FileSource):
                 self._source.expect([(start + offset, start + offset + wanted)])
             return self.read_at(start + offset, wanted)
 
@@ -456,7 +423,7 @@ class Archive:
         """
         if member.method == codec.STORED:
             return StoredSource(self.reader(member), member.usize)
-        remote = self._source is not None
+        remote = self.remote is not None
         read = self.reader(member, ahead=not remote)
         return InflatedSource(read, member.csize, member.usize, on_bytes=on_bytes, sparing=remote)
 
@@ -512,10 +479,7 @@ class Archive:
 
     def check_unchanged(self) -> None:
         """EnvironmentFailure if the file was written to since it was opened; each answer of a server is checked."""
-        if self._source is not None:
-            return
-        status = os.fstat(self.fileno())
-        if (status.st_size, status.st_mtime_ns) != self._identity:
+        if isinstance(self._source, FileSource) and self._source.has_changed():
             raise EnvironmentFailure(
                 f"{self.path} changed while it was read", hint="run again when nothing writes to it"
             )
@@ -535,7 +499,12 @@ class Archive:
         return InputError(f"{self.shown}: cannot read {member.name!r}", because=because, hint="the wheel is damaged")
 
 
-def _cannot_open(path: Path, exc: OSError) -> InputError | EnvironmentFailure:
-    if isinstance(exc, FileNotFoundError | NotADirectoryError):
-        return InputError(f"{path} does not exist")
-    return EnvironmentFailure(f"cannot open {path}", because=exc.strerror or str(exc))
+def _open_file(path: Path) -> FileSource:
+    try:
+        return FileSource(path)
+    except EnvironmentFailure as exc:
+        if isinstance(exc.__cause__, UnfitFile):
+            raise InputError(f"{path} is not a wheel", because=str(exc.__cause__)) from exc
+        if isinstance(exc.__cause__, FileNotFoundError | NotADirectoryError):
+            raise InputError(f"{path} does not exist") from exc
+        raise EnvironmentFailure(f"cannot open {path}", because=exc.because) from exc

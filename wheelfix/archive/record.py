@@ -1,7 +1,4 @@
-"""RECORD: its rows, and how they are read and written.
-
-Format: the binary distribution format and "Recording installed projects", packaging.python.org/specifications.
-"""
+"""RECORD: read and written, the hashes of members, and whether the two agree."""
 
 from __future__ import annotations
 
@@ -30,6 +27,10 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.reader import Archive, Member
 
+
+# --------------------------------------------------------------------------------------------------------------- record
+# RECORD: its rows, and how they are read and written.
+# Format: the binary distribution format and "Recording installed projects", packaging.python.org/specifications.
 
 SIGNATURES = ("RECORD.jws", "RECORD.p7s")
 """Files beside RECORD that sign it; a new RECORD invalidates them, and PEP 815 deprecates them."""

@@ -1,8 +1,4 @@
-"""An archive under construction: members are appended one after the other, and its directory grows with them.
-
-Old members whose headers are in order are copied in runs, header and data together, so that ten thousand unchanged
-members cost one call to the kernel. Only a header that must change is rewritten.
-"""
+"""Rewrite a wheel: old members as the bytes they are, new ones compressed on all cores, RECORD last."""
 
 from __future__ import annotations
 
@@ -44,6 +40,11 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource
     from wheelfix.streams.deflate import DeflatedData, Packing
 
+
+# ------------------------------------------------------------------------------------------------------------- assembly
+# An archive under construction: members are appended one after the other, and its directory grows with them.
+# Old members whose headers are in order are copied in runs, header and data together, so that ten thousand unchanged
+# members cost one call to the kernel. Only a header that must change is rewritten.
 
 _LEVEL_FLAGS = 0x0006
 _RUN = 16 << 20

@@ -1,8 +1,4 @@
-"""Numbers and JSON from untrusted files: bounded, ASCII, finite, and never another error than ValueError.
-
-``int`` takes digits of every script and underscores, refuses more than 4300 digits, and is slow below that;
-``str.isdigit`` says yes to ``²``; JSON may hold NaN, 1e999 and a thousand brackets. Nothing of that is meant.
-"""
+"""Numbers, JSON and TOML from untrusted files: bounded, and never another error than ValueError."""
 
 from __future__ import annotations
 
@@ -16,6 +12,11 @@ from wheelfix.base.inputfiles import read_file
 if TYPE_CHECKING:
     from pathlib import Path
 
+
+# ----------------------------------------------------------------------------------------------------- numbers and JSON
+# Numbers and JSON from untrusted files: bounded, ASCII, finite, and never another error than ValueError.
+# ``int`` takes digits of every script and underscores, refuses more than 4300 digits, and is slow below that;
+# ``str.isdigit`` says yes to ``²``; JSON may hold NaN, 1e999 and a thousand brackets. Nothing of that is meant.
 
 DIGITS = 9
 """Digits of a number in a version, a name or an ordinal; nothing real has more."""

@@ -1,14 +1,4 @@
-"""What the device images of SYCL inside a DLL are for, from the table that its start-up code gives to the runtime.
-
-The compiler makes one entry per image: a version, the kind 4 (SYCL), a format, and pointers. Version 2 has pointers to
-the target, the options of compiling and linking, two for a manifest, then beginning and end of the image, of the
-kernels and of the properties; version 3 leaves out the manifest. The target is ``spir64`` for SPIR-V, which the driver
-compiles, and ``spir64_gen`` for machine code, made for the devices that the option ``-device`` names.
-
-The layout is that of intel/llvm (``sycl/source/detail/compiler.hpp``); it was compared with dpnp 0.20, dpctl 0.22,
-bitsandbytes 0.50.2 and oneMKL 2026.2. An entry is found by its head and believed if its pointers lead to the name of a
-target. An image without kernels, which every DLL gets that is built with ``-fsycl``, does not count.
-"""
+"""The GPU code inside a DLL, for cards of NVIDIA, AMD and Intel: which architectures it is for."""
 
 from __future__ import annotations
 
@@ -32,6 +22,16 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource
     from wheelfix.pe.image import Headers, Section
 
+
+# ----------------------------------------------------------------------------------------------------------------- SYCL
+# What the device images of SYCL inside a DLL are for, from the table that its start-up code gives to the runtime. The
+# compiler makes one entry per image: a version, the kind 4 (SYCL), a format, and pointers. Version 2 has pointers to
+# the target, the options of compiling and linking, two for a manifest, then beginning and end of the image, of the
+# kernels and of the properties; version 3 leaves out the manifest. The target is ``spir64`` for SPIR-V, which the
+# driver compiles, and ``spir64_gen`` for machine code, made for the devices that the option ``-device`` names. The
+# layout is that of intel/llvm (``sycl/source/detail/compiler.hpp``); it was compared with dpnp 0.20, dpctl 0.22,
+# bitsandbytes 0.50.2 and oneMKL 2026.2. An entry is found by its head and believed if its pointers lead to the name of
+# a target. An image without kernels, which every DLL gets that is built with ``-fsycl``, does not count.
 
 PLACES = frozenset({".rdata", ".data"})
 """The sections that hold the table."""

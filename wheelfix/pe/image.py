@@ -1,8 +1,4 @@
-"""Where things lie in a PE file: headers, sections, and addresses turned into file offsets.
-
-Everything else in this room starts here. Reading is bounded: a :class:`Space` hands out a budget of bytes that
-no real image needs and a hostile one soon spends.
-"""
+"""A DLL as bytes: headers, sections, addresses, and the tables that decide whether it loads."""
 
 from __future__ import annotations
 
@@ -23,6 +19,11 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource, ImageFacts, Symbol
 
+
+# ------------------------------------------------------------------------------------------------------------- sections
+# Where things lie in a PE file: headers, sections, and addresses turned into file offsets.
+# Everything else in this room starts here. Reading is bounded: a :class:`Space` hands out a budget of bytes that
+# no real image needs and a hostile one soon spends.
 
 EXPORTS, IMPORTS, RESOURCES, CERTIFICATES, LOAD_CONFIG, DELAY_IMPORTS, DOTNET = 0, 1, 2, 4, 10, 13, 14
 """Indices of the data directories that are read here."""

@@ -1,9 +1,4 @@
-"""One resource of an image: the three directory tables that lead to it, and its bytes.
-
-Read with ``struct`` and not through pefile: a root of CUDA and oneAPI holds thousands of DLLs, the whole resource
-section would have to be in memory for pefile (icons and help texts included), and it builds an object for every node.
-Resources often lie behind hundreds of megabytes of code, so ask only when a rule or an option needs the answer.
-"""
+"""What a DLL says about its origin: resources, version information, and the tools that built it."""
 
 from __future__ import annotations
 
@@ -20,6 +15,12 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
+
+# ------------------------------------------------------------------------------------------------------------ resources
+# One resource of an image: the three directory tables that lead to it, and its bytes.
+# Read with ``struct`` and not through pefile: a root of CUDA and oneAPI holds thousands of DLLs, the whole resource
+# section would have to be in memory for pefile (icons and help texts included), and it builds an object for every node.
+# Resources often lie behind hundreds of megabytes of code, so ask only when a rule or an option needs the answer.
 
 VERSION, MANIFEST = 16, 24
 """Types of resources."""

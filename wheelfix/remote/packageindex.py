@@ -1,18 +1,19 @@
-"""The pages of package indexes as values: JSON (PEP 691) and HTML (PEP 503).
-
-A page may come from anybody, so each costs time in proportion to its bytes. ``html.parser`` does not promise that: it
-looks for the end of an open comment or tag again and again. What is needed is little, links and their attributes.
-"""
+"""Package indexes: their pages, the files of a project, and the wheel that an installer would take."""
 
 from __future__ import annotations
 
 import hashlib
 import html
+import mimetypes
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.request import url2pathname
+
+from packaging.specifiers import SpecifierSet
+from packaging.tags import compatible_tags, cpython_tags
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import parse_json
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from packaging.requirements import Requirement
-    from packaging.specifiers import SpecifierSet
     from packaging.tags import Tag
     from packaging.version import Version
 
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from wheelfix.remote.settings import IndexSettings
     from wheelfix.remote.transport import Transport
 
+
+# ---------------------------------------------------------------------------------------------------------------- pages
+# The pages of package indexes as values: JSON (PEP 691) and HTML (PEP 503).
+# A page may come from anybody, so each costs time in proportion to its bytes. ``html.parser`` does not promise that: it
+# looks for the end of an open comment or tag again and again. What is needed is little, links and their attributes.
 
 ACCEPTED = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 LONGEST_NAME = 300
@@ -77,9 +82,8 @@ def read_page(data: bytes, kind: str, url: str) -> list[IndexFile]:
         return list(_json_files(parse_json(data), url))
     if "html" in kind or data.lstrip()[:1] == b"<":
         return list(_html_files(data, url))
-    import mimetypes  # only a type that is known is repeated: a server may put anything there
-
     known = kind.partition(";")[0].strip()
+    # only a type that is known is repeated: a server may put anything there
     known = known if known in mimetypes.types_map.values() else "of no known type"
     raise ValueError(f"it is {known}, not a page of an index")
 
@@ -279,8 +283,6 @@ class PackageIndex:
 
     def files(self, project: str) -> list[IndexFile]:
         """Return the files of a project on all indexes, each name once; none for a project that is on none of them."""
-        from packaging.utils import canonicalize_name
-
         name = canonicalize_name(project)
         if name not in self._pages:
             found: dict[str, IndexFile] = {}
@@ -360,7 +362,7 @@ class PackageIndex:
                 except CutShort as error:
                     failed += 1
                     if failed >= self._transport.patience.tries:
-                        raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
+                        raise error.final() from error
                     continue
                 return _Page(data, answer.headers.get("Content-Type", "").lower(), answer.final, answer.unsafe)
 
@@ -421,8 +423,6 @@ Offers: TypeAlias = "dict[Version, list[_IndexWheel]]"
 
 def offered_wheels(files: Iterable[IndexFile]) -> Offers:
     """Return the wheels among some files by their versions."""
-    from packaging.utils import parse_wheel_filename
-
     offered: Offers = {}
     for file in files:
         name, *tags = file.name.removesuffix(".whl").rsplit("-", 3)
@@ -475,9 +475,7 @@ def fitting_wheels(
 
 def _allowed(offered: Offers, specifier: SpecifierSet) -> list[Version]:
     """Return the versions that a specifier allows; preliminary ones only where there are no others."""
-    from packaging.specifiers import SpecifierSet as Specifiers
-
-    wanted = Specifiers(",".join(sorted({str(one) for one in specifier})))
+    wanted = SpecifierSet(",".join(sorted({str(one) for one in specifier})))
     if len(wanted) > MOST_CLAUSES:
         raise InputError("no version is chosen", because=f"there are more than {MOST_CLAUSES} conditions")
     return list(wanted.filter(offered)) or list(wanted.filter(offered, prereleases=True))
@@ -496,8 +494,6 @@ class _PythonRules:
 
     def take(self, requires: str, python: tuple[int, int]) -> bool:
         """Whether a file is for a version of Python, as far as the index says."""
-        from packaging.specifiers import SpecifierSet
-
         if requires not in self._read:
             if len(self._read) >= MOST_RULES:
                 raise InputError(f"its files have more than {MOST_RULES} different texts about versions of Python")
@@ -514,8 +510,6 @@ class _PythonRules:
 
 def _tag_ranks(python: tuple[int, int], platform: str) -> dict[Tag, int]:
     """Return the tags that an installer takes, the best with the lowest number."""
-    from packaging.tags import compatible_tags, cpython_tags
-
     own = list(cpython_tags(python, platforms=[platform]))
     return {
         tag: rank for rank, tag in enumerate([*own, *compatible_tags(python, f"cp{python[0]}{python[1]}", [platform])])

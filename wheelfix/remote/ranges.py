@@ -77,7 +77,7 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
                         out.rewind(0)
                         digest, before = hashlib.sha256(), 0
                     size = _expected(answer, before, size, limit, name)
-                    condition = condition_of(answer)
+                    condition = Version.of(size, answer).condition
                     for piece in answer.chunks((size if size >= 0 else limit) - before):
                         out.write(piece)
                         digest.update(piece)
@@ -89,7 +89,7 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
                 failed = failed + 1 if out.position - furthest < transport.patience.least_progress else 0
                 furthest = max(furthest, out.position)
                 if failed >= transport.patience.tries:
-                    raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
+                    raise error.final() from error
                 if not condition:  # nothing says whether it is still the same file
                     out.rewind(0)
                     digest, size = hashlib.sha256(), -1
@@ -98,12 +98,6 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
         total = out.position
         out.commit()
     return total
-
-
-def condition_of(answer: ServerAnswer) -> str:
-    """Return what If-Range may say about the file of an answer; nothing where only its date or a weak tag is known."""
-    tag = answer.headers.get("ETag", "")
-    return tag if tag and not tag.startswith("W/") else answer.headers.get("Last-Modified", "")
 
 
 def check_hash(found: str, wanted: str, name: str) -> None:
@@ -118,12 +112,7 @@ def check_hash(found: str, wanted: str, name: str) -> None:
 
 def _expected(answer: ServerAnswer, before: int, known: int, limit: int, name: str) -> int:
     """Return how many bytes the whole file has, as far as the server says; -1 where it does not."""
-    if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
-        raise NetworkFailure(
-            f"{name} cannot be downloaded",
-            because="the server compresses its answers although it was asked not to",
-            hint="download the wheel and name the file",
-        )
+    _check_encoding(answer, f"{name} cannot be downloaded")
     length = whole_number(answer.headers.get("Content-Length", "").strip(), 18)
     size = before + length if length is not None else -1
     if answer.status == 206:
@@ -278,8 +267,11 @@ class RangeSource:
         patience, failed = self._transport.patience, 0
         while start < end:
             reached = start
+            headers = {"Range": f"bytes={start}-{end - 1}"}
+            if self._version.condition:
+                headers["If-Range"] = self._version.condition
             try:
-                with self._transport.get(self.url, self._headers(start, end)) as answer:
+                with self._transport.get(self.url, headers) as answer:
                     self._check_part(answer, start, end)
                     reached = self._keep(answer, start, end)
                 if reached < end:
@@ -288,7 +280,7 @@ class RangeSource:
                 reached = max(reached, self._reached(start, end))
                 failed = failed + 1 if reached - start < patience.least_progress else 0
                 if failed >= patience.tries:
-                    raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
+                    raise error.final() from error
                 if reached == start:
                     time.sleep(min(patience.first_wait * 2**failed, patience.longest_wait))
             start = reached
@@ -317,12 +309,6 @@ class RangeSource:
         self._segments.add(place, bytes(waiting))
         return place + len(waiting)
 
-    def _headers(self, start: int, end: int) -> dict[str, str]:
-        headers = {"Range": f"bytes={start}-{end - 1}"}
-        if self._version.condition:
-            headers["If-Range"] = self._version.condition
-        return headers
-
     def _check_part(self, answer: ServerAnswer, start: int, end: int) -> None:
         """Refuse an answer that is not the part that was asked for, of the same version of the file."""
         if answer.unsafe and self._hash_proves:
@@ -334,7 +320,7 @@ class RangeSource:
         if answer.status == 416:
             raise self._changed()
         refuse_status(answer, self.name)
-        _check_encoding(answer, self.name)
+        _check_encoding(answer, f"{self.name} cannot be read in parts")
         if self._version != Version.of(_range_of(answer, start, end, self.name), answer):
             raise self._changed()
 
@@ -351,7 +337,7 @@ class RangeSource:
         """Ask for the end of the file, which says how large it is and whether the server gives parts."""
         with self._transport.get(self.url, {"Range": f"bytes=-{TAIL}"}) as answer:
             if answer.status == 206 and not (answer.unsafe and self._hash_proves):
-                _check_encoding(answer, self.name)
+                _check_encoding(answer, f"{self.name} cannot be read in parts")
                 found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
                 size = int(found[3]) if found else 0
                 if size > self._largest:
@@ -399,11 +385,11 @@ def joined(spans: Iterable[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
     return found
 
 
-def _check_encoding(answer: ServerAnswer, name: str) -> None:
+def _check_encoding(answer: ServerAnswer, what: str) -> None:
     encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise NetworkFailure(
-            f"{name} cannot be read in parts",
+            what,
             because="the server compresses its answers although it was asked not to",
             hint="download the wheel and name the file",
         )

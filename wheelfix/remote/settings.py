@@ -1,13 +1,12 @@
-"""The configuration files of pip and uv that belong to the user or the system, and how they are read.
-
-Files of the current project are not among them: a checkout must not decide where bytes come from.
-"""
+"""Which indexes to ask and how: as the user says, else as pip and uv are configured; and accounts."""
 
 from __future__ import annotations
 
+import configparser
 import importlib
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RemoteOptions
 
+
+# ---------------------------------------------------------------------------------------------------------- configfiles
+# The configuration files of pip and uv that belong to the user or the system, and how they are read.
+# Files of the current project are not among them: a checkout must not decide where bytes come from.
 
 _LARGEST = 1 << 20
 """Bytes of a configuration file."""
@@ -89,8 +92,6 @@ def read_ini(path: Path) -> dict[str, dict[str, str]]:
     text = _text(path)
     if text is None:
         return {}
-    import configparser
-
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(text)
@@ -143,8 +144,6 @@ class PipSettings:
 
     def words(self, name: str) -> tuple[str, ...]:
         """Return a value that is a list; words in quotes may hold blanks, and backslashes are backslashes."""
-        import shlex
-
         text = self.text(name)
         try:
             lexer = shlex.shlex(text, posix=True, punctuation_chars="")

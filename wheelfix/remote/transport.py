@@ -1,4 +1,4 @@
-"""Errors of the HTTP library as errors of ours: what cannot be read, why, and which setting to look at."""
+"""HTTP with bounded time and memory: the only module that knows requests, truststore and urllib3."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 from http.client import HTTPException
+from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -26,8 +27,16 @@ if TYPE_CHECKING:
     import requests
 
 
+# ------------------------------------------------------------------------------------------------------------- failures
+# Errors of the HTTP library as errors of ours: what cannot be read, why, and which setting to look at.
+
+
 class CutShort(NetworkFailure):
     """An answer was cut short; the bytes that came until then are valid."""
+
+    def final(self) -> NetworkFailure:
+        """Return the same as a failure after which nothing is tried again."""
+        return NetworkFailure(self.what, because=self.reasons, hint=self.hint)
 
 
 class Downgrade(Exception):
@@ -143,8 +152,6 @@ _POOL = 16
 
 def make_session(library: Any, connection: Connection, say: Callable[[str], object]) -> Any:
     """Return a session of ``requests``; EnvironmentFailure where a file of certificates cannot be used."""
-    from http.cookiejar import DefaultCookiePolicy
-
     check_files(connection)
 
     class Session(library.Session):  # type: ignore[misc]
@@ -393,7 +400,7 @@ class Transport:
                 answer = ServerAnswer(self, url, headers, auth, decoded)
             except CutShort as error:
                 if last:
-                    raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
+                    raise error.final() from error
                 time.sleep(wait)
                 continue
             if answer.status == 401 and not asked_keyring and not last:

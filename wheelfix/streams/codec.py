@@ -1,9 +1,4 @@
-"""Pieces of a deflate stream, packed and unpacked by libdeflate, which is faster than zlib-ng and takes whole buffers.
-
-It knows no streams, so two facts of the format help. A block's first bit says whether it is the last: cleared, and
-with an empty block behind it that ends at a byte, what libdeflate made can be followed by more. And a stored block
-may come before a piece, with the bytes that the piece refers back to.
-"""
+"""The one door to compression: raw deflate by zlib-ng, zlib and libdeflate, and zstd."""
 
 from __future__ import annotations
 
@@ -22,6 +17,12 @@ if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview
 
 
+# ----------------------------------------------------------------------------------------------------------- libdeflate
+# Pieces of a deflate stream, packed and unpacked by libdeflate, which is faster than zlib-ng and takes whole buffers.
+# It knows no streams, so two facts of the format help. A block's first bit says whether it is the last: cleared, and
+# with an empty block behind it that ends at a byte, what libdeflate made can be followed by more. And a stored block
+# may come before a piece, with the bytes that the piece refers back to.
+
 PIECE = (64 << 10) - 1
 """Bytes of which libdeflate's level 1 makes a single block, even if they do not shrink."""
 LAST = b"\x03\x00"
@@ -32,21 +33,13 @@ _MORE = b"\x01\x01\x00\xfe\xff" + b"."
 """A last block with a full stop in it, which comes out only if nothing before it was a last block."""
 
 
-class _Libdeflate(Protocol):
-    __version__: str
-    DeflateError: type[Exception]
-
-    def deflate_compress(self, data: Buffer, compresslevel: int = ..., /) -> bytearray: ...
-    def deflate_decompress(self, data: Buffer, originalsize: int, /) -> bytearray: ...
-
-
 @functools.cache
-def _library() -> _Libdeflate | None:
+def _library() -> ModuleType | None:
     try:
         import deflate
     except ImportError:
         return None
-    return cast("_Libdeflate", deflate)
+    return deflate
 
 
 def libdeflate_version() -> str:
@@ -59,7 +52,7 @@ def pack_piece(piece: memoryview) -> bytearray | None:
     """Deflate up to PIECE bytes into blocks that end at a byte and are not the last; None if there is no such way."""
     library = _library()
     assert library is not None
-    stream = library.deflate_compress(piece, 1)
+    stream: bytearray = library.deflate_compress(piece, 1)
     if not stream[0] & 1:  # several blocks, and where the last begins is not known
         return None
     stream[0] ^= 1
@@ -317,17 +310,8 @@ def zstd_errors() -> tuple[type[Exception], ...]:
 
 
 @functools.cache
-def _module(name: str) -> _Zstd | None:
+def _module(name: str) -> ModuleType | None:
     try:
-        return cast("_Zstd", importlib.import_module(name))
+        return importlib.import_module(name)
     except ImportError:
         return None
-
-
-class _Zstd:
-    """The parts that we use of the two modules; either has its own."""
-
-    ZstdFile: Callable[..., IO[bytes]]
-    ZstdDecompressor: Callable[[], _Zstd]
-    stream_reader: Callable[..., IO[bytes]]
-    ZstdError: type[Exception]

@@ -1,8 +1,4 @@
-"""A file that appears under its name only when it is whole, and copying of spans into it within the kernel.
-
-The temporary file lies in the target folder, is locked while it is written, and is removed on any failure. What a
-killed process left behind has no lock, so the next run knows it and removes it.
-"""
+"""Files and folders that are whole or gone: atomic files, and temporary folders that no kill leaves behind."""
 
 from __future__ import annotations
 
@@ -29,6 +25,11 @@ if TYPE_CHECKING:
 
     from wheelfix.streams.pool import Task
 
+
+# --------------------------------------------------------------------------------------------------------- atomic files
+# A file that appears under its name only when it is whole, and copying of spans into it within the kernel.
+# The temporary file lies in the target folder, is locked while it is written, and is removed on any failure. What a
+# killed process left behind has no lock, so the next run knows it and removes it.
 
 PREFIX, SUFFIX = ".wheelfix-", ".tmp"
 _QUIET = 60.0 if os.name == "nt" else 3600.0

@@ -1,8 +1,4 @@
-"""Functions that an interrupt must not cut short: they create or remove what would be left behind otherwise.
-
-A request to stop that arrives while such a function runs is delivered when it has returned, milliseconds later. The
-function is recognised by its code: it has begun as soon as its frame exists, and is over when its frame is gone.
-"""
+"""Threads and interrupts: the one pool, what an interrupt must not cut short, and how requests to stop arrive."""
 
 from __future__ import annotations
 
@@ -25,6 +21,11 @@ if TYPE_CHECKING:
 
     _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+
+# -------------------------------------------------------------------------------------------------- deferred interrupts
+# Functions that an interrupt must not cut short: they create or remove what would be left behind otherwise.
+# A request to stop that arrives while such a function runs is delivered when it has returned, milliseconds later. The
+# function is recognised by its code: it has begun as soon as its frame exists, and is over when its frame is gone.
 
 _DEFERRING: set[CodeType] = set()
 

@@ -1,4 +1,4 @@
-"""A deflate stream that is inflated step by step, and places in it from which that can go on."""
+"""Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
+
+# --------------------------------------------------------------------------------------------------------------- packed
+# A deflate stream that is inflated step by step, and places in it from which that can go on.
 
 INPUT_STEP, FIRST_STEP = 512 << 10, 128 << 10
 """Compressed bytes fed at once. The first steps are smaller, because many a DLL is not read any further."""
@@ -151,7 +154,7 @@ class FileSource:
         self.path = path
         try:
             self._file = open_regular(path, links=links)
-            self._size = os.fstat(self._file.fileno()).st_size
+            self._state = self._look()
         except OSError as exc:
             raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
         self._lock = threading.Lock()
@@ -159,11 +162,23 @@ class FileSource:
     @property
     def size(self) -> int:
         """How many bytes the file had when it was opened."""
-        return self._size
+        return self._state[0]
+
+    def fileno(self) -> int:
+        """Return the descriptor of the open file."""
+        return self._file.fileno()
+
+    def _look(self) -> tuple[int, int]:
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
+
+    def has_changed(self) -> bool:
+        """Whether the file was written to since it was opened."""
+        return self._look() != self._state
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset``."""
-        length = min(length, self._size - offset)
+        length = min(length, self.size - offset)
         if offset < 0 or length <= 0:
             return b""
         try:
@@ -171,8 +186,9 @@ class FileSource:
             # One call may return less than asked (Linux stops at 2 GiB); nothing at all means the end.
             while 0 < len(data) < length and (more := self._read(offset + len(data), length - len(data))):
                 data += more
-        except OSError as exc:
-            raise EnvironmentFailure(f"cannot read {self.path}", because=exc.strerror or str(exc)) from exc
+        except (OSError, ValueError) as exc:  # ValueError: it is closed
+            because = getattr(exc, "strerror", None) or str(exc)
+            raise EnvironmentFailure(f"cannot read {self.path}", because=because) from exc
         return data
 
     def _read(self, offset: int, length: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Which DLLs of Windows that wheels ask for a kind of Windows has: rows for the questions about targets."""
+"""SQL over the tables of a survey, by DuckDB, and questions that have a name."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+
+# --------------------------------------------------------------------------------------------------------- windowskinds
+# Which DLLs of Windows that wheels ask for a kind of Windows has: rows for the questions about targets.
 
 ASKED = """
 SELECT DISTINCT edges.dll, machine FROM edges JOIN wheels USING (sha256) WHERE provider = 'system' ORDER BY ALL

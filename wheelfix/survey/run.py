@@ -1,4 +1,4 @@
-"""Who runs the map function: the processes of this machine, or a Dask cluster. The only module that knows Dask."""
+"""A survey from its sources to its tables, and the engines that run it: processes, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from wheelfix.base.workers import Progress, Work
     from wheelfix.survey.tables import SurveyFolder
 
+
+# -------------------------------------------------------------------------------------------------------------- engines
+# Who runs the map function: the processes of this machine, or a Dask cluster. The only module that knows Dask.
 
 Engine: TypeAlias = Callable[[Sequence[WheelSource]], Iterator[WheelRows]]
 """Gives the rows of every wheel once, in any order; one whose process died is a failure that may pass."""

@@ -1,4 +1,4 @@
-"""The only module that knows fsspec: wheels in buckets and on servers, by URL."""
+"""Where the wheels of a survey come from: folders, lists and, by fsspec, buckets and servers."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RemoteOptions
     from wheelfix.remote.ranges import WheelPath
 
+
+# ---------------------------------------------------------------------------------------------------------- filesystems
+# The only module that knows fsspec: wheels in buckets and on servers, by URL.
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "updated", "created", "md5Hash", "crc32c")

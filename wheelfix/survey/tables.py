@@ -1,4 +1,4 @@
-"""The tables of a survey and their columns; the documentation is made from this."""
+"""The tables of a survey: their columns, and the folder of Parquet files that holds them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from wheelfix.survey.wheelrows import Row, WheelRows
 
+
+# -------------------------------------------------------------------------------------------------------------- columns
+# The tables of a survey and their columns; the documentation is made from this.
 
 SCHEMA = "wheelfix.survey/1"
 """Stands in the metadata of every file and in ``survey.json``; the number changes when a column changes its meaning."""

@@ -1,4 +1,4 @@
-"""What a wheel has for others: the DLLs that it installs, and the names that it makes importable."""
+"""The rows of a survey that are made from one wheel, from a list of wheels and from an index."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from wheelfix.exam.examination import Examination
     from wheelfix.model import Edge, Provider, ScannedImage, ScanReport
 
+
+# ------------------------------------------------------------------------------------------------------------- contents
+# What a wheel has for others: the DLLs that it installs, and the names that it makes importable.
 
 _IMAGE = re.compile(r"(?:\.dll|^[^.]+\.pyd)$")
 """DLLs, and extension modules without a tag, which others may import by name."""

