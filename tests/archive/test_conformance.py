@@ -25,7 +25,6 @@ from tests.support.tiers import require
 from tests.support.wheels import build_wheel
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive, read_back, stored_fault
-from wheelfix.archive.faults import KINDS, RECORD_KINDS
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.archive.writer import write_wheel
@@ -58,8 +57,6 @@ def test_the_fault_is_found_and_those_who_refuse_it_are_named(tmp_path: Path, ke
         faults = check_archive(archive)
         record = check_record(archive, hashes=True, jobs=1)
     kinds = {fault.kind for fault in faults}
-    assert kinds <= KINDS.keys()
-    assert {fault.kind for fault in record} <= RECORD_KINDS.keys()
     if case.kind == "":
         assert faults == ()
     elif case.kind == "damaged":

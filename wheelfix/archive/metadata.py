@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault
-from wheelfix.archive.names import MAX_TAGS, PLACEMENT_KINDS, FileName, expand_tag, placement_faults
+from wheelfix.archive.names import MAX_TAGS, FileName, expand_tag, placement_faults
 from wheelfix.base.parsing import number_pair, parse_json
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 # What installers refuse in METADATA, WHEEL and entry_points.txt, each by its own rules.
 # The rules were found by running pip 26.3, uv 0.13.7 and installer 1.1.0; ``tests/archive/test_agreement.py`` runs them
 # again on generated wheels.
-
-METADATA_KINDS: dict[str, str] = {
-    "metadata-invalid": "METADATA or WHEEL holds something that an installer refuses",
-    "metadata-line": "a line of METADATA is not a field",
-    "requires-python": "METADATA has a Requires-Python that is not valid",
-    "entry-points-invalid": "entry_points.txt holds something that an installer refuses",
-}
-"""Every kind of fault that is found here, with its meaning."""
 
 _FIELD = re.compile(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
@@ -318,10 +310,6 @@ def _same_version(one: str, other: str) -> bool:
 # Wheel variants (PEP 825): a label at the end of the file name, and ``variant.json``, which describes the label.
 
 
-VARIANT_KINDS: dict[str, str] = {
-    "variant-label": "the file name has a variant label, which many installers do not know",
-    "variant-metadata": "variant.json is missing or does not describe the variant label",
-}
 _LIMIT = 1 << 20
 _KEYS = ("$schema", "default-priorities", "variants")
 """What the document must have, by the PEP and for uv."""
@@ -361,25 +349,6 @@ def variant_faults(archive: Archive, path: str, label: str) -> Iterator[ArchiveF
 HEADER_LIMIT = 4 << 20
 _SHOWN_TAGS = 20
 Headers = "Mapping[str, tuple[str, ...]]"
-
-WHEEL_KINDS: dict[str, str] = {
-    "too-deep": "everything lies one folder too deep",
-    "several-dist-info": "there are several dist-info folders",
-    "metadata-missing": "METADATA is missing or cannot be read",
-    "wheel-file-missing": "the WHEEL file is missing or cannot be read",
-    "name-mismatch": "name or version differ between file name, dist-info and METADATA",
-    "tag-mismatch": "tags or build number differ between file name and WHEEL",
-    "dist-info-not-last": "the dist-info folder is not at the end of the archive",
-    "wheel-version": "the wheel's format version is one that installers do not know",
-    "license-file-missing": "METADATA names a license file that is not there",
-    "dist-info-spelling": "the dist-info folder is spelled otherwise than the file name",
-    "name-invalid": "the file name's project is not one that installers take",
-    "version-invalid": "the version is not one that PEP 440 allows",
-    **METADATA_KINDS,
-    **PLACEMENT_KINDS,
-    **VARIANT_KINDS,
-}
-"""Every kind of fault that :class:`WheelInfo` has, with its meaning."""
 
 
 @dataclass(frozen=True, slots=True)

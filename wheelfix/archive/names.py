@@ -293,16 +293,6 @@ SITE_PACKAGES = "Lib/site-packages"
 SCHEMES = {"purelib": SITE_PACKAGES, "platlib": SITE_PACKAGES, "data": "", "scripts": "Scripts", "headers": "Include"}
 """The schemes of the wheel format, and their folders in a prefix on Windows."""
 
-PLACEMENT_KINDS: dict[str, str] = {
-    "same-place": "two members are installed as one file",
-    "same-program": "two entry points are installed as one program",
-    "data-scheme": "a file of the .data folder belongs to no scheme that installers know",
-    "data-folder": "a .data folder that only some installers take for the wheel's own",
-    "pycache": "compiled Python code, which some installers leave out",
-    "pycache-other": "a file among compiled Python code, which some installers leave out",
-}
-"""Every kind of fault that is found here, with its meaning."""
-
 
 def installed_path(name: str, data_folder: str) -> str:
     """Return where an installer puts a member: ``x.data/data/Library/bin/a.dll`` lands in ``Library/bin``."""
