@@ -282,9 +282,7 @@ class _Running:
     """Hash, CRC and size of what came by so far."""
 
     def __init__(self) -> None:
-        import hashlib  # it loads OpenSSL: 4 ms, which scans without --verify can do without
-
-        self.sha256 = hashlib.sha256()
+        self.sha256 = codec.hasher()
         self.crc = self.size = 0
 
     def take(self, piece: bytes) -> None:
@@ -413,9 +411,9 @@ def _digest_small(archive: Archive, member: Member, window: bytes, start: int, a
     plain = codec.inflate_whole(data, member.usize) if member.method == codec.DEFLATED else data
     if signature != LOCAL_SIGNATURE or plain is None or (len(plain), codec.crc32(plain)) != (member.usize, member.crc):
         return None
-    import hashlib
-
-    return Digest(member, algorithm, hashlib.new(algorithm, plain).digest())
+    total = codec.hasher(algorithm)
+    total.update(plain)
+    return Digest(member, algorithm, total.digest())
 
 
 def _stream_steps(
@@ -425,9 +423,7 @@ def _stream_steps(
     stop: threading.Event | None,
     progress: Callable[[int], None] | None,
 ) -> Generator[None, None, Digest]:
-    import hashlib
-
-    total, step = hashlib.new(algorithm), 0
+    total, step = codec.hasher(algorithm), 0
     try:
         for chunk in archive.chunks(member):
             total.update(chunk)

@@ -131,17 +131,13 @@ class Client:
             from wheelfix.remote.packageindex import local_path
 
             return Path(local_path(file.url))
+        return self.wheel_at(file.url, name=file.name, sha256=file.sha256, page=file.page, size=file.size)
+
+    def wheel_at(self, url: str, *, name: str = "", sha256: str = "", page: str = "", size: int = 0) -> RemoteWheel:
+        """Return the wheel at an address, with what an index says about it."""
         from wheelfix.remote.ranges import RemoteWheel
 
-        return RemoteWheel(
-            file.url, self.transport, self.cache, name=file.name, sha256=file.sha256, page=file.page, size=file.size
-        )
-
-    def wheel_at(self, url: str, *, name: str = "", sha256: str = "") -> RemoteWheel:
-        """Return the wheel at an address."""
-        from wheelfix.remote.ranges import RemoteWheel
-
-        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256)
+        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256, page=page, size=size)
 
 
 def parsed(word: str) -> Requirement:

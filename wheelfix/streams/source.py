@@ -466,9 +466,7 @@ def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int
 
 def sha256_of(source: ByteSource) -> bytes:
     """Return the SHA-256 of all bytes."""
-    import hashlib  # it loads OpenSSL: 4 ms, which scans do not need
-
-    digest = hashlib.sha256()
+    digest = codec.hasher()
     for piece in chunks(source):
         digest.update(piece)
     return digest.digest()
