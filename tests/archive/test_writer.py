@@ -37,6 +37,7 @@ from wheelfix.archive.writer import write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, UsageError, WheelfixError
 from wheelfix.streams import codec
 from wheelfix.streams.deflate import BLOCK
+from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -424,34 +425,36 @@ def test_in_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["source", "root"])
-def test_an_input_that_changes_meanwhile(tmp_path: Path, which: str) -> None:
+def test_an_input_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
     source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
     root_path = root_wheel(tmp_path, TEXT)
     victim = source if which == "source" else root_path
     target = tmp_path / "out" / "x.whl"
 
-    def change(_: int) -> None:
+    def change(*_: object) -> None:
         with victim.open("r+b") as file:
             file.write(b"PK")
         os.utime(victim, (1, 1))
 
+    monkeypatch.setattr(AtomicFile, "_note", change)  # called after every write
     with Archive.open(root_path) as root:
         edition = WheelChanges(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
         with pytest.raises(EnvironmentFailure, match="changed while it was read"):
-            rewrite(source, target, edition, progress=change)
+            rewrite(source, target, edition)
     assert list(target.parent.iterdir()) == []
 
 
-def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
     target = tmp_path / "out" / "x.whl"
 
-    def interrupt(_: int) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(AtomicFile, "_note", interrupt)
     edition = WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=TEXT * 50_000),))
     with pytest.raises(KeyboardInterrupt):
-        rewrite(source, target, edition, progress=interrupt)
+        rewrite(source, target, edition)
     assert list(target.parent.iterdir()) == []
 
 
@@ -460,12 +463,14 @@ import sys, pathlib, time
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.changes import WheelChanges, NewMember
 from wheelfix.archive.writer import write_wheel
+from wheelfix.streams.output import AtomicFile
+AtomicFile._note = lambda *_: time.sleep(0.002)
 source, target = map(pathlib.Path, sys.argv[1:])
 print("go", flush=True)
 with Archive.open(source) as archive:
     add = tuple(NewMember(f"lib/{n}.dll", data=bytes(range(256)) * 4000) for n in range(6))
     changes = WheelChanges("pkg-1.0.dist-info", add=add)
-    write_wheel(archive, target, changes, jobs=2, progress=lambda _: time.sleep(0.002))
+    write_wheel(archive, target, changes, jobs=2)
 """
 
 

@@ -79,29 +79,13 @@ def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copie
     monkeypatch.setattr(output, "_COPIERS", copiers)
     data = bytes(range(256)) * 20_000
     (tmp_path / "source").write_bytes(data)
-    told: list[int] = []
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
         out.write(b"head")
-        out.copy_from(_Origin(source), 1000, 3_000_000, told.append)
+        out.copy_from(source, 1000, 3_000_000)
         out.write(b"between")
-        out.copy_from(_Origin(source), 0, 10)
+        out.copy_from(source, 0, 10)
         out.commit()
     assert (tmp_path / "x").read_bytes() == b"head" + data[1000:3_001_000] + b"between" + data[:10]
-    assert sum(told) == 3_000_000
-
-
-class _Origin:
-    """A source as something to copy from."""
-
-    def __init__(self, source: FileSource) -> None:
-        self.path = source.path
-        self._source = source
-
-    def fileno(self) -> int:
-        return self._source._file.fileno()
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        return self._source.read_at(offset, length)
 
 
 def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +96,7 @@ def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypa
     (tmp_path / "source").write_bytes(data)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
         for number in range(20):
-            out.copy_from(_Origin(source), number, 400_000)
+            out.copy_from(source, number, 400_000)
             out.write(bytes([number]) * 100_000)
         out.commit()
     expected = b"".join(data[number : number + 400_000] + bytes([number]) * 100_000 for number in range(20))
@@ -127,11 +111,12 @@ def test_an_interrupt_stops_the_copying(tmp_path: Path, monkeypatch: pytest.Monk
     def interrupted() -> None:
         with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "out" / "x") as out:
 
-            def tell(done: int) -> None:
+            def note(done: int) -> None:
                 steps.append(done)
                 out._stop.wait(5)
 
-            out.copy_from(_Origin(source), 0, 1000, tell)
+            monkeypatch.setattr(out, "_note", note)
+            out.copy_from(source, 0, 1000)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -150,7 +135,7 @@ def test_a_way_of_copying_that_fails_here_is_replaced_by_the_next(
     monkeypatch.setattr(output, "_COPIERS", (refuse, refuse))
     (tmp_path / "source").write_bytes(b"abc" * 100)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
-        out.copy_from(_Origin(source), 3, 30)
+        out.copy_from(source, 3, 30)
         out.commit()
     assert (tmp_path / "x").read_bytes() == b"abc" * 10
 
@@ -162,7 +147,7 @@ def test_a_source_that_became_shorter(
     monkeypatch.setattr(output, "_COPIERS", copiers)
     (tmp_path / "source").write_bytes(b"abc")
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
-        out.copy_from(_Origin(source), 0, 100)
+        out.copy_from(source, 0, 100)
         with pytest.raises(EnvironmentFailure, match="changed while it was copied"):
             out.flush()
     assert names(tmp_path) == ["source"]
@@ -188,7 +173,7 @@ def test_what_the_disk_refuses(
                 monkeypatch.setattr(output, f"_{call.upper()}", refuse)
             try:
                 out.write(b"data")
-                out.copy_from(_Origin(file), 0, 10)
+                out.copy_from(file, 0, 10)
                 out.commit()
             finally:
                 monkeypatch.undo()
@@ -252,7 +237,7 @@ def test_what_was_written_is_put_on_the_disk_from_time_to_time(
     monkeypatch.setattr(output, "_STEP", 600)
     (tmp_path / "source").write_bytes(bytes(range(256)) * 20)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
-        out.copy_from(_Origin(source), 0, source.size)
+        out.copy_from(source, 0, source.size)
         out.flush()
         while not asked:
             time.sleep(0.001)

@@ -55,9 +55,8 @@ _PLACE = struct.Struct("<HH6sI")
 class Assembly:
     """Appends members to a file and keeps the directory that will close it."""
 
-    def __init__(self, out: AtomicFile, progress: Callable[[int], None] | None = None) -> None:
+    def __init__(self, out: AtomicFile) -> None:
         self._out = out
-        self._progress = progress
         self._directory = bytearray()
         self._entries = 0
         self.copied = 0
@@ -107,7 +106,7 @@ class Assembly:
 
     def _copy(self, archive: Archive, start: int, end: int) -> None:
         if end > start:
-            self._out.copy_from(archive, start, end - start, self._progress)
+            self._out.copy_from(archive, start, end - start)
             self.copied += end - start
 
     def add(self, header: Header, packing: Packing) -> DeflatedData:
@@ -117,10 +116,10 @@ class Assembly:
         draft = header.with_data(method=codec.DEFLATED, crc=0, csize=0, usize=packing.source.size)
         self._out.write(draft.local())
         data = self._out.position
-        packed = packing.write(self._write)
+        packed = packing.write(self._out.write)
         if packed.method == codec.DEFLATED and packed.csize >= packed.usize:
             self._out.rewind(data)
-            again = packing.store(self._write)
+            again = packing.store(self._out.write)
             if (again.crc, again.sha256) != (packed.crc, packed.sha256):
                 raise EnvironmentFailure(f"{packing.what} changed while it was read")
             packed = again
@@ -129,11 +128,6 @@ class Assembly:
         self._directory += final.central(start)
         self._entries += 1
         return packed
-
-    def _write(self, data: bytes) -> None:
-        self._out.write(data)
-        if self._progress is not None:
-            self._progress(len(data))
 
     def close(self) -> int:
         """Append directory and end; return the size of the archive."""
@@ -234,7 +228,6 @@ def write_wheel(
     *,
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
     check: Callable[[Draft], None] | None = None,
     check_hashes: bool = False,
     in_place: bool = False,
@@ -242,7 +235,7 @@ def write_wheel(
     """Write a changed wheel to ``target``, whole or not at all; ``in_place`` it may be the source itself.
 
     CannotRepair if it would not be a valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
-    us. ``progress`` gets the number of bytes written. What ``check`` raises keeps the wheel from getting its name.
+    us. What ``check`` raises keeps the wheel from getting its name.
     With ``check_hashes`` it also compares new members with their rows, so that those whose hash is known need not be
     hashed here as well.
     """
@@ -255,7 +248,7 @@ def write_wheel(
         Deflating(compressor or codec.Compressor.choose(), jobs) as deflating,
         _Hashing([new for new in changes.add if not (check_hashes and new.sha256)], jobs) as hashing,
     ):
-        assembly = Assembly(out, progress)
+        assembly = Assembly(out)
         adding = _Adding(assembly, deflating, stamp, order.replaced, trusting=check_hashes)
         assembly.copy_members(source, order.kept_first, changes.rename)
         added = adding.add(order.new_first)

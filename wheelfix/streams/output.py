@@ -172,18 +172,14 @@ class AtomicFile:
             os.ftruncate(self._descriptor, offset)
         self.position = offset
 
-    def copy_from(
-        self, origin: Origin, offset: int, length: int, progress: Callable[[int], None] | None = None
-    ) -> None:
+    def copy_from(self, origin: Origin, offset: int, length: int) -> None:
         """Append a span of another open file, within the kernel where that is possible; :meth:`flush` waits for it."""
-        copy = functools.partial(self._copy, origin, offset, self.position, length, progress)
+        copy = functools.partial(self._copy, origin, offset, self.position, length)
         self._copying.append(self._thread.submit(copy))
         self._flush()
         self.position += length
 
-    def _copy(
-        self, origin: Origin, offset: int, position: int, length: int, progress: Callable[[int], None] | None
-    ) -> None:
+    def _copy(self, origin: Origin, offset: int, position: int, length: int) -> None:
         while length and not self._stop.is_set():
             with _environment(self.target):
                 done = self._copy_some(origin, offset, position, min(length, _STEP))
@@ -191,8 +187,6 @@ class AtomicFile:
                 raise EnvironmentFailure(f"{origin.path} changed while it was copied", because="it became shorter")
             self._note(done)
             offset, position, length = offset + done, position + done, length - done
-            if progress is not None:
-                progress(done)
 
     def _copy_some(self, origin: Origin, offset: int, position: int, length: int) -> int:
         """Copy up to ``length`` bytes in the best way that works here; 0 if there are no more."""

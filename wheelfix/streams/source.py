@@ -453,11 +453,11 @@ class _SecondRun:
             self._cached -= len(self._chunks.popitem(last=False)[1])
 
 
-def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int = 1 << 20) -> Iterator[bytes]:
+def chunks(source: ByteSource, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     """Yield the bytes from ``start`` to ``end`` in pieces; stops early where the source does."""
     end = source.size if end is None else min(end, source.size)
     while start < end:
-        piece = source.read_at(start, min(step, end - start))
+        piece = source.read_at(start, min(1 << 20, end - start))
         if not piece:
             return
         yield piece
