@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
@@ -173,18 +174,16 @@ def read_toolset(source: ByteSource) -> Toolset | None:
         head = source.read_at(0, PAGE)
     except InputError:
         return None
-    builds: dict[int, dict[int, int]] = {}
-    for product, build, count in _rich(head):
-        counts = builds.setdefault(product, {})
-        counts[build] = counts.get(build, 0) + count
-    if not builds:
+    rows = _rich(head)
+    if not rows:
         return None
-    compiled: dict[int, int] = {}
-    for product in COMPILERS & builds.keys():
-        for build, count in builds[product].items():
-            compiled[build] = compiled.get(build, 0) + count
+    compiled: Counter[int] = Counter()
+    for product, build, count in rows:
+        if product in COMPILERS:
+            compiled[build] += count
     newest = max(compiled, default=0)
-    return Toolset(newest, max(builds.get(LINKER, {}), default=0), compiled.get(newest, 0))
+    linker = max((build for product, build, _ in rows if product == LINKER), default=0)
+    return Toolset(newest, linker, compiled[newest])
 
 
 def _rich(head: bytes) -> list[tuple[int, int, int]]:
