@@ -124,180 +124,6 @@ def _text(path: Path) -> str | None:
         return None
 
 
-# ---------------------------------------------------------------------------------------------------------- pipsettings
-# What pip is configured for: its variables, then the files of the environment, the user and the system.
-
-
-_TRUE = ("1", "true", "yes", "on", "y", "t")
-
-
-@dataclass(frozen=True, slots=True)
-class PipSettings:
-    """The values that pip would use, by the names of its options, and where each was set."""
-
-    values: Mapping[str, str] = field(default_factory=dict)
-    sources: Mapping[str, str] = field(default_factory=dict)
-
-    def text(self, name: str) -> str:
-        """Return a value; empty where it is not set."""
-        return self.values.get(name, "")
-
-    def words(self, name: str) -> tuple[str, ...]:
-        """Return a value that is a list; words in quotes may hold blanks, and backslashes are backslashes."""
-        text = self.text(name)
-        try:
-            lexer = shlex.shlex(text, posix=True, punctuation_chars="")
-            lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
-            return tuple(lexer)
-        except ValueError:
-            return tuple(text.split())
-
-    def switch(self, name: str) -> bool:
-        """Whether an option that is on or off is on."""
-        return self.text(name).lower() in _TRUE
-
-    def source(self, *names: str) -> str:
-        """Return where the first of some options was set; empty where none is."""
-        return next((self.sources[name] for name in names if self.text(name)), "")
-
-
-def pip_settings(environ: Mapping[str, str]) -> PipSettings:
-    """Return what pip would use. Later sources win; an empty value counts as not set, as for pip."""
-    values: dict[str, str] = {}
-    sources: dict[str, str] = {}
-
-    def take(found: Mapping[str, str], where: str) -> None:
-        for key, value in found.items():
-            name = key.lower().replace("_", "-").lstrip("-")
-            if value.strip():
-                values[name] = value.strip()
-                sources[name] = where or f"PIP_{name.upper().replace('-', '_')}"
-
-    for path in pip_files(environ):
-        sections = read_ini(path)
-        for section in ("global", "install", "download"):
-            take(sections.get(section, {}), str(path))
-    take({key[4:]: value for key, value in environ.items() if key.upper().startswith("PIP_")}, "")
-    return PipSettings(values, sources)
-
-
-# ----------------------------------------------------------------------------------------------------------- uvsettings
-# What uv is configured for: its variables, then ``uv.toml`` of the user and the system.
-
-
-_NAMED = r"([A-Za-z0-9._-]{1,100})=(?=[A-Za-z][A-Za-z0-9+.-]{0,20}:|[./\\])"
-_NOT_FIRST = ("unsafe-first-match", "unsafe-best-match")
-
-
-@dataclass(frozen=True, slots=True)
-class UvSettings:
-    """The values that uv would use."""
-
-    default: str = ""
-    """The main index, empty where none is named."""
-    extra: tuple[str, ...] = ()
-    find_links: tuple[str, ...] = ()
-    learned: str = ""
-    """Where the indexes are named; empty: nowhere."""
-    first_index: bool = True
-    """Whether only the first index that has a project counts."""
-    insecure_hosts: tuple[str, ...] = ()
-    insecure_from: str = ""
-    keyring: str = ""
-    http_proxy: str = ""
-    https_proxy: str = ""
-    no_proxy: str = ""
-    proxy_from: str = ""
-
-
-def uv_settings(environ: Mapping[str, str]) -> UvSettings:
-    """Return what uv would use; variables come before files, the file of the user before those of the system."""
-    trees = [(str(path), tree) for path in uv_files(environ) if (tree := _merged(read_toml(path)))]
-
-    def value(key: str, variable: str = "") -> tuple[Any, str]:
-        if variable and environ.get(variable):
-            return environ[variable], variable
-        return next(((tree[key], where) for where, tree in trees if tree.get(key)), ("", ""))
-
-    default, extra, links, learned = _indexes(environ, trees)
-    insecure, insecure_from = value("allow-insecure-host", "UV_INSECURE_HOST")
-    proxies = {key: value(key) for key in ("http-proxy", "https-proxy", "no-proxy")}
-    no_proxy = proxies["no-proxy"][0]
-    return UvSettings(
-        default=default,
-        extra=extra,
-        find_links=links,
-        learned=learned,
-        first_index=value("index-strategy", "UV_INDEX_STRATEGY")[0] not in _NOT_FIRST,
-        insecure_hosts=tuple(insecure.split()) if isinstance(insecure, str) else _strings(insecure),
-        insecure_from=insecure_from,
-        keyring=_string(value("keyring-provider", "UV_KEYRING_PROVIDER")[0]),
-        http_proxy=_string(proxies["http-proxy"][0]),
-        https_proxy=_string(proxies["https-proxy"][0]),
-        no_proxy=",".join(_strings(no_proxy)) or _string(no_proxy),
-        proxy_from=next((where for _, where in proxies.values() if where), ""),
-    )
-
-
-def _merged(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's settings; those of the table ``pip`` count where the file itself says nothing."""
-    pip = tree.get("pip")
-    return {**(pip if isinstance(pip, dict) else {}), **tree}
-
-
-def _indexes(
-    environ: Mapping[str, str], trees: list[tuple[str, dict[str, Any]]]
-) -> tuple[str, tuple[str, ...], tuple[str, ...], str]:
-    """Return the main index, the others, the links, and where they are named."""
-    default = environ.get("UV_DEFAULT_INDEX") or environ.get("UV_INDEX_URL") or ""
-    extra = (environ.get("UV_INDEX") or "").split() + (environ.get("UV_EXTRA_INDEX_URL") or "").split()
-    links = [one for one in (environ.get("UV_FIND_LINKS") or "").split(",") if one]
-    where = "UV_ variables" if default or extra or links else ""
-    if not where:
-        for path, tree in trees:
-            default, extra, links = _of_file(tree)
-            if default or extra or links:
-                where = path
-                break
-    accounts = [_with_account(one, environ).rstrip("/") for one in (default, *extra)]
-    return accounts[0], tuple(accounts[1:]), tuple(links), where
-
-
-def _of_file(tree: Mapping[str, Any]) -> tuple[str, list[str], list[str]]:
-    default, extra = _string(tree.get("index-url")), list(_strings(tree.get("extra-index-url")))
-    entries = tree.get("index")
-    for entry in entries if isinstance(entries, list) else []:
-        url = _string(entry.get("url")) if isinstance(entry, dict) and not entry.get("explicit") else ""
-        named = f"{entry['name']}={url}" if url and _string(entry.get("name")) else url
-        if url and entry.get("default"):
-            default = named
-        elif url:
-            extra.append(named)
-    return default, extra, list(_strings(tree.get("find-links")))
-
-
-def _with_account(word: str, environ: Mapping[str, str]) -> str:
-    """Return the URL of an index such as ``private=https://…``, with the account that variables have for its name."""
-    found = re.match(_NAMED, word)
-    if found is None:
-        return word
-    url = word[found.end() :]
-    name = re.sub("[^A-Z0-9]", "_", found[1].upper())
-    user, password = (environ.get(f"UV_INDEX_{name}_{part}", "") for part in ("USERNAME", "PASSWORD"))
-    if not (user or password) or userinfo(url) is not None:
-        return url
-    parts = split_url(url)
-    return urlunsplit(parts._replace(netloc=f"{quote(user, safe='')}:{quote(password, safe='')}@{parts.netloc}"))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
-
-
 # ------------------------------------------------------------------------------------------------------------- settings
 # Which indexes to ask and how to reach them: as the user says, else as pip and uv are configured on this machine.
 
@@ -363,8 +189,8 @@ class IndexSettings:
 def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = None) -> IndexSettings:
     """Return the indexes to ask: options first, then what pip is configured for, then uv, then PyPI."""
     environ = os.environ if environ is None else environ
-    pip, uv = pip_settings(environ), uv_settings(environ)
-    settings = _of_pip(pip) or _of_uv(uv) or IndexSettings()
+    pip, uv = _PipSettings(environ), _UvSettings(environ)
+    settings = pip.indexes() or uv.indexes() or IndexSettings()
     settings = replace(settings, connection=_connection(pip, uv, environ))
     for url in (options.index_url, *options.extra_index_urls):
         if url and not url.lower().startswith(("http://", "https://", "file:")):
@@ -377,57 +203,172 @@ def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = N
     return settings
 
 
-def _of_pip(pip: PipSettings) -> IndexSettings | None:
-    """Return the indexes that pip would use; None where its configuration says nothing about them."""
-    learned = pip.source("index-url", "extra-index-url", "find-links", "no-index")
-    if not learned:
-        return None
-    none = pip.switch("no-index")
-    return IndexSettings(
-        index_url="" if none else (pip.text("index-url") or PYPI).rstrip("/"),
-        extra_index_urls=() if none else tuple(url.rstrip("/") for url in pip.text("extra-index-url").split()),
-        find_links=pip.words("find-links"),
-        learned=learned,
-    )
-
-
-def _of_uv(uv: UvSettings) -> IndexSettings | None:
-    """Return the indexes that uv would use; None where it is not configured."""
-    if not uv.learned:
-        return None
-    return IndexSettings(
-        index_url=uv.default or PYPI,
-        extra_index_urls=uv.extra,
-        find_links=uv.find_links,
-        first_index=uv.first_index,
-        learned=uv.learned,
-    )
-
-
-def _connection(pip: PipSettings, uv: UvSettings, environ: Mapping[str, str]) -> Connection:
+def _connection(pip: _PipSettings, uv: _UvSettings, environ: Mapping[str, str]) -> Connection:
     """Return how servers are reached: as pip is configured, and where it is not, as uv and the environment say."""
 
     def variable(name: str) -> Setting:
         return Setting(environ.get(name, ""), name)
 
-    def of_pip(name: str) -> Setting:
-        return Setting(pip.text(name), pip.source(name))
-
-    proxy = of_pip("proxy")
-    bundles = [of_pip("cert"), variable("REQUESTS_CA_BUNDLE"), variable("CURL_CA_BUNDLE")]
+    proxy = pip.get("proxy")
+    bundles = [pip.get("cert"), variable("REQUESTS_CA_BUNDLE"), variable("CURL_CA_BUNDLE")]
     # OpenSSL and uv ignore these two where they name nothing that is there
     bundles += [one for one in map(variable, ("SSL_CERT_FILE", "SSL_CERT_DIR")) if one and Path(one.value).exists()]
+    insecure, insecure_from = uv.value("allow-insecure-host", "UV_INSECURE_HOST")
+    no_proxy = uv.value("no-proxy")[0]
     return Connection(
         certificates=next(filter(None, bundles), Setting()),
-        client_certificate=of_pip("client-cert") or variable("SSL_CLIENT_CERT"),
-        http_proxy=proxy or Setting(uv.http_proxy, uv.proxy_from),
-        https_proxy=proxy or Setting(uv.https_proxy, uv.proxy_from),
-        no_proxy="" if proxy else uv.no_proxy,
+        client_certificate=pip.get("client-cert") or variable("SSL_CLIENT_CERT"),
+        http_proxy=proxy or uv.get("http-proxy"),
+        https_proxy=proxy or uv.get("https-proxy"),
+        no_proxy="" if proxy else ",".join(_strings(no_proxy)) or _string(no_proxy),
         environment_proxies=not pip.switch("no-proxy-env"),
-        trusted_hosts=pip.words("trusted-host") + uv.insecure_hosts,
-        trusted_from=pip.source("trusted-host") or uv.insecure_from,
-        keyring=pip.text("keyring-provider") or uv.keyring or "auto",
+        trusted_hosts=pip.words("trusted-host")
+        + (tuple(insecure.split()) if isinstance(insecure, str) else _strings(insecure)),
+        trusted_from=pip.get("trusted-host").source or insecure_from,
+        keyring=pip.get("keyring-provider").value or uv.get("keyring-provider", "UV_KEYRING_PROVIDER").value or "auto",
     )
+
+
+# ------------------------------------------------------------------------------------------------------------------ pip
+# Its variables, then the files of the environment, the user and the system.
+
+
+class _PipSettings:
+    """The values that pip would use, by the names of its options; an empty value counts as not set, as for pip."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._found: dict[str, Setting] = {}
+        for path in pip_files(environ):
+            sections = read_ini(path)
+            for section in ("global", "install", "download"):
+                self._take(sections.get(section, {}), str(path))
+        self._take({key[4:]: value for key, value in environ.items() if key.upper().startswith("PIP_")}, "")
+
+    def _take(self, found: Mapping[str, str], where: str) -> None:
+        for key, value in found.items():
+            name = key.lower().replace("_", "-").lstrip("-")
+            if value.strip():  # later ones win
+                self._found[name] = Setting(value.strip(), where or f"PIP_{name.upper().replace('-', '_')}")
+
+    def get(self, name: str) -> Setting:
+        return self._found.get(name, Setting())
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return a value that is a list; words in quotes may hold blanks, and backslashes are backslashes."""
+        text = self.get(name).value
+        try:
+            lexer = shlex.shlex(text, posix=True, punctuation_chars="")
+            lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
+            return tuple(lexer)
+        except ValueError:
+            return tuple(text.split())
+
+    def switch(self, name: str) -> bool:
+        return self.get(name).value.lower() in ("1", "true", "yes", "on", "y", "t")
+
+    def indexes(self) -> IndexSettings | None:
+        """Return the indexes that pip would use; None where its configuration says nothing about them."""
+        said = filter(None, map(self.get, ("index-url", "extra-index-url", "find-links", "no-index")))
+        learned = next(said, Setting()).source
+        if not learned:
+            return None
+        none = self.switch("no-index")
+        extra = self.get("extra-index-url").value.split()
+        return IndexSettings(
+            index_url="" if none else (self.get("index-url").value or PYPI).rstrip("/"),
+            extra_index_urls=() if none else tuple(url.rstrip("/") for url in extra),
+            find_links=self.words("find-links"),
+            learned=learned,
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------------- uv
+# Its variables, then ``uv.toml`` of the user and of the system.
+
+
+_NAMED = r"([A-Za-z0-9._-]{1,100})=(?=[A-Za-z][A-Za-z0-9+.-]{0,20}:|[./\\])"
+_NOT_FIRST = ("unsafe-first-match", "unsafe-best-match")
+
+
+class _UvSettings:
+    """The values that uv would use; variables come before files, the file of the user before those of the system."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._trees: list[tuple[str, dict[str, Any]]] = []
+        for path in uv_files(environ):
+            tree = read_toml(path)
+            pip = tree.get("pip")  # counts where the file itself says nothing
+            self._trees.append((str(path), {**(pip if isinstance(pip, dict) else {}), **tree}))
+
+    def value(self, key: str, variable: str = "") -> tuple[Any, str]:
+        """Return a value as it is in the file or variable, and where it was set."""
+        if variable and self._environ.get(variable):
+            return self._environ[variable], variable
+        return next(((tree[key], where) for where, tree in self._trees if tree.get(key)), ("", ""))
+
+    def get(self, key: str, variable: str = "") -> Setting:
+        value, where = self.value(key, variable)
+        return Setting(_string(value), where)
+
+    def indexes(self) -> IndexSettings | None:
+        """Return the indexes that uv would use; None where it is not configured."""
+        said = self._environ.get
+        default = said("UV_DEFAULT_INDEX") or said("UV_INDEX_URL") or ""
+        extra = (said("UV_INDEX") or "").split() + (said("UV_EXTRA_INDEX_URL") or "").split()
+        links = [one for one in (said("UV_FIND_LINKS") or "").split(",") if one]
+        where = "UV_ variables"
+        for path, tree in self._trees:
+            if default or extra or links:
+                break
+            default, extra, links = _of_file(tree)
+            where = path
+        if not (default or extra or links):
+            return None
+        main, *others = [_with_account(one, self._environ).rstrip("/") for one in (default, *extra)]
+        strategy = self.value("index-strategy", "UV_INDEX_STRATEGY")[0]
+        return IndexSettings(
+            index_url=main or PYPI,
+            extra_index_urls=tuple(others),
+            find_links=tuple(links),
+            first_index=strategy not in _NOT_FIRST,
+            learned=where,
+        )
+
+
+def _of_file(tree: Mapping[str, Any]) -> tuple[str, list[str], list[str]]:
+    default, extra = _string(tree.get("index-url")), list(_strings(tree.get("extra-index-url")))
+    entries = tree.get("index")
+    for entry in entries if isinstance(entries, list) else []:
+        url = _string(entry.get("url")) if isinstance(entry, dict) and not entry.get("explicit") else ""
+        named = f"{entry['name']}={url}" if url and _string(entry.get("name")) else url
+        if url and entry.get("default"):
+            default = named
+        elif url:
+            extra.append(named)
+    return default, extra, list(_strings(tree.get("find-links")))
+
+
+def _with_account(word: str, environ: Mapping[str, str]) -> str:
+    """Return the URL of an index such as ``private=https://…``, with the account that variables have for its name."""
+    found = re.match(_NAMED, word)
+    if found is None:
+        return word
+    url = word[found.end() :]
+    name = re.sub("[^A-Z0-9]", "_", found[1].upper())
+    user, password = (environ.get(f"UV_INDEX_{name}_{part}", "") for part in ("USERNAME", "PASSWORD"))
+    if not (user or password) or userinfo(url) is not None:
+        return url
+    parts = split_url(url)
+    return urlunsplit(parts._replace(netloc=f"{quote(user, safe='')}:{quote(password, safe='')}@{parts.netloc}"))
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
 
 # ---------------------------------------------------------------------------------------------------------- credentials
