@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import pkgutil
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from wheelfix.base.inputfiles import UnfitFile, open_regular, read_file
+from wheelfix import loader, rules
+from wheelfix.base.inputfiles import UnfitFile, listed_modules, open_regular, read_file
 from wheelfix.cli.main import main
+from wheelfix.loader import packages
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="no devices and pipes among files there")
+POSIX_FILES = pytest.mark.skipif(os.name == "nt", reason="no devices and pipes among files there")
 
 
 def odd(kind: str, path: Path) -> Path:
@@ -26,6 +30,7 @@ def odd(kind: str, path: Path) -> Path:
     return path
 
 
+@POSIX_FILES
 @pytest.mark.parametrize("kind", ["device", "pipe", "huge"])
 def test_reading(kind: str, tmp_path: Path) -> None:
     with pytest.raises(UnfitFile):
@@ -39,6 +44,7 @@ def test_reading(kind: str, tmp_path: Path) -> None:
         read_file(tmp_path / "y", 1)
 
 
+@POSIX_FILES
 @pytest.mark.parametrize("kind", ["device", "pipe", "huge"])
 @pytest.mark.parametrize(
     "line",
@@ -65,7 +71,27 @@ def test_commands_end(line: str, kind: str, tmp_path: Path, monkeypatch: pytest.
     assert main([word.strip("'") for word in line.split()]) in (2, 3, 4)
 
 
+@POSIX_FILES
 def test_a_list_without_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("wheelfix.survey.wheelrows.LARGEST_LIST", 1000)
     monkeypatch.setattr("sys.stdin", io.StringIO("a" * 2000))
     assert main(["survey", "-", "-o", str(tmp_path / "out")]) == 3
+
+
+# --------------------------------------------------------------------------------------------------------------- listed
+# The modules of a package, by listing its folder.
+
+
+@pytest.mark.parametrize("package", [rules, loader, packages], ids=lambda package: package.__name__)
+def test_it_finds_what_pkgutil_finds(package):
+    assert listed_modules(package) == sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+
+
+def test_a_package_in_an_archive(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name in ("__init__", "one", "two"):
+            archive.writestr(f"zipped_rules/{name}.py", "")
+    monkeypatch.syspath_prepend(str(tmp_path / "all.zip"))
+    import zipped_rules
+
+    assert listed_modules(zipped_rules) == ["one", "two"]

@@ -70,7 +70,6 @@ class Inspection:
 
     directory: bytes
     directory_at: int
-    size: int
     limits: Limits
     faults: FaultList = field(default_factory=FaultList)
     refused: dict[int, str] = field(default_factory=dict)
@@ -343,7 +342,7 @@ class Archive:
         self._index = {member.name: member for member in reversed(members)}
         if not isinstance(self._source, FileSource):
             self._source.expect(*header_spans(members, self.directory_at))
-        inspection = Inspection(self.directory, self.directory_at, self.size, limits)
+        inspection = Inspection(self.directory, self.directory_at, limits)
         inspection.faults.add(layout.faults)
         if len(members) != layout.entries:
             message = f"the end record says {layout.entries} members, the directory has {len(members)}"
