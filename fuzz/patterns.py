@@ -22,7 +22,7 @@ from wheelfix.diagnosis.symptoms import report_block
 from wheelfix.diagnosis.symptoms.causetable import CauseRule
 from wheelfix.diagnosis.symptoms.form import Form
 from wheelfix.knowledge.tables import NamePattern
-from wheelfix.roots.vendors import cudnn
+from wheelfix.roots import toolkits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,8 +54,7 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("diagnosis/symptoms/mask.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
     ("diagnosis/symptoms/report_block.py", "_value"): (report_block.ASSIGNMENT.format(name="cuda"),),
     ("diagnosis/symptoms/report_block.py", "_tools"): tuple(pattern for _, pattern in report_block.TOOLS.values()),
-    ("roots/vendors/cudnn.py", "_version"): cudnn.NAMED_VERSIONS,
-    ("roots/vendors/cudnn.py", "header_version"): (cudnn.DEFINED.format(name="MAJOR"),),
+    ("roots/toolkits.py", "_cudnn_version"): (*toolkits.NAMED_VERSIONS, r"#define\s+CUDNN_MAJOR\s+(\d+)"),
 }
 """Examples of the patterns that each place makes while it runs, by file and function."""
 _NAMED_FILES = frozenset({"subfolders", "dll_names"})

@@ -38,7 +38,7 @@ from wheelfix.pe.fatbin import read_gpu_code
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
-from wheelfix.roots.vendors.condafile import open_package
+from wheelfix.roots.condafile import open_package
 from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:

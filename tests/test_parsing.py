@@ -12,10 +12,8 @@ import wheelfix
 from wheelfix.parsing import dotted_numbers, number_pair, parse_json, read_json, whole_number
 
 LONG = "9" * 5000
-OWN_TABLES = {"knowledge/cards.py", "knowledge/system.py", "knowledge/toolchains.py", "knowledge/drivers.py"} | {
-    "knowledge/stable_abi.py", "knowledge/cuda.py", "knowledge/cudalibraries.py",
-    "knowledge/provider_index.py", "knowledge/python_exports.py",
-    "knowledge/provider_entries.py", "knowledge/distributions.py",
+OWN_TABLES = {"knowledge/cards.py", "knowledge/system.py", "knowledge/toolchains.py"} | {
+    "knowledge/python_exports.py", "knowledge/cuda.py", "knowledge/provider_index.py", "knowledge/providers.py",
     "diagnosis/symptoms/phrases.py",
 }  # fmt: skip
 """Modules that turn tables of our own into numbers; their tests refuse anything else."""
@@ -131,8 +129,8 @@ ALLOWED = {
     "report/trial.py": 1,  # totals of our own
     "cli/try_.py": 1,  # a checked number of --timeout
     "trial/child.py": 1,  # runs alone in another Python; hexadecimal digits, and a failure there is an answer
-    "roots/vendors/condafile.py": 1,  # a product of our own numbers
-    "roots/safety.py": 1,  # hexadecimal rights that Windows itself wrote
+    "roots/condafile.py": 1,  # a product of our own numbers
+    "roots/host.py": 1,  # hexadecimal rights that Windows itself wrote
     "rules/gpucommon.py": 1,  # architectures that the reader of GPU code spelled itself
     "rules/numpyabi.py": 2,  # from a pattern over bytes with at most five digits
     "schemas/__init__.py": 1,  # a file of our own

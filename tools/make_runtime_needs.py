@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.errors import WheelfixError
-from wheelfix.knowledge.runtime_needs import HEADER, RUNTIMES, TABLE, parse_runtime_needs
+from wheelfix.knowledge.companions import HEADER, RUNTIMES, TABLE, parse_runtime_needs
 from wheelfix.model import EdgeKind
 from wheelfix.options import RootOptions, ScanOptions
 

@@ -11,7 +11,7 @@ from wheelfix.diagnosis.symptoms.causetable import cause_table
 from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, in_release, together
 from wheelfix.diagnosis.symptoms.libraries import libraries
 from wheelfix.diagnosis.symptoms.messages import messages
-from wheelfix.knowledge.torch_builds import TorchBuild
+from wheelfix.knowledge.cuda import TorchBuild
 
 WITHOUT_CODE = rb"OSError: Could not load this library: C:\env\Lib\site-packages\package\core.dll"
 """An error whose code the text does not have."""

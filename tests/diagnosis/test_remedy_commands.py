@@ -29,8 +29,8 @@ from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
 from wheelfix.diagnosis.symptoms.libraries import libraries
 from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.diagnosis.symptoms.symptom import Symptom
+from wheelfix.knowledge.cuda import FAMILY
 from wheelfix.knowledge.providers import shippers
-from wheelfix.knowledge.torch_builds import FAMILY
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 
 if TYPE_CHECKING:

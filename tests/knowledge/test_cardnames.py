@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.cardnames import close_names, named_cards, nvidia_capability, parse_card_names
-from wheelfix.knowledge.cards import card_table
-from wheelfix.knowledge.othercards import known_archs
+from wheelfix.knowledge.cards import (
+    card_table,
+    close_names,
+    known_archs,
+    named_cards,
+    nvidia_capability,
+    parse_card_names,
+)
 from wheelfix.knowledge.tables import TableFault, read_text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tools.make_compiled_modules import compiled_modules, table
-from wheelfix.knowledge.compiled_modules import is_compiled, parse_compiled_modules
+from wheelfix.knowledge.providers import is_compiled, parse_compiled_modules
 
 
 @pytest.mark.parametrize("module", ["numpy._core._multiarray_umath", "PIL._imaging", "lxml.etree", "x._C", "x.y_cuda"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.cudalibraries import (
+from wheelfix.knowledge.cuda import (
     cuda_libraries,
     library_version,
     parse_cuda_libraries,

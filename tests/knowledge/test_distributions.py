@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.distributions import distributions, owners_of, parse_distributions, versions_with
 from wheelfix.knowledge.provider_index import ShippedDll, provider_index
+from wheelfix.knowledge.providers import distributions, owners_of, parse_distributions, versions_with
 from wheelfix.knowledge.tables import TableFault, read_text
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.cuda import cuda_table
-from wheelfix.knowledge.cudalibraries import cuda_libraries
+from wheelfix.knowledge.cuda import cuda_libraries, cuda_table
 from wheelfix.knowledge.families import (
     demangle,
     families,

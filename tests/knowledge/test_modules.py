@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wheelfix.knowledge.modules import module_owners
+from wheelfix.knowledge.providers import module_owners
 
 
 def test_a_module_that_newer_releases_no_longer_have():

@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 from packaging.requirements import Requirement
 
-from wheelfix.knowledge.distributions import distributions
-from wheelfix.knowledge.families import cuda_part, families
+from wheelfix.knowledge.cuda import cuda_part
+from wheelfix.knowledge.families import families
 from wheelfix.knowledge.provider_index import Ships, provider_index
-from wheelfix.knowledge.providers import conda_package, parse_providers, pip_packages, shippers, who_ships
+from wheelfix.knowledge.providers import (
+    conda_package,
+    distributions,
+    parse_providers,
+    pip_packages,
+    shippers,
+    who_ships,
+)
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine
 

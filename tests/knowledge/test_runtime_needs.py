@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.runtime_needs import parse_runtime_needs, runtime_need, runtime_needs
+from wheelfix.knowledge.companions import parse_runtime_needs, runtime_need, runtime_needs
 from wheelfix.knowledge.tables import TableFault
 
 

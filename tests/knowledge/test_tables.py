@@ -13,7 +13,7 @@ import tomli
 
 import wheelfix
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.knowledge import companions, distributions, families, providers, system
+from wheelfix.knowledge import companions, families, providers, system
 from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, parse_names, parse_toml, read_text
 
 
@@ -133,7 +133,7 @@ def test_every_pattern_of_every_table_can_be_compiled(monkeypatch: pytest.Monkey
 
     for module, table, parse in (
         (companions, "companions.toml", companions.parse_companions),
-        (distributions, "distributions.toml", distributions.parse_distributions),
+        (providers, "distributions.toml", providers.parse_distributions),
         (families, "families.toml", families.parse_families),
         (providers, "providers.toml", providers.parse_providers),
         (system, "runtimes.toml", system.parse_runtimes),

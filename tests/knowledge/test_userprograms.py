@@ -2,8 +2,8 @@
 
 import pytest
 
+from wheelfix.knowledge.companions import parse_programs, program_of
 from wheelfix.knowledge.tables import TableFault
-from wheelfix.knowledge.userprograms import parse_programs, program_of
 
 
 @pytest.mark.parametrize(

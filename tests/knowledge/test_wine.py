@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.knowledge.tables import TableFault
-from wheelfix.knowledge.wine import deviation, deviations, parse_deviations, shown_by
+from wheelfix.knowledge.winerrors import deviation, deviations, parse_deviations, shown_by
 
 ROW = '[[deviation]]\nid = "a"\nwhat = "w"\nwine = "x"\nsource = "s"\n'
 

@@ -31,7 +31,7 @@ from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Image, dll_key
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.repair import repair_wheel
-from wheelfix.roots.choice.choose import never_vendored
+from wheelfix.roots.choice import never_vendored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

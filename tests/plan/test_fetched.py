@@ -19,9 +19,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine, Signature
 from wheelfix.plan import fetched
 from wheelfix.remote.addresses import is_safe
-from wheelfix.roots import trust
-from wheelfix.roots.fetched import ambiguity, ranked_releases
-from wheelfix.roots.trust import trusted_by, vendor_of
+from wheelfix.roots.fetched import ambiguity, ranked_releases, trusted_by, vendor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +63,7 @@ def repaired(broken: Path, tmp_path: Path, *words: str) -> tuple[int, Path]:
 
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every hash be in the table."""
-    monkeypatch.setattr(trust, "is_known_member", lambda sha256: True)
+    monkeypatch.setattr("wheelfix.roots.fetched.is_known_member", lambda sha256: True)
 
 
 def test_nothing_is_fetched_unless_asked_for(server: Server, broken: Path, tmp_path: Path) -> None:

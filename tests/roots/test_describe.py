@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tests.roots.trees import grow, windows
-from wheelfix.roots import describe
+from wheelfix.roots import gather
 from wheelfix.roots.gather import explore
 from wheelfix.roots.index import RootIndex
 
@@ -26,8 +26,8 @@ def test_rows_and_document(tmp_path: Path) -> None:
     )
     index = RootIndex(roots)
 
-    first, second = describe.rows(index)
-    assert first == describe.RootRow(
+    first, second = gather.rows(index)
+    assert first == gather.RootRow(
         kind="CUDA",
         version="11.7",
         path=str(toolkit),
@@ -40,7 +40,7 @@ def test_rows_and_document(tmp_path: Path) -> None:
         "14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM (1 DLL, not redistributable)",
     )
 
-    document = json.loads(json.dumps(describe.document(index, found.remarks)))
+    document = json.loads(json.dumps(gather.document(index, found.remarks)))
     assert document["schema"] == "wheelfix.roots/1"
     assert [root["kind"] for root in document["roots"]] == ["cuda", "msvc"]
     assert document["roots"][0]["folders"][0] == {

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.roots.trees import folders, grow, link, windows
-from wheelfix.roots.gather import discover, search_path_roots
+from wheelfix.roots.gather import discover, recognise, search_path_roots
 from wheelfix.roots.host import Host, this_machine
-from wheelfix.roots.rootkinds import recognise
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,8 @@ import pytest
 from tests.roots.trees import dll, folders, grow
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
-from wheelfix.roots.gather import named_root, named_roots
+from wheelfix.roots.gather import named_root, named_roots, wheel_identity
 from wheelfix.roots.host import Host
-from wheelfix.roots.rootkinds import wheel_identity
 
 if TYPE_CHECKING:
     from pathlib import Path

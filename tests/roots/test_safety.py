@@ -9,8 +9,7 @@ import pytest
 
 from tests.roots.trees import grow, windows
 from wheelfix.roots.gather import discover, named_root
-from wheelfix.roots.host import Host
-from wheelfix.roots.safety import writers_by_descriptor
+from wheelfix.roots.host import Host, writers_by_descriptor
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver, parse_drivers
-from wheelfix.knowledge.stable_abi import parse_stable_abi, stable_abi
+from wheelfix.knowledge.cards import cuda_of_driver, driver_for_ptx, driver_needed, last_driver, parse_drivers
+from wheelfix.knowledge.python_exports import parse_stable_abi, stable_abi
 from wheelfix.knowledge.tables import TableFault
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.wine import deviations
+from wheelfix.knowledge.winerrors import deviations
 from wheelfix.model import Machine
 from wheelfix.trial.compare import compare, windows_codes
 from wheelfix.trial.model import Agreement, Expected, ImportAnswer, LoadedFile, Observed, RaisedError

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.model import Json
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import RootFile
 
 EXAMPLES = """\
   wheelfix roots                          all roots, with versions, and how they were found
@@ -43,7 +43,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """List the roots."""
-    from wheelfix.roots import describe
+    from wheelfix.roots import gather
     from wheelfix.roots.gather import explore, open_index
     from wheelfix.roots.host import this_machine
 
@@ -55,7 +55,7 @@ def execute(args: argparse.Namespace) -> int:
         if args.format == "json":
             from wheelfix.report.json_ import dump, tool
 
-            document = describe.document(index, remarks)
+            document = gather.document(index, remarks)
             document = {"schema": document.pop("schema"), "tool": tool(), **document}
             if args.names:
                 document["matches"] = [_match(file, index) for file in matches]
@@ -64,7 +64,7 @@ def execute(args: argparse.Namespace) -> int:
         from wheelfix.report.text.roots import RootsReport, render_roots
 
         found = tuple((file.location, _version(file, index), file.origin) for file in matches)
-        report = RootsReport(describe.rows(index), remarks, index.skipped, tuple(args.names), found)
+        report = RootsReport(gather.rows(index), remarks, index.skipped, tuple(args.names), found)
         look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
         write_result(render_roots(report, look, verbose=args.verbose, quiet=args.quiet), args.output)
     return Exit.OK
@@ -82,7 +82,7 @@ def _match(file: RootFile, index: RootIndex) -> dict[str, Json]:
 
 
 def _version(file: RootFile, index: RootIndex) -> str:
-    from wheelfix.roots.choice.release import shown_version
+    from wheelfix.roots.release import shown_version
 
     return shown_version(file, index)
 

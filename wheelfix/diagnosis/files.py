@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.installations import Distribution
     from wheelfix.loader.places import Environment
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.roots.root import Candidates
 
 
 def active_environment(environ: Mapping[str, str]) -> Path | None:

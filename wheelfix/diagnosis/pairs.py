@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.causetable import Remedy
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
+from wheelfix.knowledge.cuda import FAMILY, TorchBuild
 from wheelfix.knowledge.provider_index import provider_index
-from wheelfix.knowledge.torch_builds import FAMILY, TorchBuild
 from wheelfix.loader.requirements import Requirements, fits, newest_fitting
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, InView, canonical, dll_key

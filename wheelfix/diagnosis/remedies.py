@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.causetable import Remedy
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build, requirement_name
-from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.providers import conda_requirements, pip_packages
+from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.model import dll_key
 from wheelfix.rules.policy import test_artifacts_shipped

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import FileVersion, Finding, Prediction, Resolution
     from wheelfix.options import RepairOptions, ScanOptions
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.roots.root import Candidates
 
 PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
@@ -160,7 +160,7 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
     ``built`` is the CUDA of an installed package that searches for its toolkit; an assumed toolkit may lie anywhere.
     """
     from wheelfix.roots.host import this_machine
-    from wheelfix.roots.torchfolders import known_toolkit, searched_nvtx, searched_toolkit
+    from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
 
     host = this_machine()
     assumed = known_toolkit(profile.cuda, host) if profile.cuda else None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Environment
     from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
     from wheelfix.workers import Work
 

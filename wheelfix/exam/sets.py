@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from wheelfix.options import ScanOptions
     from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.roots.root import Candidates
 
 NOT_FOUND = "it is in the lock file, but its wheel was not found"
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from wheelfix.model import FileVersion, ImageFacts
     from wheelfix.options import ScanOptions
     from wheelfix.remote.wheel import WheelPath
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
 
 

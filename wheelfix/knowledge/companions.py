@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, NamePattern, Row, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, Row, TableFault, parse_toml, read_text
 from wheelfix.model import Severity, dll_key
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from packaging.version import Version
 
@@ -229,3 +230,109 @@ def needs_in_practice(importer: str, imported: str) -> CompanionNeed | None:
     """Return the need that makes a delay import required in practice, or None for one that may stay unmet."""
     needs = companions_of(importer)
     return next((need for need in needs if need.required and need.matches(imported)), None)
+
+
+TABLE = "runtime_needs.txt"
+HEADER = """\
+# Modules and DLLs in published wheels whose imports end at a Visual C++ runtime that the wheel does not have.
+# In a line: top-level package, name, runtime (140: Visual C++ 2015 to 2022; 120: 2013; 100: 2010), and "unique" where
+# the name alone identifies the package.
+# source: the import tables of wheels on PyPI for win_amd64, 2026-11-15
+# made by `python -m tools.make_runtime_needs FOLDER`; do not edit by hand
+"""
+RUNTIMES = ("140", "120", "100")
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeNeeds:
+    """The content of the table."""
+
+    of_package: Mapping[tuple[str, str], str]
+    """The runtime for a package and the name of a module or DLL in it, both in lower case."""
+    unique: Mapping[str, str]
+    """The same for names that one package alone has."""
+
+
+def parse_runtime_needs(text: str) -> RuntimeNeeds:
+    """Turn the table's text into values; a line with a runtime that does not exist is refused."""
+    of_package: dict[tuple[str, str], str] = {}
+    unique: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        package, name, runtime, *flags = line.split()
+        if runtime not in RUNTIMES or flags not in ([], ["unique"]):
+            raise TableFault(TABLE, [f"{line!r} is not a package, a name, a runtime and perhaps 'unique'"])
+        of_package[package, name] = runtime
+        if flags:
+            unique[name] = runtime
+    return RuntimeNeeds(of_package, unique)
+
+
+@functools.lru_cache(maxsize=1)
+def runtime_needs() -> RuntimeNeeds:
+    """Return the table of this package."""
+    return parse_runtime_needs(read_text(TABLE))
+
+
+def runtime_need(package: str, name: str) -> str:
+    """Return the runtime that a module or DLL of a package needs: ``140``, ``120``, ``100``; empty where not known.
+
+    The name is that of an error text: a module with or without its packages, or the name of a DLL.
+    """
+    if not name:
+        return ""
+    needs = runtime_needs()
+    leaf = name.lower() if PureWindowsPath(name).suffix.lower() == ".dll" else name.lower().rpartition(".")[2]
+    if package:
+        return needs.of_package.get((package.lower(), leaf), "")
+    return needs.unique.get(leaf, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that is not a distribution, and whose DLLs packages use."""
+
+    name: str
+    pattern: NamePattern
+    words: tuple[str, ...]
+    """Environment variables that it sets: code that has one of them looks for the program."""
+    feature: bool
+    """Whether it is a part of Windows that users turn on."""
+    source: str
+
+
+def parse_programs(table: str, text: str) -> tuple[Program, ...]:
+    """Turn the table's text into values; every fault is reported at once."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    rows = check.rows(tree, "program", ["name", "pattern"], ["words", "feature"])
+    check.unique("program", (row["name"] for row in rows))
+    check.faults += (
+        f"{row['name']!r} needs either words or to be a feature"
+        for row in rows
+        if ("words" in row) == ("feature" in row)
+    )
+    check.finish()
+    return tuple(
+        Program(
+            row["name"],
+            NamePattern(row["pattern"]),
+            tuple(row.get("words", ())),
+            row.get("feature", False),
+            row["source"],
+        )
+        for row in rows
+    )
+
+
+@functools.cache
+def programs() -> tuple[Program, ...]:
+    """Return every entry, in the order of the table."""
+    return parse_programs("userprograms.toml", read_text("userprograms.toml"))
+
+
+def program_of(name: str) -> Program | None:
+    """Return the program that has a DLL of that name, or None."""
+    key = dll_key(name)
+    return next((program for program in programs() if program.pattern.fullmatch(key)), None)

@@ -6,7 +6,6 @@ import fnmatch
 import functools
 import re
 
-from wheelfix.knowledge.cuda import cuda_folder, release
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
 from wheelfix.parsing import dotted_numbers
@@ -116,20 +115,6 @@ def family_of(name: str) -> FamilyMember | None:
         if match := family.pattern.fullmatch(plain):
             return FamilyMember(name, family, match.groupdict().get("version") or "")
     return None
-
-
-def cuda_part(name: str, cuda: str) -> bool:
-    """Whether a DLL of that name lies in the ``bin`` folder of that toolkit, the one that is put on the search path.
-
-    CUPTI lies elsewhere. NVTX does too, and it is an installation of its own: a toolkit may be there without it.
-    """
-    member = family_of(name)
-    if member is not None and member.family.id == "nvtx":
-        return False
-    if cuda_folder(name, cuda) == "bin":
-        return True
-    # Parts whose number the table does not have, such as nppig64_11.dll, belong to the toolkit of that major.
-    return member is not None and member.family.id == "npp" and member.major == release(cuda)[0] < 13
 
 
 def is_test_artifact(name: str) -> bool:

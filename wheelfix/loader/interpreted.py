@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.imports.importorder import packages_above
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.loaded import load_in

@@ -9,7 +9,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.modules import module_owners
+from wheelfix.knowledge.providers import module_owners
 from wheelfix.model import Machine, canonical
 from wheelfix.values import dataclass, replace
 

@@ -20,10 +20,8 @@ from wheelfix.plan.needs import destinations
 from wheelfix.plan.objections import objections
 from wheelfix.plan.parts import family_companions, loaded_by
 from wheelfix.plan.processed import processed_by
-from wheelfix.roots.choice.choose import choose, never_vendored
-from wheelfix.roots.choice.family import family_files
-from wheelfix.roots.choice.model import Choice, Conflict, OneRelease, Terms
-from wheelfix.roots.choice.release import GROUPS, group_of
+from wheelfix.roots.choice import Choice, Conflict, Terms, choose, family_files, never_vendored
+from wheelfix.roots.release import GROUPS, OneRelease, group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.dependencies import says_out_of_reach
 from wheelfix.values import dataclass, field, replace
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import RootFile
 
 
 @dataclass(slots=True)

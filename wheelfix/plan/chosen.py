@@ -10,7 +10,7 @@ from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.plan.model import Rejected
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import RootFile
 
 
 @dataclass(frozen=True, slots=True)

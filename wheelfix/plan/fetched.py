@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import CannotRepair, NetworkFailure, shown_url
-from wheelfix.knowledge.member_hashes import known_sha256
-from wheelfix.roots.trust import trusted_by
+from wheelfix.knowledge.provider_index import known_sha256
+from wheelfix.roots.fetched import trusted_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from wheelfix.plan.chosen import Chosen
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.roots.root import Root
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import Root, RootFile
 
 
 def trust_fetched(chosen: Iterable[Chosen], roots: LazyIndex, path: str) -> dict[Root, str]:

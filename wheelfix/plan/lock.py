@@ -22,7 +22,7 @@ from wheelfix.parsing import read_json
 from wheelfix.plan.model import Plan, plan_from_json
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client
-from wheelfix.roots.vendors.condafile import open_package
+from wheelfix.roots.condafile import open_package
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import chunks

@@ -20,7 +20,7 @@ from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, S
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Planner
 from wheelfix.remote.addresses import identity
-from wheelfix.roots.choice.release import GROUPS, shown_version
+from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
 from wheelfix.rules.archive import only_on_request, record_faults
 from wheelfix.rules.registry import Group, found_by, group_of
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.roots.root import Root
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import Root, RootFile
     from wheelfix.streams.pool import Task
 
 

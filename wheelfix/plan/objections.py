@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import TRUSTED
 from wheelfix.roots.card import card_arch
-from wheelfix.roots.choice.family import family_files, gpu_objection
-from wheelfix.roots.choice.model import Objection
+from wheelfix.roots.choice import Objection, family_files, gpu_objection
 from wheelfix.rules.gpufit import Fit, fit
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Signature
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import RootFile
 WORDS = {
     "untrusted-root": "has a signature that leads to no trusted root",
     "invalid": "has an invalid signature",

@@ -16,7 +16,7 @@ from wheelfix.plan.chosen import in_site_packages
 from wheelfix.plan.cleanup import drops_asked_for, leftovers, unusable
 from wheelfix.plan.model import Drop
 from wheelfix.plan.needs import unmet_needs
-from wheelfix.roots.choice.onerelease import choose_release
+from wheelfix.roots.choice import choose_release
 from wheelfix.rules.allowed import matches_any
 from wheelfix.values import replace
 

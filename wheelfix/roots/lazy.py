@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wheelfix.remote.client import Client
     from wheelfix.remote.remoteoptions import RemoteOptions
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import RootFile
 
 
 class LazyIndex:

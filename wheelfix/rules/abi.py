@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.stable_abi import stable_abi
+from wheelfix.knowledge.python_exports import stable_abi
 from wheelfix.knowledge.system import python_of
 from wheelfix.loader.extensionmodules import folder_python
 from wheelfix.loader.imports.importorder import ImportOrder

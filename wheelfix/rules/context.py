@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
-    from wheelfix.knowledge.targetlist import TargetList
+    from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import UnreadCall
-    from wheelfix.roots.choice.model import Wanted
+    from wheelfix.roots.release import Wanted
 
 
 def _unknown(path: str) -> None:

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import architecture
-from wheelfix.knowledge.drivers import (
+from wheelfix.knowledge.cards import (
+    NVIDIA,
+    architecture,
     branch_of,
     cuda_of_driver,
     driver_for_ptx,
     driver_needed,
     last_driver,
     toolkit_driver,
+    vendor_of,
     windows_driver,
 )
-from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.parsing import whole_number
 from wheelfix.rules.context import Subject, base

@@ -12,8 +12,8 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
-from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of, is_mangled
+from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Json, Missing, Severity, canonical, dll_key

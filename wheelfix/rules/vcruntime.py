@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import demangle
-from wheelfix.knowledge.providers import who_ships
+from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements

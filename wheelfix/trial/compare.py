@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import classify, runtime_file
-from wheelfix.knowledge.wine import deviation
+from wheelfix.knowledge.winerrors import deviation
 from wheelfix.model import Machine, dll_key
 from wheelfix.trial.model import Agreement, ImportAnswer
 from wheelfix.trial.observe import base

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.knowledge.wine import NOT_FOUND, shown_by
+from wheelfix.knowledge.winerrors import NOT_FOUND, shown_by
 from wheelfix.trial.model import LoadedFile, Observed, RaisedError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from wheelfix.diagnosis.symptoms import Symptom, explain_symptom, read_symptoms
 from wheelfix.diagnosis.symptoms.causetable import cause_table
 from wheelfix.diagnosis.symptoms.installing import again, for_card, in_release, together
-from wheelfix.knowledge.modules import distribution_of_module, module_owners
-from wheelfix.knowledge.torch_builds import TorchBuild, cuda_labels
+from wheelfix.knowledge.cuda import TorchBuild, cuda_labels
+from wheelfix.knowledge.providers import distribution_of_module, module_owners
 from wheelfix.values import replace
 
 

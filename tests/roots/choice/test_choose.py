@@ -11,8 +11,17 @@ from tests.roots.trees import dll, grow
 from tests.support.wheels import build_wheel
 from wheelfix.model import Machine
 from wheelfix.pe.image import read_image
-from wheelfix.roots.choice.choose import choose, never_vendored
-from wheelfix.roots.choice.model import Choice, Conflict, DllRequest, Needer, NoCandidate, Objection, Terms
+from wheelfix.roots.choice import (
+    Choice,
+    Conflict,
+    DllRequest,
+    Needer,
+    NoCandidate,
+    Objection,
+    Terms,
+    choose,
+    never_vendored,
+)
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
@@ -22,9 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.model import ImageFacts
-    from wheelfix.roots.choice.model import Outcome
-    from wheelfix.roots.root import Root
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.choice import Outcome
+    from wheelfix.roots.root import Root, RootFile
 
 HOST = Host()
 

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.roots.trees import dll, grow
 from wheelfix.demo.forge import forge_dll
-from wheelfix.roots.choice.choose import choose
-from wheelfix.roots.choice.family import gpu_objection
-from wheelfix.roots.choice.model import Choice, DllRequest, NoCandidate, Terms
+from wheelfix.roots.choice import Choice, DllRequest, NoCandidate, Terms, choose, gpu_objection
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex

@@ -11,13 +11,11 @@ import pytest
 from tests.roots.trees import dll, grow
 from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
-from wheelfix.roots.choice.choose import choose
-from wheelfix.roots.choice.model import Choice, DllRequest, OneRelease, Terms, Wanted
-from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.release import possible_releases
+from wheelfix.roots.choice import Choice, DllRequest, Terms, choose, choose_release
 from wheelfix.roots.gather import named_root, search_path_roots
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
+from wheelfix.roots.release import OneRelease, Wanted, possible_releases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

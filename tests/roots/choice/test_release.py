@@ -9,10 +9,10 @@ import pytest
 from tests.roots.trees import dll, grow
 from tests.support.nvidia import TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
-from wheelfix.roots.choice.release import cuda_release_of, possible_releases, shown_version, stated_version
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
+from wheelfix.roots.release import cuda_release_of, possible_releases, shown_version, stated_version
 
 if TYPE_CHECKING:
     from pathlib import Path

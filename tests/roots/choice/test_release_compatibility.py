@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.roots.choice.release import cuda_compatibility, cuda_of_package
+from wheelfix.roots.release import cuda_compatibility, cuda_of_package
 
 
 @pytest.mark.parametrize(

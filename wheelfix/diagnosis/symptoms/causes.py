@@ -9,7 +9,7 @@ from wheelfix.diagnosis.symptoms.causetable import Cause, CauseRule, Remedy, cau
 from wheelfix.diagnosis.symptoms.messages import message_by_id, message_of
 from wheelfix.diagnosis.symptoms.symptom import Confidence
 from wheelfix.diagnosis.symptoms.templates import fill, fill_remedy, is_beside_torch, words_for
-from wheelfix.knowledge.torch_builds import TorchBuild
+from wheelfix.knowledge.cuda import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.values import replace
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.diagnosis.symptoms.symptom import Confidence
-from wheelfix.knowledge.runtime_needs import runtime_need
+from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.values import dataclass

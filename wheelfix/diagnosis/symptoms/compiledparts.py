@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.messages import KIND
 from wheelfix.diagnosis.symptoms.symptom import Symptom
-from wheelfix.knowledge.compiled_modules import is_compiled
+from wheelfix.knowledge.providers import is_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

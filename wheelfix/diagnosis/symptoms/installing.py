@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from wheelfix.knowledge.cards import architecture, capability_of_arch
-from wheelfix.knowledge.torch_builds import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
+from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 
 _VARIANTS = frozenset({*FAMILY, "faiss-cpu", "jaxlib", "llama-cpp-python", "onnxruntime", "paddlepaddle", "tensorflow"})
 """Distributions of which there are builds for GPUs under other names or on other indexes."""

@@ -18,12 +18,10 @@ from wheelfix.diagnosis.symptoms.installing import (
 from wheelfix.diagnosis.symptoms.libraries import library_of
 from wheelfix.diagnosis.symptoms.messages import about_architecture
 from wheelfix.diagnosis.symptoms.symptom import environment_prefix
-from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.cuda import TorchBuild
 from wheelfix.knowledge.families import family_of, is_mangled
-from wheelfix.knowledge.modules import distribution_of_module
-from wheelfix.knowledge.providers import conda_requirements, pip_packages, who_ships
+from wheelfix.knowledge.providers import conda_requirements, distribution_of_module, owners_of, pip_packages, who_ships
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.rules.wording import quoted
 from wheelfix.values import replace

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks
 from wheelfix.diagnosis.symptoms.symptom import TextLimits
-from wheelfix.knowledge.cardnames import nvidia_capability
-from wheelfix.knowledge.cards import architecture, capability_of_arch
-from wheelfix.knowledge.drivers import driver_needed, windows_driver
+from wheelfix.knowledge.cards import architecture, capability_of_arch, driver_needed, nvidia_capability, windows_driver
 from wheelfix.rules.wording import dotted
 from wheelfix.values import dataclass, field
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.cards import NVIDIA, vendor_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.rules.themes import Theme, is_about
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.report.textstyle import TextStyle
-    from wheelfix.roots.describe import RootRow
-    from wheelfix.roots.gather import Remark
-    from wheelfix.roots.rootfile import Skipped
+    from wheelfix.roots.gather import Remark, RootRow
+    from wheelfix.roots.root import Skipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from wheelfix.archive.reader import Limits
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.roots import condafile
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.vendors import condafile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

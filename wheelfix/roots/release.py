@@ -13,21 +13,57 @@ from wheelfix.knowledge.cuda import (
     cuda_table,
     cuda_versions_for,
     is_versioned_by_patch,
+    library_version,
     release,
     release_of_local_version,
+    toolkits_of,
+    toolkits_of_file,
 )
-from wheelfix.knowledge.cudalibraries import library_version, toolkits_of, toolkits_of_file
-from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.providers import conda_package
+from wheelfix.knowledge.providers import conda_package, owners_of
 from wheelfix.model import canonical, fold
 from wheelfix.roots import tree
-from wheelfix.roots.choice.model import Wanted
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from wheelfix.roots.rootfile import Facts, RootFile
+    from wheelfix.roots.root import Facts, RootFile
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The releases of a toolkit that a wheel may have been built with."""
+
+    releases: frozenset[str] = frozenset()
+    """As ``11.7``; empty when unknown."""
+    because: str = ""
+    """How they are known."""
+
+    @property
+    def text(self) -> str:
+        """The release, or the major alone where only that is known; empty when neither is."""
+        if len(self.releases) == 1:
+            return next(iter(self.releases))
+        majors = {release.partition(".")[0] for release in self.releases}
+        return majors.pop() if len(majors) == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OneRelease:
+    """The release of a toolkit that all libraries of a group are taken from."""
+
+    group: str
+    """``cuda``, ``mkl`` or ``tbb``."""
+    release: str
+    """As ``11.7``; empty when unknown the release of any candidate."""
+    because: str
+    root: Path | None = None
+    """The root that has most of it."""
+    refused: tuple[str, ...] = ()
+    """Releases that are there and were not taken, each with the reason."""
+
 
 # Packages that are numbered like the toolkit itself; cuBLAS, cuFFT, cuDNN and the like count their own way.
 _LIKE_TOOLKIT = (
