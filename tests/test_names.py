@@ -39,7 +39,6 @@ FILE_NAMES = {
     "wine.py": "the table of deviations, Wine's log as a recording, and Wine that imports a wheel",
     "failures.py placement.py": "the facts, and the rules that judge them",
     "markdown.py": "Markdown as a format of reports, and Markdown shown on a terminal",
-    "fetched.py": "wheels on the index as roots, and why what came from them is trusted",
     "needs.py": "unmet needs as a value, and which of them a plan has to meet",
     "reader.py": "reads the input of its room: a zip archive, a pasted text",
     "tree.py": "folders on a disk, and the tree of DLLs on a terminal",

@@ -21,7 +21,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.programs import find_program, python_command, run_program
-from wheelfix.repairs.delve import run_delvewheel
+from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.repairs.repair import repair_wheel
 
 PACKAGE = Path(wheelfix.__file__).parent

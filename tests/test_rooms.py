@@ -57,7 +57,6 @@ LATE_IMPORTS = {
     "pe.signature": "for signed files that are asked about only: 9 modules, 6 ms without cryptography",
     "repairs.repair": "what plans and writes is imported while threads inflate and hash the wheel: 166 modules, 97 ms",
     "repairs.rewrite": "a bill of materials is for wheels that change only: 18 modules, 8 ms",
-    "repairs.several": "as exam.verify",
     "repairs.replay": "what a lock rarely needs, such as the renamed layout: 59 modules, 30 ms of 250",
     "report.formats": "for that format only: text takes 35 modules, 10 ms",
     "remote.client": "connections, caches and indexes are for wheels on servers only: 87 modules, 53 ms",

@@ -197,7 +197,7 @@ CHANGING = {
     "pycode/pythonsource.py _Kept": "what is kept, and its size",
     "loader/loading.py _Attempt": "one load while it goes on",
     "pe/offload.py OffloadCode": "filled while sections are read",
-    "plan/answers.py NeedAnswers": "what a plan has chosen so far",
+    "plan/planner.py Planner": "what a plan has chosen so far",
     "report/graph.py Node": "gets its place after all are known",
     "roots/choice.py _Offer": "files are added to it",
     "streams/packed.py Position": "a place in a stream that moves",

@@ -445,7 +445,7 @@ def test_what_a_file_says_about_repairs_does_not_leave_files_unsigned(
 
 
 def test_many_files_are_split_over_command_lines(tmp_path: Path) -> None:
-    from wheelfix.repairs.signcommand import LONGEST, SignCommand, Staged
+    from wheelfix.repairs.sign import LONGEST, SignCommand, Staged
 
     command = SignCommand("/bin/sign", ("-a", "{files}"))
     files = [Staged(tmp_path / f"{number:05}" / "a.dll", tmp_path) for number in range(2000)]

@@ -13,7 +13,7 @@ from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.repairs.delve import run_delvewheel
+from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.repairs.repair import repair_wheel
 
 if TYPE_CHECKING:

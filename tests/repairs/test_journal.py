@@ -12,8 +12,8 @@ import pytest
 
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.model import fold
-from wheelfix.repairs import journal as module
-from wheelfix.repairs.journal import (
+from wheelfix.repairs import installed as module
+from wheelfix.repairs.installed import (
     SCHEMA,
     Journal,
     JournalPlace,

@@ -12,7 +12,7 @@ from wheelfix import workers
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.outcome import FailedRepair, Repaired
-from wheelfix.repairs.several import repair_all, targets_differ
+from wheelfix.repairs.repair import repair_all, targets_differ
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -168,7 +168,7 @@ def _take_all(
 ) -> Generator[_Taken, None, None]:
     """Take wheels through the stage, several at once in processes where that is faster."""
     from wheelfix.exam.inputs import Shares, file_size
-    from wheelfix.repairs.several import targets_differ
+    from wheelfix.repairs.repair import targets_differ
     from wheelfix.roots.lazy import lazy_index
     from wheelfix.workers import in_processes, worth_processes
 
@@ -186,7 +186,7 @@ def _take_all(
 def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _Taken]]:
     """What a worker process does with each wheel."""
     begin_run(paths)
-    from wheelfix.repairs.several import with_jobs
+    from wheelfix.repairs.repair import with_jobs
     from wheelfix.roots.lazy import lazy_index
 
     with lazy_index(options.scan.roots, options.scan.remote) as index:
@@ -194,7 +194,7 @@ def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Ite
 
 
 def _lost(path: Path, reason: str) -> _Taken:
-    from wheelfix.repairs.several import lost_repair
+    from wheelfix.repairs.repair import lost_repair
 
     return _Taken(str(path), failure=lost_repair(path, reason).error)
 

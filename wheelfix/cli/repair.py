@@ -144,7 +144,7 @@ def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, output: RepairOutput, progress: ProgressBar
 ) -> Iterator[Plan]:
     from wheelfix.repairs.outcome import FailedRepair
-    from wheelfix.repairs.several import repair_all
+    from wheelfix.repairs.repair import repair_all
 
     with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
         for result in results:

@@ -125,9 +125,7 @@ def sign_options(args: argparse.Namespace) -> SignOptions:
 
 def execute(args: argparse.Namespace) -> int:
     """Sign every wheel and return the worst exit code."""
-    from wheelfix.repairs.sign import sign
-    from wheelfix.repairs.signcheck import check_can_verify
-    from wheelfix.repairs.signcommand import SignCommand
+    from wheelfix.repairs.sign import SignCommand, check_can_verify, sign
 
     options = sign_options(args)
     check_can_verify()

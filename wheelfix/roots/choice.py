@@ -8,7 +8,7 @@ question for the user.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from wheelfix.knowledge.cards import capability_of_arch, library_release
 from wheelfix.knowledge.companions import companions_of
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from wheelfix.model import ImageFacts, Symbol
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import Facts, RootFile
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -710,16 +713,21 @@ def family_files(index: RootIndex, file: RootFile) -> tuple[RootFile, ...]:
     member = family_of(file.name)
     if member is None:
         return ()
-    siblings = [other for other in index.siblings(file) if member.belongs_with(other.name)]
-    found: dict[str, RootFile] = {}
-    pending = [file]
-    for one in pending:  # grows while it is walked: the threading layer brings the core, the core its kernels
-        needs = [need for need in companions_of(one.name) if need.vendored_by_default]
-        for other in siblings:
-            if other.key not in found and any(need.matches(other.name) for need in needs):
-                found[other.key] = other
-                pending.append(other)
-    return tuple(sorted(found.values(), key=lambda other: fold(other.name)))
+    siblings = {other: other.name for other in index.siblings(file) if member.belongs_with(other.name)}
+    return tuple(sorted(loaded_by_name(file.name, siblings), key=lambda other: fold(other.name)))
+
+
+def loaded_by_name(name: str, files: dict[T, str], cuda: str | None = None) -> list[T]:
+    """Return which of some files, given with their names, a DLL and what it loads will load by name."""
+    found: dict[T, None] = {}
+    asking = [name]
+    for asked in asking:  # grows while it is walked: the threading layer brings the core, the core its kernels
+        needs = [need for need in companions_of(asked, cuda=cuda) if need.vendored_by_default]
+        for file, own in files.items():
+            if file not in found and any(need.matches(own) for need in needs):
+                found[file] = None
+                asking.append(own)
+    return list(found)
 
 
 def gpu_objection(
