@@ -202,7 +202,7 @@ CHANGING = {
     "roots/choice.py _Offer": "files are added to it",
     "streams/packed.py Position": "a place in a stream that moves",
     "survey/run.py _SurveyRun": "counts what was written",
-    "trial/install.py _Requirements": "requirements are added round by round",
+    "trial/run.py _Requirements": "requirements are added round by round",
 }
 """Dataclasses that are not frozen, each with what changes in it."""
 

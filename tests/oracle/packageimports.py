@@ -30,12 +30,10 @@ from wheelfix.programs import Finished
 from wheelfix.streams.signals import interruptible
 from wheelfix.streams.workfolder import WorkFolder
 from wheelfix.toml import loads
-from wheelfix.trial.compare import compare
 from wheelfix.trial.expected import expectations
-from wheelfix.trial.install import empty
 from wheelfix.trial.model import Agreement, TrialOptions
-from wheelfix.trial.observe import CHILD, _with_answer
-from wheelfix.trial.run import open_interpreter
+from wheelfix.trial.observe import CHILD, _with_answer, compare
+from wheelfix.trial.run import empty, open_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

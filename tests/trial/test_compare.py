@@ -6,8 +6,8 @@ import pytest
 
 from wheelfix.knowledge.winerrors import deviations
 from wheelfix.model import Machine
-from wheelfix.trial.compare import compare, windows_codes
 from wheelfix.trial.model import Agreement, Expected, ImportAnswer, LoadedFile, Observed, RaisedError
+from wheelfix.trial.observe import compare, windows_codes
 
 WORKS = Expected(ImportAnswer.WORKS)
 UNSURE = Expected(ImportAnswer.UNSURE, because="nobody knows")

@@ -10,8 +10,8 @@ import pytest
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
 from wheelfix.programs import Finished
-from wheelfix.trial import venv
-from wheelfix.trial.venv import VenvPython
+from wheelfix.trial import winpython
+from wheelfix.trial.winpython import VenvPython
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def python(tmp_path: Path) -> Path:
 
 def test_an_environment_of_the_named_python(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = Programs(answer())
-    monkeypatch.setattr(venv, "run_program", programs)
+    monkeypatch.setattr(winpython, "run_program", programs)
     monkeypatch.setenv("SYSTEMROOT", r"C:\Windows")
     monkeypatch.setenv("SECRET_TOKEN", "abc")
     made = VenvPython(tmp_path, python)
@@ -63,13 +63,13 @@ def test_an_environment_of_the_named_python(python: Path, tmp_path: Path, monkey
 def test_a_python_that_cannot_import_it_is_refused(
     said: str, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(venv, "run_program", Programs(said))
+    monkeypatch.setattr(winpython, "run_program", Programs(said))
     with pytest.raises(UsageError, match="--python"):
         VenvPython(tmp_path, python)
 
 
 def test_a_python_that_does_not_run(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(venv, "run_program", Programs("", 1))
+    monkeypatch.setattr(winpython, "run_program", Programs("", 1))
     with pytest.raises(EnvironmentFailure, match="no such thing"):
         VenvPython(tmp_path, python)
     with pytest.raises(UsageError, match="no such file"):

@@ -116,7 +116,7 @@ def execute(args: argparse.Namespace) -> int:
 def _check_trial(args: argparse.Namespace) -> None:
     """Refuse what makes no sense before anything is written."""
     from wheelfix.cli.try_ import trial_options
-    from wheelfix.trial.confine import refuse_root
+    from wheelfix.trial.wine import refuse_root
 
     refuse_root(trial_options(args).allow_root)
 
