@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
-from wheelfix.cli.provenance import command_line, now
+from wheelfix.cli.output import command_line, now
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.cli.commands import only_typed, say
 from wheelfix.cli.common import (
     add_command,
     add_filter_options,
@@ -18,11 +19,8 @@ from wheelfix.cli.common import (
     add_windows_options,
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.remote import add_fetch_option, add_remote_options
-from wheelfix.cli.repairoptions import add_policy_options, add_writing_options, repair_options
-from wheelfix.cli.say import say
+from wheelfix.cli.paths import add_fetch_option, add_remote_options, expand_inputs
+from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import add_trial_options
 from wheelfix.errors import InputError, WheelfixError

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.parser import CommaList as CommaList  # the commands find it here
-from wheelfix.cli.parser import only_typed
+from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
+from wheelfix.cli.commands import only_typed
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.inputfiles import check_text_target, will_read
 from wheelfix.parsing import whole_number
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.archive.reader import Limits
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.errors import WheelfixError
     from wheelfix.options import RootOptions
 

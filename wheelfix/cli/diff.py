@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import say_error
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -13,9 +14,7 @@ from wheelfix.cli.common import (
     exit_code,
 )
 from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
-from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.remote import add_remote_options, open_client, say_bytes
-from wheelfix.cli.say import say_error
+from wheelfix.cli.paths import add_remote_options, expand_inputs, open_client, say_bytes
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.inputfiles import UnfitFile, read_file

@@ -8,8 +8,7 @@ import errno
 import os
 import sys
 
-from wheelfix.cli.commands import command_parser, load_command, root_parser
-from wheelfix.cli.say import say, say_error
+from wheelfix.cli.commands import command_parser, load_command, root_parser, say, say_error
 from wheelfix.errors import Exit, UsageError, WheelfixError
 from wheelfix.inputfiles import begin_run, end_run
 from wheelfix.streams.interpreter import tune

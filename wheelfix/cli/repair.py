@@ -7,26 +7,32 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import only_typed, say, say_error
 from wheelfix.cli.common import (
+    CommaList,
+    add_allow_missing,
     add_command,
     add_jobs_option,
     add_limit_options,
     add_output_options,
     add_root_options,
     add_windows_options,
+    check_folder,
     check_output,
+    check_target_folder,
+    exit_code,
+    limits,
+    refuse_contradiction,
+    root_options,
+    target_words,
     write_result,
 )
 from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.remote import add_fetch_option, add_remote_options
-from wheelfix.cli.repairoptions import add_policy_options, add_writing_options, repair_options
-from wheelfix.cli.repairoutput import RepairOutput
-from wheelfix.cli.say import say
+from wheelfix.cli.paths import add_fetch_option, add_remote_options, expand_inputs, remote_options
 from wheelfix.cli.settings import group_inputs
-from wheelfix.errors import Exit
-from wheelfix.report.document import PlanReport
+from wheelfix.errors import Exit, InputError, UsageError, WheelfixError
+from wheelfix.failures import failure_of
+from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.safe import legible
 from wheelfix.report.textstyle import TextStyle, look_of
@@ -35,12 +41,302 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.model import Json
-    from wheelfix.options import RepairOptions
+    from wheelfix.options import Renaming, RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.repairs.installed import InstalledRepair
+    from wheelfix.repairs.outcome import Repaired
+
+
+def add_policy_options(parser: Parser) -> None:
+    """Add the options that say what is vendored, dropped and refused."""
+    group = parser.add_argument_group("what is added and removed")
+    group.add_argument(
+        "--include", metavar="NAME", action=CommaList, default=[], help="vendor this DLL and what it needs"
+    )
+    group.add_argument("--exclude", metavar="GLOB", action=CommaList, default=[], help="never vendor DLLs of this name")
+    group.add_argument("--drop", metavar="GLOB", action=CommaList, default=[], help="remove these members")
+    group.add_argument(
+        "--drop-test-artifacts", action="store_true", help="remove what only BUILD_TEST=1 builds (aoti_custom_ops, ...)"
+    )
+    group.add_argument(
+        "--clean", action="store_true",
+        help="move, replace or remove DLLs that are in the wrong place, duplicated or for another machine",
+    )  # fmt: skip
+    group.add_argument(
+        "--companions", choices=("required", "all", "none"), default="required",
+        help="DLLs that are loaded by name at run time: what is required (default), all, none",
+    )  # fmt: skip
+    group.add_argument("--with-vcredist", action="store_true", help="also vendor the Visual C++ runtime")
+    add_allow_missing(group)
+    group.add_argument(
+        "--accept-missing", metavar="FILE", action=CommaList, default=[],
+        help="remove the row of this file from RECORD, which lists it although the wheel does not have it; a path or "
+        "a pattern",
+    )  # fmt: skip
+    group.add_argument(
+        "--dest", metavar="FOLDER", help="folder for new DLLs (default: beside the file that needs them)"
+    )
+    group.add_argument(
+        "--layout", choices=("auto", "beside", "libs"), default="auto",
+        help="beside: own names, next to the files that need them; libs: renamed, in <name>.libs, by delvewheel; "
+        "auto: libs for DLLs of no known vendor in ordinary extension packages",
+    )  # fmt: skip
+    _add_renaming_options(parser)
+    group.add_argument(
+        "--gpu", metavar="CARD", help="prefer vendor DLLs with code for this card: sm_35, 3.5, K40c, 'RTX 5070'"
+    )
+    group.add_argument("--require-signed", action="store_true", help="take only DLLs whose signature is trusted")
+
+
+def _add_renaming_options(parser: Parser) -> None:
+    group = parser.add_argument_group("renamed DLLs (layout libs), as delvewheel names these options")
+    group.add_argument(
+        "--no-mangle", metavar="GLOB", action=CommaList, default=[], help="DLLs of this name keep it in <name>.libs"
+    )
+    group.add_argument("--no-mangle-all", action="store_true", help="all DLLs in <name>.libs keep their names")
+    group.add_argument(
+        "--namespace-pkg", metavar="PKG", action=CommaList, default=[],
+        help="this is a namespace package (dots separate parts), which gets no __init__.py",
+    )  # fmt: skip
+    group.add_argument(
+        "--custom-patch", action="store_true",
+        help="put the code that finds the DLLs where the package has the comment '# delvewheel: patch'",
+    )  # fmt: skip
+    group.add_argument(
+        "-L", "--lib-sdir", metavar="SUFFIX", default=".libs", help="end of the folder's name (default .libs)"
+    )
+
+
+def add_writing_options(parser: Parser) -> None:
+    """Add the options that say how the new wheel is written."""
+    group = parser.add_argument_group("how it is written")
+    group.add_argument("--build-tag", metavar="TAG", help="give the wheel this build number; begins with a digit")
+    group.add_argument(
+        "--compression",
+        metavar="LEVEL",
+        default="auto",
+        help="0 to 9, or store, for new members (default: 5, or 6 with zlib)",
+    )
+    group.add_argument(
+        "--compressor",
+        choices=("auto", "mixed", "zlib-ng", "zlib"),
+        default="auto",
+        help="what compresses new members; mixed is zlib-ng, with libdeflate for data that compress badly",
+    )
+    group.add_argument(
+        "--recompress", action="store_true", help="also compress the members that are stored without compression"
+    )
+    only_typed(
+        group.add_argument(
+            "--trust-record",
+            action="store_true",
+            help="trust RECORD instead of checking every byte; a locked wheel is then identified by its directory "
+            "(faster)",
+        )
+    )
+    group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
+    group.add_argument(
+        "--sbom", dest="sbom", action="store_true", help="list what was vendored in a CycloneDX file (default)"
+    )
+
+
+def repair_options(args: argparse.Namespace) -> RepairOptions:
+    """Return what the command line asks for, checked."""
+    from wheelfix.options import RepairOptions, ScanOptions, all_cores
+    from wheelfix.streams.codec import Compressor
+
+    refuse_contradiction(args.assume, args.no_assume)
+    _refuse(args)
+    check_folder(args.python, "--python")
+    check_folder(args.env, "--env")
+    check_target_folder(args.wheel_dir, "--wheel-dir")
+    Compressor.choose(args.compressor, args.compression)
+    if args.gpu is not None:
+        from wheelfix.roots.card import card_arch
+
+        card_arch(args.gpu)
+    scan = ScanOptions(
+        assume=tuple(args.assume),
+        no_assume=tuple(args.no_assume),
+        targets=target_words(args),
+        python=args.python,
+        jobs=args.jobs or all_cores(),
+        gpu=args.gpu,
+        roots=root_options(args),
+        limits=limits(args),
+        remote=remote_options(args),
+    )
+    return RepairOptions(
+        wheel_dir=None if args.in_place else args.wheel_dir or Path("wheelhouse"),
+        include=tuple(args.include),
+        exclude=tuple(args.exclude),
+        drop=tuple(args.drop),
+        drop_test_artifacts=args.drop_test_artifacts,
+        clean=args.clean,
+        companions=args.companions,
+        with_vcredist=args.with_vcredist,
+        dest=args.dest,
+        layout=args.layout,
+        renaming=_renaming(args),
+        allow_missing=tuple(args.allow_missing),
+        accept_missing=tuple(args.accept_missing),
+        build_tag=args.build_tag,
+        compression=args.compression,
+        compressor=None if args.compressor == "auto" else args.compressor,
+        recompress=args.recompress,
+        trust_record=args.trust_record,
+        sbom=args.sbom,
+        require_signed=args.require_signed,
+        seal=args.lock is not None,
+        scan=scan,
+    )
+
+
+def _renaming(args: argparse.Namespace) -> Renaming:
+    """Return what delvewheel is asked for; UsageError if that makes no sense."""
+    from wheelfix.options import Renaming
+
+    renaming = Renaming(
+        namespace_pkgs=tuple(args.namespace_pkg),
+        no_mangle=tuple(args.no_mangle),
+        no_mangle_all=args.no_mangle_all,
+        custom_patch=args.custom_patch,
+        lib_sdir=args.lib_sdir,
+    )
+    if renaming.faults:
+        raise UsageError(renaming.faults[0])
+    others = (("--layout beside", args.layout == "beside"), ("--dest", args.dest), ("--env", args.env))
+    for option, given in others:
+        if renaming.asked and given:
+            raise UsageError(
+                f"{renaming.asked[0]} and {option} contradict each other",
+                because="it is about DLLs in a folder for renamed DLLs",
+            )
+    return renaming
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    rules = (
+        (args.in_place and args.wheel_dir, "--in-place and --wheel-dir", "one of them says where the wheel goes"),
+        (args.dry_run and args.locked, "--dry-run and --locked", "a lock is a plan already; print the file"),
+        (args.locked and args.lock, "--lock and --locked", "one writes a plan, the other reads it"),
+        (args.locked and args.paths, "--locked and a PATH", "the plan names its wheels"),
+        (args.layout == "libs" and args.dest, "--layout libs and --dest", "libs has a folder of its own"),
+        (args.package and not args.env, "--package without --env", "--package names what is installed there"),
+        (args.undo and not args.env, "--undo without --env", "a wheel is never changed, so nothing is undone"),
+        (args.env and args.paths, "--env and a PATH", "repair either wheels or an installed package"),
+        (args.env and not args.package, "--env without --package", "say which distribution to repair"),
+        (args.env and args.layout == "libs", "--env and --layout libs", "an installed package is not patched"),
+        (args.env and args.recompress, "--env and --recompress", "an installed package is not an archive"),
+        (args.env and args.build_tag, "--env and --build-tag", "an installed package has no file name"),
+    )
+    for broken, what, because in rules:
+        if broken:
+            raise UsageError(f"{what} contradict each other" if " and " in what else what, because=because)
+    if not (args.paths or args.locked or args.env):
+        raise UsageError("nothing to repair", hint="name a wheel, or --locked FILE, or --env PREFIX --package NAME")
+
+
+class RepairOutput:
+    """Writes results as they come, keeps them for JSON, and remembers the worst of what went wrong."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+        self.failures: list[FailedInput] = []
+        self.results: list[PlanReport] = []
+        self.entries: list[Json] = []
+        self.path = ""
+        self.incomplete = False
+        self.progress: ProgressBar | None = None
+
+    def attempt(self, path: str) -> RepairOutput:
+        """Work on one input; an error of ours is reported and does not stop the others."""
+        self.path = path
+        return self
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Exception):  # whatever it is, it costs this wheel only
+            self.fail(self.path, failure_of(error, self.path))
+            return True
+        return False
+
+    def fail(self, path: str, error: WheelfixError) -> None:
+        """Say on stderr what stopped us."""
+        self._make_room()
+        sys.stdout.flush()
+        self.failures.append(FailedInput(path, error, "read" if isinstance(error, InputError) else "repair"))
+        say_error(error.what, *error.reasons, hint=error.hint)
+        self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
+
+    def add(self, result: Repaired) -> None:
+        """Take one result; a text for the terminal is written at once."""
+        target = str(result.output) if result.output else ""
+        self.incomplete |= bool(result.faults)
+        entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
+        entry |= {"output": target or None, "plan": result.plan.to_json()} if self._wants("json") else {}
+        self.entries.append(entry)
+        self.results.append(PlanReport(result.plan, str(result.outcome), target, result.faults))
+        if self._written_at_once:
+            self._make_room()
+            sys.stdout.write(self._text(self.results[-1], self.look))
+            sys.stdout.flush()
+
+    @property
+    def _written_at_once(self) -> bool:
+        return self.args.format == "text" and self.args.output is None
+
+    def _wants(self, kind: str) -> bool:
+        return kind == self.args.format or any(kind == wanted for wanted, _ in self.args.also)
+
+    def _text(self, result: PlanReport, look: TextStyle) -> str:
+        from wheelfix.report.text.plan import render_plan
+
+        return render_plan(
+            result.plan,
+            result.outcome,
+            result.target,
+            look,
+            faults=result.faults,
+            verbose=self.args.verbose,
+            quiet=self.args.quiet,
+        )
+
+    def _rendered(self, kind: str) -> str:
+        if kind == "html":
+            from wheelfix.report.html.repairs import render_repairs
+
+            return render_repairs(self.results, self.failures, made_by(self.args))
+        if kind == "json":
+            return self._json()
+        return "".join(self._text(result, TextStyle(unicode=True)) for result in self.results)
+
+    def _json(self) -> str:
+        from wheelfix.report.json_ import dump, tool
+
+        if self.args.dry_run and len(self.entries) == 1 and isinstance(self.entries[0], dict):
+            plan = self.entries[0].get("plan")
+            return dump(plan if isinstance(plan, dict) else self.entries[0])
+        return dump({"schema": "wheelfix.repair/1", "tool": tool(), "wheels": self.entries})
+
+    def _make_room(self) -> None:
+        if self.progress is not None:
+            self.progress.hide()
+
+    def finish(self) -> int:
+        """Write what goes to files, and return the worst exit code."""
+        if not self._written_at_once:
+            write_result(self._rendered(self.args.format), self.args.output)
+        for kind, file in self.args.also:
+            write_result(self._rendered(kind), file)
+        return exit_code(self.incomplete, [failure.error for failure in self.failures])
+
 
 EXAMPLES = """\
   wheelfix repair dist\\*.whl                       into the folder wheelhouse

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import only_typed
 from wheelfix.cli.common import (
     CommaList,
     add_allow_missing,
@@ -24,9 +25,15 @@ from wheelfix.cli.common import (
     target_words,
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import Inputs, expand_inputs
-from wheelfix.cli.remote import add_fetch_option, add_remote_options, open_client, remote_options, say_bytes
+from wheelfix.cli.paths import (
+    Inputs,
+    add_fetch_option,
+    add_remote_options,
+    expand_inputs,
+    open_client,
+    remote_options,
+    say_bytes,
+)
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.exam.examination import ScanFailure
@@ -37,8 +44,7 @@ from wheelfix.report.formats import SCAN_KINDS, slim
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.options import ScanOptions
     from wheelfix.remote.client import Client
 

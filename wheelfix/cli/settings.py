@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wheelfix.cli.parser import CommaList, Parser, is_only_typed
+from wheelfix.cli.commands import CommaList, Parser, is_only_typed
 from wheelfix.config import Configuration, Option, Setting, find_file, read_configuration
 from wheelfix.errors import UsageError
 from wheelfix.ownership import distrust

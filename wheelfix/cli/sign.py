@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import only_typed, say, say_error
 from wheelfix.cli.common import CommaList, add_command, add_limit_options, exit_code, limits, positive, write_result
-from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError, WheelfixError
 from wheelfix.failures import failure_of
 from wheelfix.report.textstyle import COLOURS, look_of
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.model import Json
     from wheelfix.options import SignOptions
     from wheelfix.repairs.sign import Signed

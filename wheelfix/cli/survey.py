@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import only_typed, say
 from wheelfix.cli.common import add_assumptions, add_command, add_jobs_option, refuse_contradiction, write_result
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.remote import add_remote_options, remote_options
-from wheelfix.cli.say import say
+from wheelfix.cli.paths import add_remote_options, remote_options
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.report.safe import csv_cell, legible, without_commands
 from wheelfix.values import replace

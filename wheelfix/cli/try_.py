@@ -6,18 +6,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.cli.commands import only_typed, say, say_error
 from wheelfix.cli.common import CommaList, add_command, add_output_options, positive, write_result
-from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.say import say, say_error
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError
 from wheelfix.report.textstyle import look_of
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.errors import WheelfixError
     from wheelfix.trial.model import Trial, TrialOptions
     from wheelfix.trial.run import TrialFailure
