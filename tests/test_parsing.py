@@ -12,7 +12,7 @@ import wheelfix
 from wheelfix.parsing import dotted_numbers, number_pair, parse_json, read_json, whole_number
 
 LONG = "9" * 5000
-OWN_TABLES = {"knowledge/cards.py", "knowledge/system.py", "knowledge/toolchains.py"} | {
+OWN_TABLES = {"knowledge/tables.py", "knowledge/cards.py", "knowledge/system.py", "knowledge/toolchains.py"} | {
     "knowledge/python_exports.py", "knowledge/cuda.py", "knowledge/provider_index.py", "knowledge/providers.py",
     "diagnosis/symptoms/phrases.py",
 }  # fmt: skip

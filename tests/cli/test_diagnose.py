@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.validate import validate
+from tests.cli.test_schemas import validate
 from tests.support.environments import install, lay
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_wheel

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.validate import validate
+from tests.cli.test_schemas import validate
 from tests.support.closing import watch_replacing
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel

@@ -12,7 +12,6 @@ from wheelfix.knowledge.families import (
     is_of_nvidia,
     is_openmp,
     is_test_artifact,
-    parse_families,
 )
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import TableFault, read_text
@@ -120,7 +119,7 @@ def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> Non
     text = read_text("families.toml")
     assert old in text
     with pytest.raises(TableFault, match=fault):
-        parse_families("families.toml", text.replace(old, new, 1))
+        families.parse(text.replace(old, new, 1))
 
 
 def test_the_tables_of_cuda_know_names_of_nvidia_only() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.knowledge import system
-from wheelfix.knowledge.system import classify, contract, parse_runtimes, python_file, python_of, runtime_file
+from wheelfix.knowledge.system import classify, contract, python_file, python_of, runtime_file, runtimes
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine
 
@@ -174,4 +174,4 @@ def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> Non
     text = read_text("runtimes.toml")
     assert old in text
     with pytest.raises(TableFault, match=fault.replace("(", r"\(")):
-        parse_runtimes("runtimes.toml", text.replace(old, new, 1))
+        runtimes.parse(text.replace(old, new, 1))

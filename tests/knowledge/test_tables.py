@@ -13,7 +13,7 @@ import tomli
 
 import wheelfix
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.knowledge import companions, families, providers, system
+from wheelfix.knowledge import companions, families, providers, system, tables
 from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, parse_names, parse_toml, read_text
 
 
@@ -131,14 +131,16 @@ def test_every_pattern_of_every_table_can_be_compiled(monkeypatch: pytest.Monkey
             seen.append(re.compile(pattern))
             super().__init__(pattern)
 
-    for module, table, parse in (
-        (companions, "companions.toml", companions.parse_companions),
-        (providers, "distributions.toml", providers.parse_distributions),
-        (families, "families.toml", families.parse_families),
-        (providers, "providers.toml", providers.parse_providers),
-        (system, "runtimes.toml", system.parse_runtimes),
+    for module in (tables, system):
+        monkeypatch.setattr(module, "NamePattern", Compiled)
+    for name, table in (
+        ("companions.toml", companions.companion_rules),
+        ("distributions.toml", providers.distributions),
+        ("families.toml", families.families),
+        ("providers.toml", providers.shippers),
+        ("runtimes.toml", system.runtimes),
+        ("userprograms.toml", companions.programs),
     ):
         before = len(seen)
-        monkeypatch.setattr(module, "NamePattern", Compiled)
-        parse(table, read_text(table))
+        table.parse(read_text(name))
         assert len(seen) > before

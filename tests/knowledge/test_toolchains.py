@@ -7,9 +7,9 @@ import pytest
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.knowledge.toolchains import (
     linker_of,
-    parse_toolchains,
     python_runtime,
     runtime_needed,
+    toolchains,
     toolset_of_build,
 )
 
@@ -64,4 +64,4 @@ def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> Non
     text = read_text("toolchains.toml")
     assert old in text
     with pytest.raises(TableFault, match=fault):
-        parse_toolchains("toolchains.toml", text.replace(old, new, 1))
+        toolchains.parse(text.replace(old, new, 1))

@@ -7,9 +7,11 @@ import pytest
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.knowledge.winerrors import (
     code_of_sentence,
+    deviation,
+    deviations,
     message_text,
-    parse_winerrors,
     sentences,
+    shown_by,
     winerror,
     winerror_table,
 )
@@ -80,4 +82,41 @@ def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> Non
     text = read_text("winerrors.toml")
     assert old in text
     with pytest.raises(TableFault, match=fault):
-        parse_winerrors("winerrors.toml", text.replace(old, new, 1))
+        winerror_table.parse(text.replace(old, new, 1))
+
+
+ROW = '[[deviation]]\nid = "a"\nwhat = "w"\nwine = "x"\nsource = "s"\n'
+
+
+def test_every_row_has_a_source() -> None:
+    assert all(row.source and row.what and row.wine for row in deviations())
+    assert deviation("missing-symbol").windows == 127
+
+
+def test_lines_of_a_log_show_rows() -> None:
+    line = (
+        '0024:err:module:import_dll No implementation for helper.dll.call imported from L"T:\\\\m.pyd", setting to 0x7'
+    )
+    assert [row.id for row in shown_by([line])] == ["missing-symbol"]
+    ordinal = line.replace("dll.call", "dll.12")
+    assert [row.id for row in shown_by([ordinal, "something else"])] == ["missing-ordinal"]
+    crash = (
+        "wine: Unimplemented function KERNEL32.dll.NewThing called at address 0x1 (thread 0024), starting debugger..."
+    )
+    assert [row.id for row in shown_by([crash])] == ["unimplemented-function"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (ROW + ROW, "twice"),
+        (ROW.replace('source = "s"\n', ""), "source"),
+        (ROW + "windows = 127\n", "no line of the log"),
+        (ROW + 'log = "("\n', "pattern"),
+        (ROW + 'phase = "later"\n', "phase"),
+    ],
+)
+def test_contradictions_are_refused(text: str, fault: str) -> None:
+    with pytest.raises(TableFault) as caught:
+        deviations.parse(text)
+    assert fault in " ".join(caught.value.faults)

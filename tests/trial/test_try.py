@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.validate import validate
+from tests.cli.test_schemas import validate
 from tests.support.wheels import build_wheel
 from tests.trial.host import HostPython
 from wheelfix.cli.main import main

@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.tables import Checker, TableFault, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, Pair, TableFault, pair, read_text, table
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Capability = tuple[int, int]
+Capability = Pair
 
 _ARCH = r"(?:sm|compute)?_?(?P<major>\d{1,2})\.?(?P<minor>\d)(?:[af]|\+ptx)?"
 _NOISE = (
@@ -29,13 +29,13 @@ _VARIANT = (
 class Architecture:
     """A compute capability and who still serves it."""
 
-    capability: Capability
+    capability: Pair
     generation: str
     """Kepler, Maxwell, …"""
-    first_cuda: Capability
+    first_cuda: Pair
     """The oldest toolkit that compiles for it."""
     source: str
-    last_cuda: Capability | None = None
+    last_cuda: Pair | None = None
     """The newest toolkit that compiles for it; None while there are new ones."""
     cudnn_has: str = ""
     """The newest cuDNN known to have code for it, where that has ended."""
@@ -70,14 +70,22 @@ class CardTable:
     """By the name without what sellers add to it."""
 
 
-def parse_cards(table: str, text: str) -> CardTable:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    architectures = _architectures(check, tree)
+@table("cards.toml")
+def card_table(check: Checker) -> CardTable:
+    """Return every card and architecture."""
+    known = check.values("architecture", Architecture)
+    check.unique("capability", ("{}.{}".format(*one.capability) for one in known))
+    for one in known:
+        what = "{}.{}".format(*one.capability)
+        if one.last_cuda and one.last_cuda < one.first_cuda:
+            check.faults.append(f"toolkits for {what} end before they begin")
+        has, without = one.cudnn_has, one.cudnn_without
+        if has and without and _numbers(has) >= _numbers(without):
+            check.faults.append(f"cuDNN {has} has code for {what} and {without} has none")
+    architectures = {one.capability: one for one in known}
     cards: dict[str, Card] = {}
-    for row in check.rows(tree, "card", ["capability", "names"]):
-        capability = _pair(row["capability"])
+    for row in check.rows(check.tree, "card", ["capability", "names"]):
+        capability = pair(row["capability"])
         if capability not in architectures:
             check.faults.append(f"cards of the unknown capability {row['capability']}")
         for name in row["names"]:
@@ -85,31 +93,7 @@ def parse_cards(table: str, text: str) -> CardTable:
             if key in cards and cards[key].capability != capability:
                 check.faults.append(f"{name} has two capabilities")
             cards.setdefault(key, Card(name, capability, row["source"]))
-    check.finish()
     return CardTable(architectures, cards)
-
-
-def _architectures(check: Checker, tree: dict[str, Any]) -> dict[Capability, Architecture]:
-    optional = ["last_cuda", "cudnn_has", "cudnn_without"]
-    rows = check.rows(tree, "architecture", ["capability", "generation", "first_cuda"], optional)
-    check.unique("capability", (row["capability"] for row in rows))
-    found = {}
-    for row in rows:
-        first = _pair(row["first_cuda"])
-        last = _pair(row["last_cuda"]) if "last_cuda" in row else None
-        if last and last < first:
-            check.faults.append(f"toolkits for {row['capability']} end before they begin")
-        has, without = row.get("cudnn_has", ""), row.get("cudnn_without", "")
-        if has and without and _numbers(has) >= _numbers(without):
-            check.faults.append(f"cuDNN {has} has code for {row['capability']} and {without} has none")
-        capability = _pair(row["capability"])
-        found[capability] = Architecture(capability, row["generation"], first, row["source"], last, has, without)
-    return found
-
-
-def _pair(text: str) -> Capability:
-    major, _, minor = text.partition(".")
-    return int(major), int(minor)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -122,12 +106,6 @@ def plain_name(name: str) -> str:
     text = re.sub(r"\s+", "", re.sub(_VARIANT, " ", text))
     # The last letter of the first Teslas tells how they are cooled: K40c, K40m, K20X, K20Xm.
     return re.sub(r"^(k[1248]0)[a-z]+$", r"\1", text)
-
-
-@functools.cache
-def card_table() -> CardTable:
-    """Return every card and architecture."""
-    return parse_cards("cards.toml", read_text("cards.toml"))
 
 
 def capability_of_arch(text: str) -> Capability | None:
@@ -296,12 +274,11 @@ def vendor_of(arch: str) -> str:
     return INTEL if arch.startswith(("spir64", "intel_")) else NVIDIA
 
 
-def parse_other_cards(table: str, text: str) -> OtherCards:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
+@table("othercards.toml")
+def other_cards(check: Checker) -> OtherCards:
+    """Return the cards of AMD and Intel."""
     cards: dict[str, OtherCard] = {}
-    for row in check.rows(tree, "card", ["vendor", "arch", "names"]):
+    for row in check.rows(check.tree, "card", ["vendor", "arch", "names"]):
         if vendor_of(row["arch"]) != row["vendor"]:
             check.faults.append(f"{row['arch']} is not an architecture of {row['vendor']}")
         for name in row["names"]:
@@ -309,27 +286,20 @@ def parse_other_cards(table: str, text: str) -> OtherCards:
             if key in cards:
                 check.faults.append(f"{name} is there twice")
             cards[key] = OtherCard(name, row["vendor"], row["arch"], row["source"])
-    rows = check.rows(tree, "generic", ["arch", "runs_on"])
+    rows = check.rows(check.tree, "generic", ["arch", "runs_on"])
     check.unique("generic", (row["arch"] for row in rows))
     archs = {card.arch for card in cards.values()}
-    for row in check.rows(tree, "processors", ["archs"]):
+    for row in check.rows(check.tree, "processors", ["archs"]):
         archs.update(row["archs"])
     for row in rows:
         if unknown := sorted(set(row["runs_on"]) - archs):
             check.faults.append(f"{row['arch']} runs on {', '.join(unknown)}, which no entry has")
-    check.finish()
     return OtherCards(cards, {row["arch"]: frozenset(row["runs_on"]) for row in rows}, frozenset(archs))
 
 
 def plain_other_name(name: str) -> str:
     """Return a card's name without vendor, form factor and memory: ``rx7900xtx``, ``arcb580``."""
     return re.sub(r"[^a-z0-9]+", "", re.sub(_OTHER_NOISE, " ", name.lower()))
-
-
-@functools.cache
-def other_cards() -> OtherCards:
-    """Return the table of this package."""
-    return parse_other_cards("othercards.toml", read_text("othercards.toml"))
 
 
 def known_archs() -> frozenset[str]:
@@ -358,9 +328,6 @@ def other_arch(text: str) -> str:
 def runs_as_generic(arch: str, card: str) -> bool:
     """Whether code for several architectures, or under another name for one, runs on a card."""
     return card in other_cards().generic.get(arch, frozenset())
-
-
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,64 +365,44 @@ class Drivers:
     """Versions of PTX, oldest first."""
 
 
-def parse_drivers(table: str, text: str) -> Drivers:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    rows = check.rows(tree, "cuda", ["release", "driver"], ["windows"])
+@table("drivers.toml")
+def drivers(check: Checker) -> Drivers:
+    """Return what is known about drivers."""
+    rows = check.rows(check.tree, "cuda", ["release", "driver"], ["windows"])
     check.unique("release", (row["release"] for row in rows))
     needed = {tuple(int(part) for part in row["release"].split(".")): int(row["driver"]) for row in rows}
     windows = {int(row["driver"]): row["windows"] for row in rows if "windows" in row}
-    generations = tuple(
-        Generation(
-            row["name"], _pair_of_drivers(row["from"]), _pair_of_drivers(row["to"]), int(row["driver"]), row["source"]
-        )
-        for row in check.rows(tree, "generation", ["name", "from", "to", "driver"])
-    )
+    generations = check.values("generation", Generation)
     for earlier, later in itertools.pairwise(generations):
         if not earlier.first <= earlier.last < later.first or earlier.driver >= later.driver:
             check.faults.append(f"{earlier.name} and {later.name} are not in order")
-    languages = tuple(
-        Language(_pair_of_drivers(row["version"]), _pair_of_drivers(row["cuda"]), int(row["driver"]))
-        for row in check.rows(tree, "ptx", ["version", "cuda", "driver"])
-    )
+    languages = check.values("ptx", Language)
     for old, new in itertools.pairwise(languages):
         if not (old.version <= new.version and old.cuda < new.cuda and old.driver < new.driver):
             check.faults.append(f"PTX {new.version[0]}.{new.version[1]} is not newer than the entry before")
-    check.finish()
     return Drivers(needed, windows, generations, languages)
-
-
-def _pair_of_drivers(text: str) -> Pair:
-    major, _, minor = text.partition(".")
-    return int(major), int(minor)
-
-
-@functools.cache
-def _drivers() -> Drivers:
-    return parse_drivers("drivers.toml", read_text("drivers.toml"))
 
 
 def driver_needed(major: int, minor: int) -> int | None:
     """Return the oldest driver branch that runs a CUDA release; None when the table does not know it."""
-    needed = _drivers().needed
+    needed = drivers().needed
     return needed.get((major, minor), needed.get((major,)))
 
 
 def windows_driver(branch: int) -> str:
     """Return the first driver for Windows of a branch, as far as it is known; else the branch."""
-    return _drivers().windows.get(branch, str(branch))
+    return drivers().windows.get(branch, str(branch))
 
 
 def last_driver(major: int, minor: int) -> Generation | None:
     """Return the generation of a compute capability whose drivers have ended; None while there are new ones."""
     card = (major, minor)
-    return next((item for item in _drivers().generations if item.first <= card <= item.last), None)
+    return next((item for item in drivers().generations if item.first <= card <= item.last), None)
 
 
 def branch_of(driver: int) -> int:
     """Return the branch of a driver by the first part of its version: 475 is of branch 470, 552 of 550."""
-    tables = _drivers()
+    tables = drivers()
     branches = {*tables.needed.values(), *(item.driver for item in tables.generations)}
     branches |= {item.driver for item in tables.languages}
     return max((branch for branch in branches if branch <= driver), default=driver)
@@ -463,14 +410,14 @@ def branch_of(driver: int) -> int:
 
 def driver_for_ptx(version: Pair) -> int | None:
     """Return the oldest driver branch that compiles a version of PTX; None for a version newer than the table."""
-    return next((item.driver for item in _drivers().languages if item.version >= version), None)
+    return next((item.driver for item in drivers().languages if item.version >= version), None)
 
 
 def cuda_of_driver(driver: int) -> Pair | None:
     """Return the newest CUDA release whose PTX a driver branch compiles; None for branches before the table."""
-    return next((item.cuda for item in reversed(_drivers().languages) if item.driver <= driver), None)
+    return next((item.cuda for item in reversed(drivers().languages) if item.driver <= driver), None)
 
 
 def toolkit_driver(cuda: Pair) -> int | None:
     """Return the driver branch that came with a CUDA release; None for a release that the table does not have."""
-    return next((item.driver for item in _drivers().languages if item.cuda == cuda), None)
+    return next((item.driver for item in drivers().languages if item.cuda == cuda), None)

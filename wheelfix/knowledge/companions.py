@@ -5,11 +5,11 @@ from __future__ import annotations
 import fnmatch
 import functools
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, NamePattern, Row, TableFault, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, read_text, table
 from wheelfix.model import Severity, dll_key
 from wheelfix.values import dataclass
 
@@ -90,61 +90,40 @@ class CompanionNeed:
         return next((by_key[key] for key in sorted(by_key) if self.matches(key)), None)
 
 
-def parse_companions(table: str, text: str) -> tuple[CompanionRule, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    rows = check.rows(
-        tree,
-        "companion",
-        ["parent", "strength", "because", "without"],
-        ["each", "any_of", "globs", "versions", "builtins"],
-    )
-    rules = tuple(_rule(check, row) for row in rows)
+@table("companions.toml")
+def companion_rules(check: Checker) -> tuple[CompanionRule, ...]:
+    """Return every rule, in the order of the table."""
+    rules = check.values("companion", CompanionRule)
     seen: dict[tuple[str, str], str] = {}
     for rule in rules:
+        _check_rule(check, rule)
         for name in (*rule.each, *rule.any_of):
             key = (rule.parent.pattern, name)
             if key in seen:
                 check.faults.append(f"{rule.parent.pattern!r} has {name!r} as {seen[key]} and as {rule.strength}")
             seen[key] = rule.strength
-    check.finish()
     return rules
 
 
-def _rule(check: Checker, row: Row) -> CompanionRule:
-    parent = NamePattern(row["parent"])
-    check.one_of("strength", row["strength"], STRENGTHS)
-    fields: dict[str, Any] = {key: tuple(row.get(key, ())) for key in ("each", "any_of", "globs")}
-    if not any(fields.values()):
-        check.faults.append(f"{row['parent']!r} names no companion")
-    if row["strength"] == "beside" and (fields["each"] or fields["any_of"]):
-        check.faults.append(f"{row['parent']!r}: what is vendored with it is given as globs")
-    groups = dict.fromkeys(parent.groups, "0")
-    for template in (*fields["each"], *fields["any_of"], *fields["globs"]):
+def _check_rule(check: Checker, rule: CompanionRule) -> None:
+    parent = rule.parent.pattern
+    check.one_of("strength", rule.strength, STRENGTHS)
+    if rule.versions:
+        check.specifier(rule.versions)
+    templates = (*rule.each, *rule.any_of, *rule.globs)
+    if not templates:
+        check.faults.append(f"{parent!r} names no companion")
+    if rule.strength == "beside" and (rule.each or rule.any_of):
+        check.faults.append(f"{parent!r}: what is vendored with it is given as globs")
+    groups = dict.fromkeys(rule.parent.groups, "0")
+    for template in templates:
         try:
             name = template.format(**groups)
         except (KeyError, IndexError, ValueError):
-            check.faults.append(f"{row['parent']!r} has no group for {template!r}")
+            check.faults.append(f"{parent!r} has no group for {template!r}")
             continue
-        if parent.fullmatch(dll_key(name)):
-            check.faults.append(f"{row['parent']!r} is its own companion {template!r}")
-    return CompanionRule(
-        parent,
-        row["strength"],
-        row["because"],
-        row["without"],
-        row["source"],
-        versions=check.specifier(row["versions"]) if "versions" in row else "",
-        builtins=row.get("builtins", False),
-        **fields,
-    )
-
-
-@functools.cache
-def companion_rules() -> tuple[CompanionRule, ...]:
-    """Return every rule, in the order of the table."""
-    return parse_companions("companions.toml", read_text("companions.toml"))
+        if rule.parent.fullmatch(dll_key(name)):
+            check.faults.append(f"{parent!r} is its own companion {template!r}")
 
 
 def companions_of(name: str, *, cuda: str | None = None, version: str | None = None) -> tuple[CompanionNeed, ...]:
@@ -295,41 +274,21 @@ class Program:
 
     name: str
     pattern: NamePattern
-    words: tuple[str, ...]
-    """Environment variables that it sets: code that has one of them looks for the program."""
-    feature: bool
-    """Whether it is a part of Windows that users turn on."""
     source: str
+    words: tuple[str, ...] = ()
+    """Environment variables that it sets: code that has one of them looks for the program."""
+    feature: bool = False
+    """Whether it is a part of Windows that users turn on."""
 
 
-def parse_programs(table: str, text: str) -> tuple[Program, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    rows = check.rows(tree, "program", ["name", "pattern"], ["words", "feature"])
-    check.unique("program", (row["name"] for row in rows))
-    check.faults += (
-        f"{row['name']!r} needs either words or to be a feature"
-        for row in rows
-        if ("words" in row) == ("feature" in row)
-    )
-    check.finish()
-    return tuple(
-        Program(
-            row["name"],
-            NamePattern(row["pattern"]),
-            tuple(row.get("words", ())),
-            row.get("feature", False),
-            row["source"],
-        )
-        for row in rows
-    )
-
-
-@functools.cache
-def programs() -> tuple[Program, ...]:
+@table("userprograms.toml")
+def programs(check: Checker) -> tuple[Program, ...]:
     """Return every entry, in the order of the table."""
-    return parse_programs("userprograms.toml", read_text("userprograms.toml"))
+    found = check.values("program", Program)
+    check.unique("program", (program.name for program in found))
+    wrong = (program.name for program in found if bool(program.words) is program.feature)
+    check.faults += (f"{name!r} needs either words or to be a feature" for name in wrong)
+    return found
 
 
 def program_of(name: str) -> Program | None:

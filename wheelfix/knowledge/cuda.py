@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import families, family_of, is_of_nvidia
-from wheelfix.knowledge.tables import Checker, Row, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, Row, table
 from wheelfix.model import dll_key
 from wheelfix.parsing import dotted_numbers
 from wheelfix.values import dataclass, field
@@ -71,18 +70,16 @@ def release_of_product(product: str) -> Release | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def parse_cuda(table: str, text: str) -> CudaTable:
-    """Turn the table's text into values; gaps, overlaps and unknown releases are refused."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    releases = tuple(release(item) for item in tree.get("releases", ()))
+@table("cuda.toml")
+def cuda_table(check: Checker) -> CudaTable:
+    """Return what is known about CUDA's file names; gaps, overlaps and unknown releases are refused."""
+    releases = tuple(release(item) for item in check.tree.get("releases", ()))
     if list(releases) != sorted(set(releases)):
         check.faults.append("releases are not in order")
-    rows = check.rows(tree, "library", ["id", "title"], ["names", "each"])
+    rows = check.rows(check.tree, "library", ["id", "title"], ["names", "each"])
     check.unique("library", (row["id"] for row in rows))
     libraries = {row["id"]: _library(check, row, releases) for row in rows}
-    cupti = _cupti(check, tree, releases)
-    check.finish()
+    cupti = _cupti(check, releases)
     by_name: dict[str, set[Release]] = {}
     for library in libraries.values():
         for version, name in library.names.items():
@@ -109,8 +106,8 @@ def _library(check: Checker, row: Row, releases: tuple[Release, ...]) -> CudaLib
     return CudaLibrary(row["id"], row["title"], names, row["source"])
 
 
-def _cupti(check: Checker, tree: dict[str, Any], releases: tuple[Release, ...]) -> dict[tuple[int, ...], str]:
-    rows = check.rows(tree, "cupti", ["cuda", "name"])
+def _cupti(check: Checker, releases: tuple[Release, ...]) -> dict[tuple[int, ...], str]:
+    rows = check.rows(check.tree, "cupti", ["cuda", "name"])
     check.unique("cupti for", (row["cuda"] for row in rows))
     found: dict[tuple[int, ...], str] = {}
     for row in rows:
@@ -125,12 +122,6 @@ def _cupti(check: Checker, tree: dict[str, Any], releases: tuple[Release, ...]) 
         owners.setdefault(name, set()).add(patch[:2])
     check.faults += [f"{name} belongs to two toolkits" for name, toolkits in owners.items() if len(toolkits) > 1]
     return dict(sorted(found.items()))
-
-
-@functools.cache
-def cuda_table() -> CudaTable:
-    """Return what is known about CUDA's file names."""
-    return parse_cuda("cuda.toml", read_text("cuda.toml"))
 
 
 def cuda_versions_for(name: str) -> frozenset[str]:
@@ -206,10 +197,10 @@ class CudaLibraryRule:
     """How the DLLs of one family state their version."""
 
     id: str
-    description: bool
     number: str
-    like_toolkit: bool
     source: str
+    description: bool = False
+    like_toolkit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,24 +214,18 @@ class CudaLibraries:
     """Families with toolkits whose version is on PyPI for Windows."""
 
 
-def parse_cuda_libraries(table: str, text: str) -> CudaLibraries:
-    """Turn the table's text into values; unknown families, releases and encodings are refused."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    rows = check.rows(tree, "library", ["id", "number"], ["description", "like_toolkit"])
-    check.unique("library", (row["id"] for row in rows))
+@table("cuda_libraries.toml")
+def cuda_libraries(check: Checker) -> CudaLibraries:
+    """Return what is known about the versions of CUDA's libraries; unknown families and releases are refused."""
+    found = check.values("library", CudaLibraryRule)
+    check.unique("library", (rule.id for rule in found))
     known = {family.id for family in families()}
-    for row in rows:
-        check.one_of("number", row["number"], NUMBERS)
-        if row["id"] not in known:
-            check.faults.append(f"unknown family {row['id']!r}")
-    rules = {
-        row["id"]: CudaLibraryRule(
-            row["id"], row.get("description", False), row["number"], row.get("like_toolkit", False), row["source"]
-        )
-        for row in rows
-    }
-    toolkits = check.rows(tree, "toolkit", ["cuda", "libraries"], ["pypi"])
+    for rule in found:
+        check.one_of("number", rule.number, NUMBERS)
+        if rule.id not in known:
+            check.faults.append(f"unknown family {rule.id!r}")
+    rules = {rule.id: rule for rule in found}
+    toolkits = check.rows(check.tree, "toolkit", ["cuda", "libraries"], ["pypi"])
     check.unique("toolkit", (row["cuda"] for row in toolkits))
     versions: dict[str, dict[str, LibraryVersion]] = {}
     for row in toolkits:
@@ -252,19 +237,12 @@ def parse_cuda_libraries(table: str, text: str) -> CudaLibraries:
             versions.setdefault(family, {})[row["cuda"]] = _numbers(version)
         unknown = [name for name in row.get("pypi", ()) if name not in row["libraries"]]
         check.faults += [f"{row['cuda']}: no version of {name!r}" for name in unknown]
-    check.finish()
     pypi = frozenset((name, row["cuda"]) for row in toolkits for name in row.get("pypi", ()))
     return CudaLibraries(rules, versions, pypi)
 
 
 def _numbers(text: str) -> LibraryVersion:
     return tuple(int(part) for part in text.split("."))
-
-
-@functools.cache
-def cuda_libraries() -> CudaLibraries:
-    """Return what is known about the versions of CUDA's libraries."""
-    return parse_cuda_libraries("cuda_libraries.toml", read_text("cuda_libraries.toml"))
 
 
 def library_version(name: str, version: FileVersion | None) -> LibraryVersion:
@@ -347,8 +325,6 @@ FAMILY = ("torch", "torchvision", "torchaudio")
 _MINOR = re.compile(r"(?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,3})(?:\.[0-9]{1,3})?(?:\.post[0-9]{1,2})?")
 _CUDA = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])")
 
-TorchRelease = tuple[int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class TorchBuild:
@@ -379,39 +355,27 @@ class TorchBuild:
         return f" --index-url {INDEX}/{self.label}" if self.label else ""
 
 
-def parse_builds(table: str, text: str) -> dict[TorchRelease, tuple[str, ...]]:
-    """Turn the table's text into the labels of each minor version."""
-    check = Checker(table)
-    rows = check.rows(parse_toml(table, text), "build", ("torch", "labels"))
-    check.unique("torch", (row["torch"] for row in rows))
-    check.finish()
-    found = {_release(row["torch"]): tuple(row["labels"]) for row in rows}
-    return {release: labels for release, labels in found.items() if release is not None}
+@table("torch_builds.toml")
+def _torch_builds(check: Checker) -> tuple[dict[Release, tuple[str, ...]], dict[str, dict[str, str]]]:
+    """The labels of each minor version of torch, and the releases of its extensions by release of torch."""
+    builds, pairs = check.rows(check.tree, "build", ("torch", "labels")), check.rows(check.tree, "pair", FAMILY)
+    for rows in (builds, pairs):
+        check.unique("torch", (row["torch"] for row in rows))
+    labels = {_release(row["torch"]): tuple(row["labels"]) for row in builds}
+    return (
+        {release: found for release, found in labels.items() if release is not None},
+        {row["torch"]: {name: row[name] for name in FAMILY} for row in pairs},
+    )
 
 
-@functools.lru_cache(maxsize=1)
-def published_builds() -> dict[TorchRelease, tuple[str, ...]]:
+def published_builds() -> dict[Release, tuple[str, ...]]:
     """Return the labels that the index has for each minor version of torch."""
-    return parse_builds("torch_builds.toml", read_text("torch_builds.toml"))
-
-
-def parse_pairs(table: str, text: str) -> dict[str, dict[str, str]]:
-    """Turn the table's text into the releases of torch's extensions, by release of torch."""
-    check = Checker(table)
-    rows = check.rows(parse_toml(table, text), "pair", FAMILY)
-    check.unique("torch", (row["torch"] for row in rows))
-    check.finish()
-    return {row["torch"]: {name: row[name] for name in FAMILY} for row in rows}
-
-
-@functools.lru_cache(maxsize=1)
-def _pairs() -> dict[str, dict[str, str]]:
-    return parse_pairs("torch_builds.toml", read_text("torch_builds.toml"))
+    return _torch_builds()[0]
 
 
 def release_for(torch: str, distribution: str) -> str:
     """Return the release of one of torch's own extensions that belongs to a release of torch; empty if not known."""
-    return _pairs().get(torch, {}).get(distribution, "")
+    return _torch_builds()[1].get(torch, {}).get(distribution, "")
 
 
 def cuda_labels() -> tuple[str, ...]:
@@ -420,14 +384,14 @@ def cuda_labels() -> tuple[str, ...]:
     return tuple(sorted(labels, key=cuda_release))
 
 
-def cuda_release(label: str) -> TorchRelease:
+def cuda_release(label: str) -> Release:
     """Return the CUDA version of a label: ``cu121`` is 12.1."""
     found = _CUDA.fullmatch(label)
     assert found is not None, label
     return int(found["major"]), int(found["minor"])
 
 
-def _release(version: str) -> TorchRelease | None:
+def _release(version: str) -> Release | None:
     found = _MINOR.fullmatch(version)
     return (int(found["major"]), int(found["minor"])) if found else None
 

@@ -6,7 +6,7 @@ import fnmatch
 import functools
 import re
 
-from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, table
 from wheelfix.model import canonical, dll_key
 from wheelfix.parsing import dotted_numbers
 from wheelfix.values import dataclass
@@ -60,24 +60,12 @@ class FamilyMember:
         return key != dll_key(self.name) and any(fnmatch.fnmatchcase(key, glob) for glob in self.together())
 
 
-def parse_families(table: str, text: str) -> tuple[Family, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    required = ["id", "group", "title", "vendor", "pattern"]
-    rows = check.rows(tree, "family", required, ["together", "rename", "redistribute", "note"])
-    check.unique("family", (row["id"] for row in rows))
-    families = tuple(
-        Family(
-            **{
-                **row,
-                "pattern": NamePattern(row["pattern"]),
-                "together": tuple(row.get("together", ())),
-            }
-        )
-        for row in rows
-    )
-    for family in families:
+@table("families.toml")
+def families(check: Checker) -> tuple[Family, ...]:
+    """Return every family, in the order of the table."""
+    found = check.values("family", Family)
+    check.unique("family", (family.id for family in found))
+    for family in found:
         for glob in family.together:
             if "{version}" in glob and "version" not in family.pattern.groups:
                 check.faults.append(f"family {family.id!r} fills {glob!r} but reads no version")
@@ -85,14 +73,7 @@ def parse_families(table: str, text: str) -> tuple[Family, ...]:
                 check.faults.append(f"family {family.id!r}: {glob!r} is not folded")
         if not family.redistribute and not family.note:
             check.faults.append(f"family {family.id!r} may not be passed on and does not say why")
-    check.finish()
-    return families
-
-
-@functools.cache
-def families() -> tuple[Family, ...]:
-    """Return every family, in the order of the table."""
-    return parse_families("families.toml", read_text("families.toml"))
+    return found
 
 
 def demangle(name: str) -> str:

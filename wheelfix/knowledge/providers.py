@@ -10,7 +10,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, NamePattern, PatternIndex, Row, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, PatternIndex, read_text, table
 from wheelfix.model import Machine, canonical, dll_key
 from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass, replace
@@ -27,11 +27,11 @@ class Owner:
 
     distribution: str
     """Its normalised name."""
-    folders: tuple[str, ...]
-    """Where they lie under the prefix, the usual folder first."""
-    patterns: tuple[NamePattern, ...]
-    """The DLLs that others may count on; none: all that it ships."""
     source: str
+    folders: tuple[str, ...] = ()
+    """Where they lie under the prefix, the usual folder first."""
+    patterns: tuple[NamePattern, ...] = ()
+    """The DLLs that others may count on; none: all that it ships."""
     preloads: bool = False
     """Whether importing the distribution has the DLLs loaded, or their folder searched."""
     at_start: bool = False
@@ -53,54 +53,31 @@ class Owner:
         return self.folders[0]
 
 
-def parse_distributions(table: str, text: str) -> tuple[Owner, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table)
-    optional = ["folders", "patterns", "preloads", "at_start", "why", "only", "tracks_cuda", "cuda"]
-    rows = check.rows(parse_toml(table, text), "distribution", ["name"], optional)
-    check.unique("entry", ((row["name"], row.get("only", "")) for row in rows))
-    for row in rows:
-        check.faults += _faults(row)
-    check.finish()
-    return tuple(
-        Owner(
-            distribution=row["name"],
-            folders=tuple(row.get("folders", ())),
-            patterns=tuple(NamePattern(pattern) for pattern in row.get("patterns", ())),
-            source=row["source"],
-            preloads=row.get("preloads", False),
-            at_start=row.get("at_start", False),
-            why=row.get("why", ""),
-            only=row.get("only", ""),
-            tracks_cuda=row.get("tracks_cuda", False),
-            cuda=row.get("cuda", 0),
-        )
-        for row in rows
-    )
-
-
-def _faults(row: Row) -> Iterator[str]:
-    name = row["name"]
-    if canonical(name) != name:
-        yield f"{name!r} is not normalised"
-    if any(folder != folder.strip("/") or "\\" in folder for folder in row.get("folders", ())):
-        yield f"{name!r} has a folder that is not relative with forward slashes"
-    if "folders" in row and "patterns" not in row:
-        yield f"{name!r} has folders without patterns"
-    if "only" in row and "folders" not in row:
-        yield f"{name!r} has builds that are not on PyPI without folders"
-    if row.get("preloads") and not row.get("why"):
-        yield f"{name!r} preloads and does not say how"
-    if row.get("at_start") and not row.get("preloads"):
-        yield f"{name!r} does something when Python starts that does not concern its DLLs"
-    if row.get("tracks_cuda") and not row.get("cuda"):
-        yield f"{name!r} tracks CUDA without saying which"
-
-
-@functools.cache
-def distributions() -> tuple[Owner, ...]:
+@table("distributions.toml")
+def distributions(check: Checker) -> tuple[Owner, ...]:
     """Return every distribution that is known to ship DLLs for others."""
-    return parse_distributions("distributions.toml", read_text("distributions.toml"))
+    found = check.values("distribution", Owner)
+    check.unique("entry", ((owner.distribution, owner.only) for owner in found))
+    for owner in found:
+        check.faults += (f"{owner.distribution!r} {fault}" for fault in _faults(owner))
+    return found
+
+
+def _faults(owner: Owner) -> Iterator[str]:
+    if canonical(owner.distribution) != owner.distribution:
+        yield "is not normalised"
+    if any(folder != folder.strip("/") or "\\" in folder for folder in owner.folders):
+        yield "has a folder that is not relative with forward slashes"
+    if owner.folders and not owner.patterns:
+        yield "has folders without patterns"
+    if owner.only and not owner.folders:
+        yield "has builds that are not on PyPI without folders"
+    if owner.preloads and not owner.why:
+        yield "preloads and does not say how"
+    if owner.at_start and not owner.preloads:
+        yield "does something when Python starts that does not concern its DLLs"
+    if owner.tracks_cuda and not owner.cuda:
+        yield "tracks CUDA without saying which"
 
 
 @functools.cache
@@ -252,39 +229,18 @@ class Shipper:
     """The package of conda-forge that has the file."""
 
 
-def parse_providers(table: str, text: str) -> tuple[Shipper, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    known = {family.id for family in families()}
-    rows = check.rows(tree, "provider", ["text"], ["families", "pattern", "conda"])
-    for row in rows:
-        if ("families" in row) == ("pattern" in row):
-            check.faults.append(f"{row['text']!r} has to have either families or a pattern")
-        check.faults += [
-            f"{row['text']!r} names the unknown family {name!r}"
-            for name in row.get("families", ())
-            if name not in known
-        ]
-    check.unique("family", (name for row in rows for name in row.get("families", ())))
-    shippers = tuple(
-        Shipper(
-            row["text"],
-            row["source"],
-            tuple(row.get("families", ())),
-            NamePattern(row["pattern"]) if "pattern" in row else None,
-            row.get("conda", ""),
-        )
-        for row in rows
-    )
-    check.finish()
-    return shippers
-
-
-@functools.cache
-def shippers() -> tuple[Shipper, ...]:
+@table("providers.toml")
+def shippers(check: Checker) -> tuple[Shipper, ...]:
     """Return every entry, in the order of the table."""
-    return parse_providers("providers.toml", read_text("providers.toml"))
+    found = check.values("provider", Shipper)
+    known = {family.id for family in families()}
+    for shipper in found:
+        if bool(shipper.families) is (shipper.pattern is not None):
+            check.faults.append(f"{shipper.text!r} has to have either families or a pattern")
+        unknown = (name for name in shipper.families if name not in known)
+        check.faults += (f"{shipper.text!r} names the unknown family {name!r}" for name in unknown)
+    check.unique("family", (name for shipper in found for name in shipper.families))
+    return found
 
 
 @functools.lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, table
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -56,19 +56,15 @@ class WinErrorTable:
     sentences: tuple[ErrorSentence, ...]
 
 
-def parse_winerrors(table: str, text: str) -> WinErrorTable:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    fields = ["code", "name", "text", "meaning", "missing_file", "remedies"]
-    rows = check.rows(tree, "error", fields, ["only_loads"])
-    check.unique("code", (row["code"] for row in rows))
-    check.unique("name", (row["name"] for row in rows))
-    errors = {row["code"]: WinError(**{**row, "remedies": tuple(row["remedies"])}) for row in rows}
-    for error in errors.values():
-        if not error.remedies:
-            check.faults.append(f"{error} has no remedy")
-    found = tuple(ErrorSentence(**row) for row in check.rows(tree, "sentence", ["code", "language", "text"]))
+@table("winerrors.toml")
+def winerror_table(check: Checker) -> WinErrorTable:
+    """Return everything that is known about error codes."""
+    rows = check.values("error", WinError)
+    check.unique("code", (error.code for error in rows))
+    check.unique("name", (error.name for error in rows))
+    check.faults += (f"{error} has no remedy" for error in rows if not error.remedies)
+    errors = {error.code: error for error in rows}
+    found = check.values("sentence", ErrorSentence)
     check.unique("sentence", ((sentence.language, sentence.text) for sentence in found))
     owners: dict[str, int] = {}
     for sentence in found:
@@ -76,20 +72,13 @@ def parse_winerrors(table: str, text: str) -> WinErrorTable:
             check.faults.append(f"a sentence belongs to the unknown code {sentence.code}")
         if owners.setdefault(squeeze(sentence.text), sentence.code) != sentence.code:
             check.faults.append(f"{sentence.text!r} belongs to two codes")
-    check.finish()
-    english = tuple(ErrorSentence(error.code, "en", error.text, error.source) for error in errors.values())
+    english = tuple(ErrorSentence(error.code, "en", error.text, error.source) for error in rows)
     return WinErrorTable(errors, english + found)
 
 
 def squeeze(text: str) -> str:
     """Return the sentence without case, white space, punctuation and placeholders, to compare by."""
     return re.sub(_NOISE, "", unicodedata.normalize("NFC", text)).casefold()
-
-
-@functools.cache
-def winerror_table() -> WinErrorTable:
-    """Return everything that is known about error codes."""
-    return parse_winerrors("winerrors.toml", read_text("winerrors.toml"))
 
 
 def winerror(code: int) -> WinError | None:
@@ -134,7 +123,6 @@ def is_ambiguous(code: int) -> bool:
     return error is not None and error.only_loads
 
 
-DEVIATIONS_TABLE = "wine_deviations.toml"
 PHASES = ("map", "bind")
 NOT_FOUND = re.compile(
     r'import_dll Library (?P<dll>.{1,300}?) \(which is needed by L"(?P<by>[^"\n]{0,400})"\) not found'
@@ -159,26 +147,17 @@ class Deviation:
     """``map`` while files are searched and mapped, ``bind`` while imports are connected to exports."""
 
 
-def parse_deviations(table: str, text: str) -> tuple[Deviation, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table)
-    rows = check.rows(parse_toml(table, text), "deviation", ["id", "what", "wine"], ["log", "windows", "phase"])
-    check.unique("id", (row["id"] for row in rows))
-    found = []
-    for row in rows:
-        if "phase" in row:
-            check.one_of("phase", row["phase"], PHASES)
-        if "windows" in row and "log" not in row:
-            check.faults.append(f"{row['id']} has a code, and no line of the log that shows it")
-        found.append(Deviation(**{**row, "log": check.pattern(row["log"]) if "log" in row else None}))
-    check.finish()
-    return tuple(found)
-
-
-@functools.cache
-def deviations() -> tuple[Deviation, ...]:
+@table("wine_deviations.toml")
+def deviations(check: Checker) -> tuple[Deviation, ...]:
     """Return the table."""
-    return parse_deviations(DEVIATIONS_TABLE, read_text(DEVIATIONS_TABLE))
+    found = check.values("deviation", Deviation)
+    check.unique("id", (row.id for row in found))
+    for row in found:
+        if row.phase:
+            check.one_of("phase", row.phase, PHASES)
+        if row.windows is not None and row.log is None:
+            check.faults.append(f"{row.id} has a code, and no line of the log that shows it")
+    return found
 
 
 def deviation(name: str) -> Deviation:

@@ -26,7 +26,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.knowledge.toolchains import Pair
+    from wheelfix.knowledge.tables import Pair
     from wheelfix.model import Image
 
 CONSTEXPR_MUTEX: Pair = (14, 40)

@@ -12,7 +12,14 @@ from tests.support.wheels import build_wheel
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.release import cuda_release_of, possible_releases, shown_version, stated_version
+from wheelfix.roots.release import (
+    cuda_compatibility,
+    cuda_of_package,
+    cuda_release_of,
+    possible_releases,
+    shown_version,
+    stated_version,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,3 +93,43 @@ def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll
         (own,) = index.candidates("cublas64_12.dll")
         assert cuda_release_of(stray, index) == "11"
         assert cuda_release_of(own, index) == "12.1"
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "cuda"),
+    [
+        ("nvidia-cuda-cupti-cu11", "11.7.101", "11.7"),
+        ("nvidia_cuda_nvrtc_cu12", "12.4.127", "12.4"),
+        ("nvidia-nvjitlink-cu12", "12.4.127", "12.4"),
+        ("cuda-cudart", "12.6.77", "12.6"),
+        ("cudatoolkit", "11.3.1", "11.3"),
+        ("nvidia-cublas-cu11", "11.10.3.66", "11"),
+        ("nvidia-cudnn-cu12", "9.1.0.70", "12"),
+        ("cupy-cuda11x", "11.6.0", "11"),
+        ("cupy-cuda117", "10.6.0", "11"),
+        ("torch", "2.0.1+cu117", "11.7"),
+        ("libcublas", "12.4.5.8", ""),
+        ("nvidia-cuda-runtime", "0.0.1", ""),
+        ("mkl", "2023.2.0", ""),
+        ("", "", ""),
+    ],
+)
+def test_release_of_a_package(package: str, version: str, cuda: str) -> None:
+    assert cuda_of_package(package, version) == cuda
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted", "fit"),
+    [
+        ("11.7", "11.7", 3),
+        ("11.7", "11.7.1", 3),
+        ("11.8", "11.7", 2),
+        ("11", "11.7", 2),
+        ("", "11.7", 1),
+        ("11.7", "", 1),
+        ("x", "11.7", 1),
+        ("12.4", "11.7", 0),
+    ],
+)
+def test_fit(told: str, wanted: str, fit: int) -> None:
+    assert cuda_compatibility(told, wanted) == fit

@@ -1,14 +1,18 @@
-"""The choice among candidates: what serves, what wins, what is refused, and what is a question for the user."""
+"""Which candidate is taken, its family, and one release for a toolkit."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.roots.trees import dll, grow
+from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
 from wheelfix.pe.image import read_image
 from wheelfix.roots.choice import (
@@ -20,14 +24,18 @@ from wheelfix.roots.choice import (
     Objection,
     Terms,
     choose,
+    choose_release,
+    gpu_objection,
     never_vendored,
 )
-from wheelfix.roots.gather import named_root
+from wheelfix.roots.gather import named_root, search_path_roots
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
+from wheelfix.roots.release import OneRelease, Wanted, possible_releases
 from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from wheelfix.model import ImageFacts
@@ -65,16 +73,15 @@ def winner(outcome: Outcome) -> RootFile:
     return outcome.winner
 
 
-CUPTI = "cupti64_2022.2.1.dll"
 TORCH_CUDA = Needer("torch/lib/torch_cuda.dll", ("cuptiActivityEnable", "cuptiGetVersion"))
 
 
 def test_the_only_candidate(tmp_path: Path) -> None:
-    root = folder(tmp_path, {CUPTI: dll(CUPTI, "cuptiActivityEnable", "cuptiGetVersion")})
-    outcome = decide([root], DllRequest(CUPTI, needers=(TORCH_CUDA,)))
+    root = folder(tmp_path, {CUPTI["11.7"]: dll(CUPTI["11.7"], "cuptiActivityEnable", "cuptiGetVersion")})
+    outcome = decide([root], DllRequest(CUPTI["11.7"], needers=(TORCH_CUDA,)))
     assert isinstance(outcome, Choice)
     assert outcome.reason == "the only suitable candidate"
-    assert [(entry.verdict, entry.file.name) for entry in outcome.considered] == [("chosen", CUPTI)]
+    assert [(entry.verdict, entry.file.name) for entry in outcome.considered] == [("chosen", CUPTI["11.7"])]
 
 
 def test_no_candidate() -> None:
@@ -107,8 +114,8 @@ def test_what_is_no_dll_is_rejected(tmp_path: Path, data: bytes, reason: str) ->
 
 
 def test_a_missing_symbol_is_named_with_who_imports_it(tmp_path: Path) -> None:
-    old = folder(tmp_path / "old", {CUPTI: dll(CUPTI, "cuptiGetVersion")})
-    outcome = decide([old], DllRequest(CUPTI, needers=(TORCH_CUDA, Needer("b.dll", (7,)))))
+    old = folder(tmp_path / "old", {CUPTI["11.7"]: dll(CUPTI["11.7"], "cuptiGetVersion")})
+    outcome = decide([old], DllRequest(CUPTI["11.7"], needers=(TORCH_CUDA, Needer("b.dll", (7,)))))
     assert isinstance(outcome, NoCandidate)
     ((_, reason),) = outcome.rejected
     assert reason == "it does not export cuptiActivityEnable, which torch/lib/torch_cuda.dll imports (and 1 more)"
@@ -456,3 +463,197 @@ def test_warnings_of_the_root_reach_the_choice(tmp_path: Path) -> None:
     outcome = decide([root], DllRequest("uv.dll"))
     assert isinstance(outcome, Choice)
     assert outcome.warnings == ("everyone can write to it",)
+
+
+def with_code(name: str, *capabilities: int) -> bytes:
+    """A DLL with machine code for these architectures: one container, one empty entry for each."""
+    entries = b"".join(
+        struct.pack("<HHIIIIIII", 2, 0x101, 64, 8, 0, 0, 0, 0, capability).ljust(64, b"\0") + bytes(8)
+        for capability in capabilities
+    )
+    container = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
+    return forge_dll(name, sections={".nv_fatb": container})
+
+
+def library(base: Path, *capabilities: int) -> Path:
+    """A folder with cuDNN: a front without code, and a part that does the work."""
+    part = "cudnn_cnn_infer64_8.dll"
+    return grow(
+        base, {"bin/cudnn64_8.dll": dll("cudnn64_8.dll", base.name), f"bin/{part}": with_code(part, *capabilities)}
+    )
+
+
+def test_the_family_beside_the_front_is_asked(tmp_path: Path) -> None:
+    host = Host()
+    new, old = library(tmp_path / "v8.9", 50, 86), library(tmp_path / "v8.2", 35, 86)
+    with RootIndex([named_root(new, host), named_root(old, host)]) as index:
+        files = index.candidates("cudnn64_8.dll")
+        assert [index.archs(file) for file in files] == [(), ()]
+        terms = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs))
+        outcome = choose(DllRequest("cudnn64_8.dll"), files, index, terms)
+        assert isinstance(outcome, Choice)
+        assert outcome.winner.root.version == "8.2"
+        reason = (
+            "cudnn_cnn_infer64_8.dll has no code for sm_35, only for sm_50, sm_86; "
+            "take cuDNN 8.7.0, the last that is known to have code for sm_35"
+        )
+        assert outcome.considered[1].reason == reason
+
+        alone = choose(DllRequest("cudnn64_8.dll"), files[:1], index, terms)
+        assert isinstance(alone, Choice)
+        assert alone.warnings == (reason,)
+
+        strict = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs, fatal=True))
+        assert isinstance(choose(DllRequest("cudnn64_8.dll"), files[:1], index, strict), NoCandidate)
+
+
+CU117 = Wanted(frozenset({"11.7"}), "its version 2.0.1+cu117")
+NOTHING = Wanted()
+NAMES = ("cudart64_110.dll", "cublas64_11.dll", "cublasLt64_11.dll", "cufft64_10.dll", "curand64_10.dll")
+
+
+def bins(tmp_path: Path, *releases: str, cupti: bool = True) -> list[Root]:
+    """The ``bin`` folders of toolkits, named as people name them."""
+    return [
+        named_root(grow(tmp_path / f"v{release}", toolkit_files(release, cupti=cupti)) / "bin", HOST)
+        for release in releases
+    ]
+
+
+def take(
+    roots: Iterable[Root], names: Iterable[str], wanted: Wanted = NOTHING, terms: Terms | None = None
+) -> tuple[OneRelease, dict[str, str]]:
+    """The release that was chosen, and for each name where it is taken from: the folder above ``bin``."""
+    needs = [DllRequest(name, cuda=wanted.text) for name in names]
+    with RootIndex(roots) as index:
+        one = choose_release("cuda", needs, index, wanted, terms)
+        found = {}
+        for need in needs:
+            pinned = dataclasses.replace(need, one_release=one)
+            outcome = choose(pinned, index.candidates(need.name), index, terms)
+            if isinstance(outcome, Choice):
+                releases = possible_releases(outcome.winner, index)
+                found[need.name] = " or ".join(sorted(releases))
+        return one, found
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["11.4", "11.7", "11.8"])), ids=" ".join)
+def test_all_libraries_come_from_the_release_that_the_wheel_was_built_for(
+    tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    """--root v11.8/bin --root v11.7/bin took most from 11.8 and cuRAND from 11.7, "as the newest"."""
+    one, found = take(bins(tmp_path, *order), NAMES, CU117)
+    assert found == dict.fromkeys(NAMES, "11.7")
+    assert one.because == "the wheel was built for it (its version 2.0.1+cu117)"
+    assert one.refused == (
+        "CUDA 11.4: releases are not mixed",
+        "CUDA 11.8: releases are not mixed",
+    )
+
+
+@pytest.mark.parametrize("order", [("11.7", "11.8"), ("11.8", "11.7")], ids=" ".join)
+def test_without_a_label_everything_comes_from_the_newest(tmp_path: Path, order: tuple[str, ...]) -> None:
+    """cuRAND 10.3.0 has the file version 6.14.11.1030, 10.2.10 has 6.14.11.10210."""
+    one, found = take(bins(tmp_path, *order), NAMES)
+    assert found == dict.fromkeys(NAMES, "11.8")
+    assert one.because == "the newest of those that have most of what is needed"
+
+
+def test_wheels_of_two_generations_are_not_mixed(tmp_path: Path) -> None:
+    packages = {"cublas64_11.dll": "nvidia-cublas-cu11", "curand64_10.dll": "nvidia-curand-cu11"}
+    roots = [
+        named_root(
+            build_wheel(
+                tmp_path / release,
+                package,
+                TOOLKITS[release][name],
+                "py3-none-win_amd64",
+                {f"nvidia/x/bin/{name}": dll(name, release)},
+            ),
+            HOST,
+        )
+        for release in ("11.8", "11.7")
+        for name, package in packages.items()
+    ]
+    assert take(roots, packages, CU117)[1] == dict.fromkeys(packages, "11.7")
+    assert take(roots[::-1], packages)[1] == dict.fromkeys(packages, "11.8")
+
+
+def test_folders_of_path_are_not_mixed(tmp_path: Path) -> None:
+    for release in ("11.8", "11.7"):
+        grow(tmp_path / f"v{release}", toolkit_files(release))
+    host = Host(env={"PATH": f"{tmp_path / 'v11.8/bin'}:{tmp_path / 'v11.7/bin'}"})
+    assert take(search_path_roots(host), NAMES, CU117)[1] == dict.fromkeys(NAMES, "11.7")
+
+
+def test_what_the_release_does_not_have_stays_missing_and_is_reported(tmp_path: Path) -> None:
+    first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    (first / "bin/cufft64_10.dll").unlink()
+    second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    one, found = take([named_root(second, HOST), named_root(first, HOST)], NAMES, CU117)
+    assert found == dict.fromkeys([name for name in NAMES if name != "cufft64_10.dll"], "11.7")
+    assert one.refused == ("CUDA 11.8: releases are not mixed, although only it has cufft64_10.dll",)
+
+
+def test_another_release_is_taken_when_it_was_asked_for_by_name(tmp_path: Path) -> None:
+    first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    (first / "bin/cufft64_10.dll").unlink()
+    second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    terms = Terms(included=frozenset({"cufft64_10.dll"}))
+    _, found = take([named_root(first, HOST), named_root(second, HOST)], NAMES, CU117, terms)
+    assert found["cufft64_10.dll"] == "11.8"
+    assert found["curand64_10.dll"] == "11.7"
+
+
+def test_cupti_of_the_same_release_may_lie_elsewhere(tmp_path: Path) -> None:
+    toolkit = named_root(grow(tmp_path / "v11.7", toolkit_files("11.7", cupti=False)), HOST)
+    version = "11.7.101"
+    cupti = build_wheel(
+        tmp_path, "nvidia-cuda-cupti-cu11", version, "py3-none-win_amd64", {f"x/{CUPTI['11.7']}": dll(CUPTI["11.7"])}
+    )
+    _, found = take([toolkit, named_root(cupti, HOST)], (*NAMES, CUPTI["11.7"]), CU117)
+    assert found == dict.fromkeys((*NAMES, CUPTI["11.7"]), "11.7")
+
+
+def test_a_release_of_another_major_is_never_chosen(tmp_path: Path) -> None:
+    roots = bins(tmp_path, "12.1", "11.8")
+    one, found = take(roots, NAMES, CU117)
+    assert found == dict.fromkeys(NAMES, "11.8")
+    assert one.because.startswith("11.7, which the wheel was built for (its version 2.0.1+cu117), is in no root")
+    nothing, found = take(roots[:1], NAMES, CU117)
+    assert (nothing.release, found) == ("", {})
+
+
+def test_a_dll_of_another_release_in_a_toolkit_is_recognised_by_its_own_version(tmp_path: Path) -> None:
+    """Somebody copied cuRAND of 11.8 into v11.7."""
+    files = toolkit_files("11.7") | {"bin/curand64_10.dll": nvidia_dll("curand64_10.dll", "10.3.0.86")}
+    _, found = take([named_root(grow(tmp_path / "v11.7", files), HOST)], NAMES, CU117)
+    assert found == dict.fromkeys([name for name in NAMES if name != "curand64_10.dll"], "11.7")
+
+
+def test_a_named_toolkit_comes_before_a_discovered_one_that_fits_better(tmp_path: Path) -> None:
+    named = named_root(grow(tmp_path / "v11.8", toolkit_files("11.8")), HOST)
+    found = dataclasses.replace(named_root(grow(tmp_path / "v11.7", toolkit_files("11.7")), HOST), explicit=False)
+    one, taken = take([found, named], NAMES, CU117)
+    assert taken == dict.fromkeys(NAMES, "11.8")
+    assert one.because == (
+        "11.7, which the wheel was built for (its version 2.0.1+cu117), is not in the roots that come first; "
+        "this is newer, of the same major"
+    )
+    assert one.refused == ("CUDA 11.7: only in roots that come later: named ones come first, caches and PATH last",)
+
+
+def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it_has(tmp_path: Path) -> None:
+    whole = named_root(grow(tmp_path / "whole", toolkit_files("11.7")), HOST)
+    part = {f"bin/{name}": dll(name, "other") for name in ("cublas64_11.dll", "cublasLt64_11.dll")}
+    part["version.json"] = b'{"cuda": {"version": "11.7.1"}}'
+    some = named_root(grow(tmp_path / "some", part), HOST)
+    for roots in ([whole, some], [some, whole]):
+        with RootIndex(roots) as index:
+            needs = [DllRequest(name, cuda="11.7") for name in NAMES]
+            one = choose_release("cuda", needs, index, CU117)
+            assert one.root == whole.path
+            for need in needs:
+                outcome = choose(dataclasses.replace(need, one_release=one), index.candidates(need.name), index)
+                assert isinstance(outcome, Choice)
+                assert outcome.winner.root.path == whole.path

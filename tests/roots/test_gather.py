@@ -1,17 +1,29 @@
-"""Roots that the user names: recognised, or refused with what was expected."""
+"""Which roots are searched: those that are named, those that are found, and how they are listed."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.roots.trees import dll, folders, grow
+from tests.roots.trees import dll, folders, grow, link, windows
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
-from wheelfix.roots.gather import named_root, named_roots, wheel_identity
-from wheelfix.roots.host import Host
+from wheelfix.roots import gather
+from wheelfix.roots.gather import (
+    discover,
+    explore,
+    named_root,
+    named_roots,
+    recognise,
+    search_path_roots,
+    wheel_identity,
+)
+from wheelfix.roots.host import Host, this_machine
+from wheelfix.roots.index import RootIndex
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,3 +190,121 @@ def test_a_folder_of_dlls_stays_one_root_whatever_else_lies_in_it(tmp_path: Path
 def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path: Path) -> None:
     (root,) = named_roots(grow(tmp_path / "dlls [1]", ["a.dll"]), HOST)
     assert root.path == tmp_path / "dlls [1]"
+
+
+def test_an_empty_machine_has_no_roots() -> None:
+    assert discover(Host()) == ()
+
+
+def test_path_is_searched_only_when_asked(tmp_path: Path) -> None:
+    tools = grow(tmp_path / "tools", ["uv.dll"])
+    host = windows(tmp_path, {"Path": str(tools)})
+    assert discover(host) == ()
+    (root,) = search_path_roots(host)
+    assert (root.kind, root.learned, root.last_resort, root.explicit) == ("folder", "PATH", True, False)
+
+
+def test_path_leaves_out_windows_relative_missing_and_repeated_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = grow(tmp_path / "Windows", ["System32/kernel32.dll"])
+    other = grow(tmp_path / "WindowsTools", ["a.dll"])
+    grow(tmp_path, ["here/b.dll", "empty/readme.txt"])
+    link(tmp_path / "again", other)
+    monkeypatch.chdir(tmp_path)
+    entries = [
+        "",
+        ".",
+        "here",
+        f'"{other}"',
+        tmp_path / "again",
+        system / "System32",
+        tmp_path / "empty",
+        tmp_path / "no",
+    ]
+    env = {"PATH": ";".join(map(str, entries)), "SystemRoot": str(system)}
+    assert [root.path for root in search_path_roots(windows(tmp_path, env))] == [other]
+
+
+def test_path_of_a_posix_machine(tmp_path: Path) -> None:
+    first, second = grow(tmp_path / "a", ["x.dll"]), grow(tmp_path / "b", ["y.dll"])
+    roots = search_path_roots(Host(env={"PATH": f"{first}:{second}"}))
+    assert [root.path for root in roots] == [first, second]
+
+
+def test_any_kind_is_recognised(tmp_path: Path) -> None:
+    cases = {
+        "cuda": ["bin/cudart64_110.dll", "bin/cudnn64_8.dll"],
+        "cudnn": ["bin/cudnn64_8.dll"],
+        "nvtoolsext": ["bin/x64/nvToolsExt64_1.dll"],
+        "msvc": ["14.44.35112/x64/Microsoft.VC143.CRT/msvcp140.dll"],
+        "oneapi": ["bin/mkl_core.2.dll"],
+        "conda": ["conda-meta/history", "Library/bin/mkl_core.2.dll", "bin/cudart64_12.dll"],
+        "pip": ["Lib/site-packages/nvidia/cudnn/bin/cudnn64_8.dll"],
+    }
+    found = {kind: recognise(grow(tmp_path / kind, files)) for kind, files in cases.items()}
+    assert {kind: root.kind if root else None for kind, root in found.items()} == {kind: kind for kind in cases}
+
+
+def test_a_link_that_leads_out_of_the_installation_is_not_one_of_its_folders(tmp_path: Path) -> None:
+    outside = grow(tmp_path / "elsewhere", ["bin/mkl_core.2.dll"])
+    base = grow(tmp_path / "oneAPI", ["compiler/2023.2.0/windows/redist/intel64_win/compiler/libiomp5md.dll"])
+    link(base / "mkl" / "latest", outside)
+    root = recognise(base)
+    assert folders(root) == ["compiler/2023.2.0/windows/redist/intel64_win/compiler"]
+
+
+def test_this_machine_can_be_explored() -> None:
+    host = this_machine()
+    assert host.prefixes
+    assert host.variable("a variable that nobody sets") == ""
+    for root in discover(host):
+        assert root.learned
+        assert root.folders
+
+
+def test_rows_and_document(tmp_path: Path) -> None:
+    toolkit = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll", "bin/nvrtc64_112_0.dll", "nvvm/bin/nvvm64_40_0.dll"])
+    studio = grow(tmp_path / "VC", ["14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM/libomp140.x86_64.dll"])
+    env = {"CUDA_PATH": str(toolkit), "VCToolsRedistDir": str(studio), "MKLROOT": str(tmp_path / "gone")}
+    found = explore(windows(tmp_path, env))
+    roots = (
+        dataclasses.replace(found.roots[0], last_resort=True, warnings=("everyone can write to it",)),
+        found.roots[1],
+    )
+    index = RootIndex(roots)
+
+    first, second = gather.rows(index)
+    assert first == gather.RootRow(
+        kind="CUDA",
+        version="11.7",
+        path=str(toolkit),
+        learned="environment variable CUDA_PATH, last resort",
+        folders=("bin (2 DLLs)", "nvvm/bin (1 DLL)"),
+        warnings=("everyone can write to it",),
+        notes=(),
+    )
+    assert second.folders == (
+        "14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM (1 DLL, not redistributable)",
+    )
+
+    document = json.loads(json.dumps(gather.document(index, found.remarks)))
+    assert document["schema"] == "wheelfix.roots/1"
+    assert [root["kind"] for root in document["roots"]] == ["cuda", "msvc"]
+    assert document["roots"][0]["folders"][0] == {
+        "path": "bin",
+        "version": "11.7",
+        "cuda": "11.7",
+        "package": "",
+        "redistributable": True,
+        "dlls": 2,
+    }
+    assert document["remarks"] == [
+        {
+            "kind": "oneapi",
+            "path": str(tmp_path / "gone"),
+            "learned": "environment variable MKLROOT",
+            "reason": "no such folder",
+        }
+    ]
+    assert document["skipped"] == []
