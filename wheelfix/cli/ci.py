@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.cli.commands import only_typed, say
+from wheelfix.cli.commands import add_flag, say
 from wheelfix.cli.common import (
     add_command,
     add_filter_options,
@@ -57,7 +57,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "ci",
-        "the whole last stage of CI: scan, repair, verify, scan again, report",
         "Repair every wheel into the target folder, then verify and scan the results. The exit code\n"
         "is 0 only if every resulting wheel is clean; the reports are about the resulting wheels,\n"
         "or about the original wheel if it could not be repaired.",
@@ -73,10 +72,13 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_windows_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
-    only_typed(parser.add_argument(
-        "--try", dest="trial", action="store_true",
-        help="at the end, import each wheel that was written, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
-    ))  # fmt: skip
+    add_flag(
+        parser,
+        "--try",
+        "at the end, import each wheel that was written, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
+        dest="trial",
+        typed=True,
+    )
     add_trial_options(parser, "try-")
     add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
     add_baseline_options(add_filter_options(parser, fail_on="unsure"))

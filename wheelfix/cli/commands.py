@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import importlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import wheelfix
@@ -71,6 +72,42 @@ class CommaList(argparse.Action):
         if not words:
             raise argparse.ArgumentError(self, "needs at least one word")
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *words])
+
+
+def add_flag(group: argparse._ActionsContainer, name: str, what: str, *, typed: bool = False, dest: str = "") -> None:
+    """Add an option without a value; with ``typed`` only the command line may set it."""
+    _add(group, name, typed, help=what, action="store_true", dest=dest)
+
+
+def add_words(
+    group: argparse._ActionsContainer, name: str, metavar: str, what: str, *, typed: bool = False, dest: str = ""
+) -> None:
+    """Add an option that takes words, between commas or one at a time."""
+    _add(group, name, typed, help=what, metavar=metavar, action=CommaList, default=[], dest=dest)
+
+
+def add_path(
+    group: argparse._ActionsContainer,
+    name: str,
+    metavar: str,
+    what: str,
+    *,
+    many: bool = False,
+    typed: bool = False,
+    dest: str = "",
+) -> None:
+    """Add an option that takes a path, or with ``many`` one each time that it is given."""
+
+    more: dict[str, Any] = {"action": "append", "default": []} if many else {}
+    _add(group, name, typed, help=what, metavar=metavar, type=Path, dest=dest, **more)
+
+
+def _add(group: argparse._ActionsContainer, name: str, typed: bool, *, dest: str, **settings: Any) -> None:
+    if dest:
+        settings["dest"] = dest
+    action = group.add_argument(name, **settings)
+    if typed:
+        only_typed(action)
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -225,13 +262,11 @@ def load_command(name: str) -> CommandModule:
 
 def command_parser(name: str, module: CommandModule) -> Parser:
     """Return the parser of one command, with the options that all commands have."""
-    from pathlib import Path  # 15 ms that --version need not pay
-
     subparsers: Subparsers = root_parser().add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
     module.configure_parser(subparsers)
     parser: Parser = subparsers.choices[name]
     group = parser.add_argument_group("configuration")
-    group.add_argument("--config", metavar="FILE", type=Path, help="read this file instead of the nearest one")
-    group.add_argument("--no-config", action="store_true", help="read no file")
-    group.add_argument("--show-config", action="store_true", help="print what is in force and where it came from")
+    add_path(group, "--config", "FILE", "read this file instead of the nearest one")
+    add_flag(group, "--no-config", "read no file")
+    add_flag(group, "--show-config", "print what is in force and where it came from")
     return parser

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import COMMANDS, add_flag, add_path, add_words, only_typed
 from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
-from wheelfix.cli.commands import only_typed
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.inputfiles import check_text_target, will_read
 from wheelfix.parsing import whole_number
-from wheelfix.report.textstyle import COLOURS
+from wheelfix.report.textstyle import COLOURS, TextStyle, look_of
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -28,9 +28,15 @@ ENTRY = 640
 """Bytes of a directory entry with a long name; who allows more members allows a larger directory."""
 
 
-def add_command(subparsers: Subparsers, name: str, summary: str, description: str, examples: str) -> Parser:
+def add_command(subparsers: Subparsers, name: str, description: str, examples: str) -> Parser:
     """Add a command's parser with its examples below the options."""
+    summary = COMMANDS[name].summary
     return subparsers.add_parser(name, help=summary, description=description, epilog=f"examples:\n{examples}")
+
+
+def style_of(args: argparse.Namespace) -> TextStyle:
+    """Return how a text looks: as the terminal shows it, or in a file."""
+    return look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
 
 
 def positive(text: str) -> int:
@@ -44,13 +50,10 @@ def positive(text: str) -> int:
 def add_assumptions(parser: Parser) -> argparse._ArgumentGroup:
     """Add the options that say what is assumed of the machine on which a wheel will be imported."""
     group = parser.add_argument_group("the target machine")
-    group.add_argument(
-        "--assume", metavar="WHAT", action=CommaList, default=[],
-        help="it has this: vcredist, nvidia-driver (both assumed by default), conda, cuda=11.7",
-    )  # fmt: skip
-    group.add_argument(
-        "--no-assume", metavar="WHAT", action=CommaList, default=[], help="without: vcredist, nvidia-driver"
+    add_words(
+        group, "--assume", "WHAT", "it has this: vcredist, nvidia-driver (both assumed by default), conda, cuda=11.7"
     )
+    add_words(group, "--no-assume", "WHAT", "without: vcredist, nvidia-driver")
     return group
 
 
@@ -62,18 +65,18 @@ def add_target_options(parser: Parser) -> None:
 def add_windows_options(parser: Parser) -> None:
     """Add the options about the machine, and the one that asks about kinds of Windows."""
     group = add_assumptions(parser)
-    group.add_argument(
-        "--target", metavar="WINDOWS", action=CommaList, default=[],
-        help="also check for this kind of Windows: windows-11, windows-10-1809, windows-n, server-core-2022, "
+    add_words(
+        group,
+        "--target",
+        "WINDOWS",
+        "also check for this kind of Windows: windows-11, windows-10-1809, windows-n, server-core-2022, "
         "nano-server, wine, all, or a list file (tools/windows_target.ps1 writes it)",
-    )  # fmt: skip
+    )
     _add_python(group)
 
 
 def _add_python(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--python", metavar="PREFIX", type=Path, help="resolve against this real environment (a folder with python.exe)"
-    )
+    add_path(group, "--python", "PREFIX", "resolve against this real environment (a folder with python.exe)")
 
 
 def target_words(args: argparse.Namespace) -> tuple[str, ...]:
@@ -94,11 +97,14 @@ def refuse_contradiction(assume: Iterable[str], no_assume: Iterable[str]) -> Non
 def add_root_options(parser: Parser) -> None:
     """Add the options that say where DLLs may come from."""
     group = parser.add_argument_group("where DLLs can come from")
-    group.add_argument(
-        "--root", metavar="PATH", action="append", default=[], type=Path,
-        help="a toolkit, an environment, a folder of DLLs or of wheels, a wheel or conda package, or a pattern "
+    add_path(
+        group,
+        "--root",
+        "PATH",
+        "a toolkit, an environment, a folder of DLLs or of wheels, a wheel or conda package, or a pattern "
         "such as wheels/*.whl; repeatable",
-    )  # fmt: skip
+        many=True,
+    )
     for option, what in (
         ("cuda", "a CUDA toolkit"),
         ("cudnn", "a cuDNN folder"),
@@ -106,22 +112,23 @@ def add_root_options(parser: Parser) -> None:
         ("conda", "a conda environment"),
     ):
         group.add_argument(f"--{option}", metavar="PATH", action="append", default=[], type=Path, help=what)
-    group.add_argument("--no-discover", action="store_true", help="use only the roots named here")
-    only_typed(group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH"))
-    only_typed(group.add_argument(
-        "--trusted-roots", metavar="FILE", type=Path,
-        help="PEM file of root certificates to trust, besides those on Microsoft's list",
-    ))  # fmt: skip
+    add_flag(group, "--no-discover", "use only the roots named here")
+    add_flag(group, "--search-path", "also look in the folders of PATH", typed=True)
+    add_path(
+        group,
+        "--trusted-roots",
+        "FILE",
+        "PEM file of root certificates to trust, besides those on Microsoft's list",
+        typed=True,
+    )
 
 
 def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
     """Add the options that choose findings and say which of them fail; ``fail_on`` is the default."""
     levels = ("error", "unsure", "warning", "info", "never")
     group = parser.add_argument_group("findings")
-    group.add_argument(
-        "--select", metavar="CODE", action=CommaList, default=[], help="only these codes, prefixes (WF3) or names"
-    )
-    group.add_argument("--ignore", metavar="CODE", action=CommaList, default=[], help="all but these")
+    add_words(group, "--select", "CODE", "only these codes, prefixes (WF3) or names")
+    add_words(group, "--ignore", "CODE", "all but these")
     group.add_argument(
         "--fail-on", metavar="LEVEL", choices=levels, default=fail_on,
         help="exit with 1 for findings of this severity or worse: "
@@ -132,13 +139,7 @@ def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._Argu
 
 def add_allow_missing(group: argparse._ArgumentGroup) -> None:
     """Add ``--allow-missing``."""
-    group.add_argument(
-        "--allow-missing",
-        metavar="GLOB",
-        action=CommaList,
-        default=[],
-        help="this DLL may be missing: findings about it become info",
-    )
+    add_words(group, "--allow-missing", "GLOB", "this DLL may be missing: findings about it become info")
 
 
 def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._ArgumentGroup:

@@ -138,7 +138,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "completion",
-        "print a completion script for your shell",
         "Print a script that completes commands, options, files and finding codes.",
         EXAMPLES,
     )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from wheelfix.cli.commands import add_flag, add_path
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -17,6 +18,7 @@ from wheelfix.cli.common import (
     add_target_options,
     refuse_contradiction,
     root_options,
+    style_of,
     write_result,
 )
 from wheelfix.cli.output import add_typed_report_option, write_reports
@@ -24,7 +26,6 @@ from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.inputfiles import will_read
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import legible, without_commands
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +55,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "diagnose",
-        "find the cause of an error message, and what to do",
         "Read an error text or a log in any display language, compare it with an environment or a\n"
         "wheel if there is one, and print the cause, the chain that leads to it, and what to do.\n"
         "Exits with 1 when a cause was found, 0 when there is no fault, 5 when it could not tell.",
@@ -66,24 +66,21 @@ def configure_parser(subparsers: Subparsers) -> None:
     )  # fmt: skip
     group = parser.add_argument_group("what to diagnose")
     group.add_argument("--text", metavar="TEXT", help="the error text itself")
-    group.add_argument("--env", metavar="PREFIX", type=Path, help="an environment, or a copy of one on any system")
-    group.add_argument(
-        "--wheel", metavar="W", type=Path, action="append", default=[],
-        help="the wheel in question, or a folder of wheels; may be repeated: several are one installation",
-    )  # fmt: skip
+    add_path(group, "--env", "PREFIX", "an environment, or a copy of one on any system")
+    add_path(
+        group,
+        "--wheel",
+        "W",
+        "the wheel in question, or a folder of wheels; may be repeated: several are one installation",
+        many=True,
+    )
     group.add_argument("--package", metavar="NAME", default="", help="in an environment: look at this distribution")
-    group.add_argument(
-        "--record", action="store_true",
-        help="print the commands that record the loads of a failing import on Windows, and stop",
-    )  # fmt: skip
+    add_flag(group, "--record", "print the commands that record the loads of a failing import on Windows, and stop")
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
     group = add_output_options(parser, KINDS)
-    group.add_argument(
-        "--issue", dest="issue_block", action="store_true",
-        help="print the block to paste into an issue; user names are masked",
-    )  # fmt: skip
+    add_flag(group, "--issue", "print the block to paste into an issue; user names are masked", dest="issue_block")
     add_typed_report_option(group, KINDS)
 
 
@@ -178,7 +175,7 @@ def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: 
         return without_commands("".join(f"{legible(line)}\n" for line in block.lines()))
     from wheelfix.report.text.diagnosis import render_diagnosis
 
-    look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+    look = style_of(args)
     return render_diagnosis(diagnosis, look, verbose=args.verbose, quiet=args.quiet)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import say_error
+from wheelfix.cli.commands import add_flag, say_error
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -44,7 +44,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "diff",
-        "say what changed between two builds of a wheel",
         "Say which DLLs vanished, appeared, moved or changed version or size between two builds, and\n"
         "which findings are new or fixed. Several wheels are matched by their names.",
         EXAMPLES,
@@ -55,13 +54,13 @@ def configure_parser(subparsers: Subparsers) -> None:
         help="a wheel, a pattern, a folder of wheels, a saved scan (JSON), a URL, or a name such as torch==2.7.0",
     )
     parser.add_argument("new", metavar="NEW", help="the same, of the new build")
-    parser.add_argument("--fail-on-lost", action="store_true", help="exit with 1 if a DLL or a whole wheel vanished")
+    add_flag(parser, "--fail-on-lost", "exit with 1 if a DLL or a whole wheel vanished")
     parser.add_argument(
         "--fail-on", metavar="LEVEL", choices=("error", "unsure", "warning", "info", "never"), default="never",
         help="exit with 1 for new findings of this severity or worse: error, unsure, warning, info, never "
         "(default)",
     )  # fmt: skip
-    parser.add_argument("--no-versions", action="store_true", help="compare sizes only, which is faster")
+    add_flag(parser, "--no-versions", "compare sizes only, which is faster")
     add_jobs_option(parser)
     add_target_options(parser)
     add_remote_options(parser)

@@ -28,7 +28,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "explain",
-        "show the page of a finding, or list all findings",
         "Show what a finding means, why it hurts and what to do; without a code, list them all.",
         EXAMPLES,
     )

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import did_you_mean, only_typed, say, say_error
-from wheelfix.cli.common import exit_code, write_result
+from wheelfix.cli.commands import add_flag, add_path, did_you_mean, say, say_error
+from wheelfix.cli.common import exit_code, style_of, write_result
 from wheelfix.errors import HIDDEN, UsageError, shown_url
 from wheelfix.failures import failure_of
 from wheelfix.inputfiles import check_target, open_regular
@@ -21,7 +21,7 @@ from wheelfix.parsing import whole_number
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render, slim, without_images
 from wheelfix.report.progress import ProgressBar
-from wheelfix.report.textstyle import TextStyle, look_of
+from wheelfix.report.textstyle import TextStyle
 from wheelfix.report.words import count
 from wheelfix.values import dataclass, field, replace
 
@@ -51,7 +51,7 @@ def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str,
 def add_report_option(group: argparse._ArgumentGroup) -> None:
     """Add ``--report KIND=FILE`` and ``--statistics`` to the options of output."""
     _add_report(group, "report", report_request, SCAN_KINDS)
-    group.add_argument("--statistics", action="store_true", help="print at the end how many findings each rule has")
+    add_flag(group, "--statistics", "print at the end how many findings each rule has")
 
 
 def add_typed_report_option(group: argparse._ArgumentGroup, kinds: tuple[str, ...]) -> None:
@@ -86,12 +86,8 @@ def made_by(args: argparse.Namespace) -> Context:
 
 def add_baseline_options(group: argparse._ArgumentGroup) -> None:
     """Add ``--baseline`` and ``--write-baseline`` to the options about findings."""
-    group.add_argument("--baseline", metavar="FILE", type=Path, help="findings in this file do not fail the build")
-    only_typed(
-        group.add_argument(
-            "--write-baseline", action="store_true", help="write the findings to the baseline, and exit 0"
-        )
-    )
+    add_path(group, "--baseline", "FILE", "findings in this file do not fail the build")
+    add_flag(group, "--write-baseline", "write the findings to the baseline, and exit 0", typed=True)
 
 
 @dataclass
@@ -123,7 +119,7 @@ class Output:
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> Output:
         """Return the output that a command line asks for."""
-        look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+        look = style_of(args)
         output = cls(
             args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
         )

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import only_typed, say
+from wheelfix.cli.commands import add_flag, add_path, only_typed, say
 from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError, shown_url
 from wheelfix.inputfiles import will_read
 from wheelfix.remote.addresses import is_remote
@@ -184,18 +184,15 @@ def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
         "--python-version", metavar="X.Y", default="",
         help="take wheels for this Python (default: this one, else the newest that has a wheel)",
     )  # fmt: skip
-    group.add_argument("--offline", action="store_true", help="refuse everything that needs a server")
-    group.add_argument(
-        "--cache-dir", metavar="DIR", type=Path,
-        help="keep what was fetched here; `wheelfix cache info` names the default",
-    )  # fmt: skip
-    group.add_argument("--no-cache", action="store_true", help="do not keep what was fetched after the run")
+    add_flag(group, "--offline", "refuse everything that needs a server")
+    add_path(group, "--cache-dir", "DIR", "keep what was fetched here; `wheelfix cache info` names the default")
+    add_flag(group, "--no-cache", "do not keep what was fetched after the run")
     return group
 
 
 def add_fetch_option(group: argparse._ArgumentGroup, what: str) -> None:
     """Add ``--fetch``."""
-    only_typed(group.add_argument("--fetch", action="store_true", help=what))
+    add_flag(group, "--fetch", what, typed=True)
 
 
 def remote_options(args: argparse.Namespace) -> RemoteOptions:
@@ -231,3 +228,9 @@ def say_bytes(paths: Iterable[WheelPath], args: argparse.Namespace) -> None:
             share = 100 * path.fetched / path.size
             of = f"{human_size(path.fetched)} of {human_size(path.size)} ({share:.1f} %)"
             say(f"wheelfix: {path.name}: read {of} from the server")
+
+
+def say_skipped(inputs: Inputs) -> None:
+    """Say which wheels are not looked at."""
+    for path in inputs.skipped:
+        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")

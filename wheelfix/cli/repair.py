@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import only_typed, say, say_error
+from wheelfix.cli.commands import add_flag, add_path, add_words, say_error
 from wheelfix.cli.common import (
-    CommaList,
     add_allow_missing,
     add_command,
     add_jobs_option,
@@ -24,18 +23,19 @@ from wheelfix.cli.common import (
     limits,
     refuse_contradiction,
     root_options,
+    style_of,
     target_words,
     write_result,
 )
 from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
-from wheelfix.cli.paths import add_fetch_option, add_remote_options, expand_inputs, remote_options
+from wheelfix.cli.paths import add_fetch_option, add_remote_options, expand_inputs, remote_options, say_skipped
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError
 from wheelfix.failures import failure_of
 from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.safe import legible
-from wheelfix.report.textstyle import TextStyle, look_of
+from wheelfix.report.textstyle import TextStyle
 
 if TYPE_CHECKING:
     import argparse
@@ -52,29 +52,26 @@ if TYPE_CHECKING:
 def add_policy_options(parser: Parser) -> None:
     """Add the options that say what is vendored, dropped and refused."""
     group = parser.add_argument_group("what is added and removed")
-    group.add_argument(
-        "--include", metavar="NAME", action=CommaList, default=[], help="vendor this DLL and what it needs"
+    add_words(group, "--include", "NAME", "vendor this DLL and what it needs")
+    add_words(group, "--exclude", "GLOB", "never vendor DLLs of this name")
+    add_words(group, "--drop", "GLOB", "remove these members")
+    add_flag(group, "--drop-test-artifacts", "remove what only BUILD_TEST=1 builds (aoti_custom_ops, ...)")
+    add_flag(
+        group, "--clean", "move, replace or remove DLLs that are in the wrong place, duplicated or for another machine"
     )
-    group.add_argument("--exclude", metavar="GLOB", action=CommaList, default=[], help="never vendor DLLs of this name")
-    group.add_argument("--drop", metavar="GLOB", action=CommaList, default=[], help="remove these members")
-    group.add_argument(
-        "--drop-test-artifacts", action="store_true", help="remove what only BUILD_TEST=1 builds (aoti_custom_ops, ...)"
-    )
-    group.add_argument(
-        "--clean", action="store_true",
-        help="move, replace or remove DLLs that are in the wrong place, duplicated or for another machine",
-    )  # fmt: skip
     group.add_argument(
         "--companions", choices=("required", "all", "none"), default="required",
         help="DLLs that are loaded by name at run time: what is required (default), all, none",
     )  # fmt: skip
-    group.add_argument("--with-vcredist", action="store_true", help="also vendor the Visual C++ runtime")
+    add_flag(group, "--with-vcredist", "also vendor the Visual C++ runtime")
     add_allow_missing(group)
-    group.add_argument(
-        "--accept-missing", metavar="FILE", action=CommaList, default=[],
-        help="remove the row of this file from RECORD, which lists it although the wheel does not have it; a path or "
+    add_words(
+        group,
+        "--accept-missing",
+        "FILE",
+        "remove the row of this file from RECORD, which lists it although the wheel does not have it; a path or "
         "a pattern",
-    )  # fmt: skip
+    )
     group.add_argument(
         "--dest", metavar="FOLDER", help="folder for new DLLs (default: beside the file that needs them)"
     )
@@ -87,23 +84,21 @@ def add_policy_options(parser: Parser) -> None:
     group.add_argument(
         "--gpu", metavar="CARD", help="prefer vendor DLLs with code for this card: sm_35, 3.5, K40c, 'RTX 5070'"
     )
-    group.add_argument("--require-signed", action="store_true", help="take only DLLs whose signature is trusted")
+    add_flag(group, "--require-signed", "take only DLLs whose signature is trusted")
 
 
 def _add_renaming_options(parser: Parser) -> None:
     group = parser.add_argument_group("renamed DLLs (layout libs), as delvewheel names these options")
-    group.add_argument(
-        "--no-mangle", metavar="GLOB", action=CommaList, default=[], help="DLLs of this name keep it in <name>.libs"
+    add_words(group, "--no-mangle", "GLOB", "DLLs of this name keep it in <name>.libs")
+    add_flag(group, "--no-mangle-all", "all DLLs in <name>.libs keep their names")
+    add_words(
+        group, "--namespace-pkg", "PKG", "this is a namespace package (dots separate parts), which gets no __init__.py"
     )
-    group.add_argument("--no-mangle-all", action="store_true", help="all DLLs in <name>.libs keep their names")
-    group.add_argument(
-        "--namespace-pkg", metavar="PKG", action=CommaList, default=[],
-        help="this is a namespace package (dots separate parts), which gets no __init__.py",
-    )  # fmt: skip
-    group.add_argument(
-        "--custom-patch", action="store_true",
-        help="put the code that finds the DLLs where the package has the comment '# delvewheel: patch'",
-    )  # fmt: skip
+    add_flag(
+        group,
+        "--custom-patch",
+        "put the code that finds the DLLs where the package has the comment '# delvewheel: patch'",
+    )
     group.add_argument(
         "-L", "--lib-sdir", metavar="SUFFIX", default=".libs", help="end of the folder's name (default .libs)"
     )
@@ -125,21 +120,15 @@ def add_writing_options(parser: Parser) -> None:
         default="auto",
         help="what compresses new members; mixed is zlib-ng, with libdeflate for data that compress badly",
     )
-    group.add_argument(
-        "--recompress", action="store_true", help="also compress the members that are stored without compression"
-    )
-    only_typed(
-        group.add_argument(
-            "--trust-record",
-            action="store_true",
-            help="trust RECORD instead of checking every byte; a locked wheel is then identified by its directory "
-            "(faster)",
-        )
+    add_flag(group, "--recompress", "also compress the members that are stored without compression")
+    add_flag(
+        group,
+        "--trust-record",
+        "trust RECORD instead of checking every byte; a locked wheel is then identified by its directory (faster)",
+        typed=True,
     )
     group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
-    group.add_argument(
-        "--sbom", dest="sbom", action="store_true", help="list what was vendored in a CycloneDX file (default)"
-    )
+    add_flag(group, "--sbom", "list what was vendored in a CycloneDX file (default)", dest="sbom")
 
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:
@@ -245,7 +234,7 @@ class RepairOutput:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
-        self.look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+        self.look = style_of(args)
         self.failures: list[FailedInput] = []
         self.results: list[PlanReport] = []
         self.entries: list[Json] = []
@@ -354,7 +343,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "repair",
-        "vendor what is missing and write a correct wheel",
         "Find what is missing from a wheel, choose it from the roots that are found or named, and\n"
         "rewrite the wheel: old members unchanged, a correct RECORD, then read it back and scan it again.\n"
         "The input is never touched without --in-place; nothing is written if something stays broken.",
@@ -377,25 +365,18 @@ def _add_target(parser: Parser) -> None:
     group.add_argument(
         "-w", "--wheel-dir", metavar="DIR", type=Path, help="folder for the repaired wheels (default: wheelhouse)"
     )
-    only_typed(
-        group.add_argument(
-            "--in-place", action="store_true", help="replace the wheel itself, in one step at the very end"
-        )
-    )
-    group.add_argument(
-        "--dry-run", action="store_true",
-        help="print the plan and write nothing; with --fetch, DLLs are read as far as needed to choose, but not"
+    add_flag(group, "--in-place", "replace the wheel itself, in one step at the very end", typed=True)
+    add_flag(
+        group,
+        "--dry-run",
+        "print the plan and write nothing; with --fetch, DLLs are read as far as needed to choose, but not"
         " downloaded (with --lock they are: a lock has their hashes)",
-    )  # fmt: skip
-    group.add_argument("--lock", metavar="FILE", type=Path, help="also write the plan, with hashes, to this file")
-    only_typed(
-        group.add_argument(
-            "--locked", metavar="FILE", type=Path, help="carry out this plan; fails if the wheel or any source differs"
-        )
     )
-    only_typed(group.add_argument("--env", metavar="PREFIX", type=Path, help="repair a package that is installed here"))
+    add_path(group, "--lock", "FILE", "also write the plan, with hashes, to this file")
+    add_path(group, "--locked", "FILE", "carry out this plan; fails if the wheel or any source differs", typed=True)
+    add_path(group, "--env", "PREFIX", "repair a package that is installed here", typed=True)
     group.add_argument("--package", metavar="NAME", help="with --env: which one")
-    only_typed(group.add_argument("--undo", action="store_true", help="with --env: revert the last repair"))
+    add_flag(group, "--undo", "with --env: revert the last repair", typed=True)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -415,8 +396,7 @@ def execute(args: argparse.Namespace) -> int:
                 output.add(replay(plan, options, str(args.locked)))
         return output.finish()
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    for path in inputs.skipped:
-        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
+    say_skipped(inputs)
     for error in inputs.failures:
         output.fail(error.what, error)
     done = list(_repair_all(inputs.files, args, output))
@@ -461,7 +441,7 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
     from wheelfix.repairs.installed import repair_installed, undo
     from wheelfix.roots.lazy import lazy_index
 
-    look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+    look = style_of(args)
     if args.undo:
         undone = undo(args.env, args.package)
         lines = [f"removed {path}" for path in undone.removed] + [f"restored {path}" for path in undone.restored]

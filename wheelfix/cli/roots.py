@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import add_command, add_output_options, add_root_options, root_options, write_result
+from wheelfix.cli.common import add_command, add_output_options, add_root_options, root_options, style_of, write_result
 from wheelfix.errors import Exit
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +29,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "roots",
-        "list the places that DLLs could come from",
         "List the CUDA, cuDNN, oneAPI, conda, pip and Visual C++ folders that are found, with their\n"
         "versions, how they were found, and which of their folders are searched.",
         EXAMPLES,
@@ -65,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
 
         found = tuple((file.location, _version(file, index), file.origin) for file in matches)
         report = RootsReport(gather.rows(index), remarks, index.skipped, tuple(args.names), found)
-        look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+        look = style_of(args)
         write_result(render_roots(report, look, verbose=args.verbose, quiet=args.quiet), args.output)
     return Exit.OK
 

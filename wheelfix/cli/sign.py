@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import only_typed, say, say_error
-from wheelfix.cli.common import CommaList, add_command, add_limit_options, exit_code, limits, positive, write_result
-from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.commands import add_flag, add_path, add_words, only_typed, say, say_error
+from wheelfix.cli.common import add_command, add_limit_options, exit_code, limits, positive, write_result
+from wheelfix.cli.paths import expand_inputs, say_skipped
 from wheelfix.errors import UsageError, WheelfixError
 from wheelfix.failures import failure_of
 from wheelfix.report.textstyle import COLOURS, look_of
@@ -34,7 +34,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "sign",
-        "sign the DLLs of a wheel with a command, and rewrite RECORD",
         "Run a signing command on every PE file of a wheel that has no valid signature, check each\n"
         "signature, and write the wheel with the signed files and a correct RECORD. The wheel is\n"
         "replaced in one step at the very end; if anything fails, it stays as it was.",
@@ -65,24 +64,18 @@ def _add_choice_options(parser: Parser) -> None:
         "-o", "--output-dir", metavar="DIR", type=Path,
         help="folder for the signed wheels (default: each wheel is replaced)",
     )  # fmt: skip
-    group.add_argument("--dry-run", action="store_true", help="show what would be signed; start and write nothing")
-    group.add_argument(
-        "--include", dest="sign_include", metavar="GLOB", action=CommaList, default=[],
-        help="only PE files whose path or name matches",
-    )  # fmt: skip
-    group.add_argument(
-        "--exclude", dest="sign_exclude", metavar="GLOB", action=CommaList, default=[], help="all but these"
+    add_flag(group, "--dry-run", "show what would be signed; start and write nothing")
+    add_words(group, "--include", "GLOB", "only PE files whose path or name matches", dest="sign_include")
+    add_words(group, "--exclude", "GLOB", "all but these", dest="sign_exclude")
+    add_flag(group, "--resign", "also sign files that have a valid signature, which replaces it")
+    add_flag(group, "--require-trusted", "fail if a signature does not lead to a trusted root")
+    add_path(
+        group,
+        "--trusted-roots",
+        "FILE",
+        "PEM file of root certificates to trust, besides those on Microsoft's list",
+        typed=True,
     )
-    group.add_argument(
-        "--resign", action="store_true", help="also sign files that have a valid signature, which replaces it"
-    )
-    group.add_argument(
-        "--require-trusted", action="store_true", help="fail if a signature does not lead to a trusted root"
-    )
-    only_typed(group.add_argument(
-        "--trusted-roots", metavar="FILE", type=Path,
-        help="PEM file of root certificates to trust, besides those on Microsoft's list",
-    ))  # fmt: skip
 
 
 def _add_output_options(parser: Parser) -> None:
@@ -129,8 +122,7 @@ def execute(args: argparse.Namespace) -> int:
     check_can_verify()
     SignCommand.parse(options.command)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    for path in inputs.skipped:
-        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
+    say_skipped(inputs)
     results = _Results(args)
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(word, error)

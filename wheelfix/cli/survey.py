@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import only_typed, say
+from wheelfix.cli.commands import add_path, only_typed, say
 from wheelfix.cli.common import add_assumptions, add_command, add_jobs_option, refuse_contradiction, write_result
 from wheelfix.cli.paths import add_remote_options, remote_options
 from wheelfix.errors import Exit, InputError, UsageError
@@ -48,7 +48,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "survey",
-        "read many wheels into tables, and query them with SQL",
         "Read every Windows wheel of a folder, a bucket or a list into Parquet tables: wheels, images,\n"
         "imports, edges, findings and providers. A stopped survey resumes where it was. 'survey\n"
         "query' answers questions about the tables. Needs: pip install wheelfix[survey]",
@@ -72,10 +71,13 @@ def configure_parser(subparsers: Subparsers) -> None:
             help="the folder with the tables",
         )
     )
-    only_typed(parser.add_argument(
-        "--names", metavar="FILE", type=Path,
-        help="also the wheels of these projects on the package index: one per line, numpy or torch==2.4.1",
-    ))  # fmt: skip
+    add_path(
+        parser,
+        "--names",
+        "FILE",
+        "also the wheels of these projects on the package index: one per line, numpy or torch==2.4.1",
+        typed=True,
+    )
     add_jobs_option(parser)
     add_remote_options(parser)
     add_assumptions(parser)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.cli.commands import only_typed, say, say_error
 from wheelfix.cli.common import CommaList, add_command, add_output_options, positive, write_result
-from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.paths import expand_inputs, say_skipped
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError
 from wheelfix.report.textstyle import look_of
 
@@ -35,7 +35,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "try",
-        "import a wheel for real, and compare that with the prediction",
         "THIS RUNS THE CODE OF THE WHEEL. Install it with pip into a clean environment, import each\n"
         "top-level module and each extension module in a fresh process, list the DLLs that were\n"
         "loaded, and compare how each import ends with what 'wheelfix scan' predicts. On Windows in\n"
@@ -153,8 +152,7 @@ def execute(args: argparse.Namespace) -> int:
 
     options = trial_options(args)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    for path in inputs.skipped:
-        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
+    say_skipped(inputs)
     results = TrialResults(args)
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(TrialFailure(word, error))

@@ -35,7 +35,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "verify",
-        "check RECORD and the archive against every byte",
         "Hash every member and compare it with RECORD, compare local headers with the directory,\n"
         "and apply the rules by which PyPI, pip and uv refuse archives. DLLs are not looked into.",
         EXAMPLES,

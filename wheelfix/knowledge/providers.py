@@ -10,7 +10,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, NamePattern, PatternIndex, read_text, table
+from wheelfix.knowledge.tables import Checker, NamePattern, read_text, table
 from wheelfix.model import Machine, canonical, dll_key
 from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass, replace
@@ -80,23 +80,16 @@ def _faults(owner: Owner) -> Iterator[str]:
         yield "tracks CUDA without saying which"
 
 
-@functools.cache
-def _elsewhere() -> PatternIndex[Owner]:
-    """The builds that are not on PyPI."""
-    return PatternIndex((pattern, owner) for owner in distributions() if owner.folders for pattern in owner.patterns)
-
-
 @functools.lru_cache(maxsize=16384)
 def owners_of(name: str) -> tuple[Owner, ...]:
     """Return the distributions that ship a DLL with exactly that name for others, in the order of the table."""
     key = dll_key(name)
     shipped = {name: [*dlls] for name, dlls in itertools.groupby(provider_index().shipped(key), _distribution)}
-    elsewhere = {id(owner) for owner in _elsewhere().matching(key)}
     found = []
-    for owner in distributions() if shipped or elsewhere else ():
-        if id(owner) in elsewhere:
-            found.append(owner)
-        elif not owner.folders and owner.distribution in shipped and _counts_on(owner, key):
+    for owner in distributions():
+        if owner.folders:  # builds that are not on PyPI
+            found += [owner] if _counts_on(owner, key) else []
+        elif owner.distribution in shipped and _counts_on(owner, key):
             dlls = sorted(shipped[owner.distribution], key=lambda dll: -dll.looked_at.index(dll.until))
             folders = tuple(dll.folder for dll in dlls)
             found.append(replace(owner, folders=folders, specifier=versions_with(dlls)))

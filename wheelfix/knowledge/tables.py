@@ -273,27 +273,3 @@ class TomlTable(Generic[_Value]):
 def table(name: str) -> Callable[[Callable[[Checker], _Value]], TomlTable[_Value]]:
     """Make the reader of a table from a function that takes its values from a :class:`Checker`."""
     return lambda check: TomlTable(name, check)
-
-
-class PatternIndex(Generic[_Value]):
-    """Patterns with what they stand for, by their first letters: a name is tried with few of hundreds."""
-
-    _LETTERS = 3
-
-    def __init__(self, entries: Iterable[tuple[NamePattern, _Value]]) -> None:
-        self._by_start: dict[str, list[tuple[int, NamePattern, _Value]]] = {}
-        self._others: list[tuple[int, NamePattern, _Value]] = []
-        for number, (pattern, value) in enumerate(entries):
-            entry = (number, pattern, value)
-            starts = {start[: self._LETTERS] for start in pattern.starts}
-            if min(map(len, starts)) < self._LETTERS:
-                self._others.append(entry)
-                continue
-            for start in starts:
-                self._by_start.setdefault(start, []).append(entry)
-
-    def matching(self, name: str) -> list[_Value]:
-        """The values whose pattern matches a folded name, in the order of the table."""
-        likely = [*self._by_start.get(name[: self._LETTERS], ()), *self._others]
-        found = [(number, value) for number, pattern, value in likely if pattern.fullmatch(name)]
-        return [value for _, value in sorted(found, key=lambda entry: entry[0])]

@@ -127,11 +127,6 @@ class Choice:
     brings: tuple[str, ...] = ()
     """DLLs that must be vendored too, because the winner forwards to them."""
 
-    @property
-    def rejected(self) -> tuple[tuple[RootFile, str], ...]:
-        """The candidates that would not have served, with the reason."""
-        return _rejected(self.considered)
-
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -143,11 +138,6 @@ class Conflict:
     hint: str
     considered: tuple[Considered, ...]
 
-    @property
-    def rejected(self) -> tuple[tuple[RootFile, str], ...]:
-        """The candidates that would not have served, with the reason."""
-        return _rejected(self.considered)
-
 
 @dataclass(frozen=True, slots=True)
 class NoCandidate:
@@ -157,17 +147,8 @@ class NoCandidate:
     reason: str
     considered: tuple[Considered, ...] = ()
 
-    @property
-    def rejected(self) -> tuple[tuple[RootFile, str], ...]:
-        """The candidates that would not have served, with the reason."""
-        return _rejected(self.considered)
-
 
 Outcome: TypeAlias = "Choice | Conflict | NoCandidate"
-
-
-def _rejected(considered: tuple[Considered, ...]) -> tuple[tuple[RootFile, str], ...]:
-    return tuple((entry.file, entry.reason) for entry in considered if entry.verdict == "rejected")
 
 
 MAX_HOPS = 16

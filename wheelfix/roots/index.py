@@ -12,7 +12,7 @@ import os
 import posixpath
 import stat
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.archive.hashing import HashedReading
 from wheelfix.archive.reader import Archive, Member
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Limits
     from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine
     from wheelfix.roots.root import Offering, Root, RootFolder
+
+_Fact = TypeVar("_Fact")
 
 
 class RootLister:
@@ -150,11 +152,8 @@ class FileReader:
         self._limits = limits
         self._archives: dict[Path, Archive] = {}
         self._sources: dict[tuple[Path, str], FileSource] = {}
-        self._images: dict[tuple[Path, str], ImageFacts] = {}
-        self._versions: dict[tuple[Path, str], FileVersion | None] = {}
-        self._archs: dict[tuple[Path, str], tuple[str, ...]] = {}
-        self._digests: dict[tuple[Path, str], str] = {}
-        self._signatures: dict[tuple[Path, str], Signature] = {}
+        self._facts: dict[tuple[str, tuple[Path, str]], Any] = {}
+        """What is known about files, by kind and file."""
 
     def close(self) -> None:
         """Let go of every open file."""
@@ -177,7 +176,7 @@ class FileReader:
 
     def digest_again(self, file: RootFile) -> str:
         """Return the digest of a file's bytes as they are now."""
-        self._digests.pop(_ident(file), None)
+        self._facts.pop(("sha256", _ident(file)), None)
         return self.sha256(file)
 
     def open(self, file: RootFile) -> ByteSource:
@@ -192,47 +191,38 @@ class FileReader:
 
     def image(self, file: RootFile) -> ImageFacts:
         """Return the PE facts of a file; bytes that cannot be read are :class:`Malformed` too."""
-        if _ident(file) not in self._images:
-            try:
-                with self._opened(file) as source:
-                    facts = read_image(source)
-            except InputError as exc:
-                facts = Malformed("truncated", str(exc), file.size)
-            self._images[_ident(file)] = facts
-        return self._images[_ident(file)]
+        return self._fact("image", file, read_image, lambda error: Malformed("truncated", str(error), file.size))
 
     def version(self, file: RootFile) -> FileVersion | None:
         """Return what the version resource of a file says, or None when it has none."""
-        if _ident(file) not in self._versions:
-            try:
-                with self._opened(file) as source:
-                    found = read_version(source)
-            except InputError:
-                found = None
-            self._versions[_ident(file)] = found
-        return self._versions[_ident(file)]
+        return self._fact("version", file, read_version, lambda _: None)
 
     def archs(self, file: RootFile) -> tuple[str, ...]:
         """Return the GPU architectures that a file has code for; reads all of it, so ask only when it matters."""
-        if _ident(file) not in self._archs:
-            try:
-                with self._opened(file) as source:
-                    found = read_archs(source) or ()
-            except InputError:
-                found = ()
-            self._archs[_ident(file)] = found
-        return self._archs[_ident(file)]
+        return self._fact("archs", file, lambda source: read_archs(source) or (), lambda _: ())
 
     def signature(self, file: RootFile) -> Signature:
         """Return what the signature of a file is worth; reads all of a signed one."""
-        if _ident(file) not in self._signatures:
+        return self._fact(
+            "signature", file, self._read_signature, lambda error: Signature("not-checked", reason=str(error))
+        )
+
+    def _read_signature(self, source: ByteSource) -> Signature:
+        return read_signature(source, self._trusted_roots)
+
+    def _fact(
+        self, kind: str, file: RootFile, read: Callable[[ByteSource], _Fact], unread: Callable[[InputError], _Fact]
+    ) -> _Fact:
+        """Return what is read from a file, once, or what stands for bytes that cannot be read."""
+        key = (kind, _ident(file))
+        if key not in self._facts:
             try:
                 with self._opened(file) as source:
-                    found = read_signature(source, self._trusted_roots)
+                    self._facts[key] = read(source)
             except InputError as exc:
-                found = Signature("not-checked", reason=str(exc))
-            self._signatures[_ident(file)] = found
-        return self._signatures[_ident(file)]
+                self._facts[key] = unread(exc)
+        found: _Fact = self._facts[key]
+        return found
 
     def read_whole(self, file: RootFile) -> None:
         """Learn signature, digest and version of a file at once: a wheel's member is then unpacked only once.
@@ -242,35 +232,38 @@ class FileReader:
         key, packed = _ident(file), self.packed(file)
         if packed is not None:
             packed[0].expect([packed[1]])
-        if packed is not None and packed[1].method == codec.DEFLATED and key not in self._digests:
+        known = ("sha256", key) in self._facts
+        if packed is not None and packed[1].method == codec.DEFLATED and not known:
             try:
                 reading = HashedReading(*packed)
             except InputError:
                 return  # asking for one of the facts gives the reason
-            self._signatures[key] = read_signature(reading.source, self._trusted_roots)
+            self._facts["signature", key] = self._read_signature(reading.source)
             digest = reading.finish()
             if digest is not None:
-                self._digests[key] = digest.value.hex()
-                self._versions[key] = read_version(reading.source)
-        elif packed is None and key not in self._digests:
+                self._facts["sha256", key] = digest.value.hex()
+                self._facts["version", key] = read_version(reading.source)
+        elif packed is None and not known:
             total = hashlib.sha256()
             with self._opened(file) as source:
                 passing = TeeSource(source, total.update)
-                self._signatures[key] = read_signature(passing, self._trusted_roots)
+                self._facts["signature", key] = self._read_signature(passing)
                 passing.finish()
-            self._digests[key] = total.hexdigest()
+            self._facts["sha256", key] = total.hexdigest()
         self.signature(file)
         self.sha256(file)
         self.version(file)
 
     def sha256(self, file: RootFile) -> str:
         """Return the digest of a file's bytes, in hexadecimal; read once."""
-        if _ident(file) not in self._digests:
+        key = ("sha256", _ident(file))
+        if key not in self._facts:
             digest = hashlib.sha256()
             for piece in self.chunks(file):
                 digest.update(piece)
-            self._digests[_ident(file)] = digest.hexdigest()
-        return self._digests[_ident(file)]
+            self._facts[key] = digest.hexdigest()
+        found: str = self._facts[key]
+        return found
 
     def chunks(self, file: RootFile) -> Iterator[bytes]:
         """Yield the bytes of a file from front to back; a wheel's member is checked against its CRC."""
