@@ -30,11 +30,10 @@ from tools.provider_tables import Looked, write_tables
 from tools.remote_wheel import Contents, comparable, required_on_windows, wheel_rank
 from wheelfix.cli.main import main as wheelfix
 from wheelfix.errors import InputError, WheelfixError
-from wheelfix.knowledge.provider_index import TABLE, provider_index
+from wheelfix.knowledge.provider_index import TABLE, provider_index, vendor_of
 from wheelfix.remote.client import Client
 from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.remote.wheel import RemoteWheel
-from wheelfix.roots.fetched import vendor_of
 from wheelfix.survey.queries import ask
 from wheelfix.survey.sources import file_sha256
 

@@ -16,10 +16,11 @@ from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
+from wheelfix.knowledge.provider_index import trusted_by, vendor_of
 from wheelfix.model import Machine, Signature
 from wheelfix.plan import make
 from wheelfix.remote.addresses import is_safe
-from wheelfix.roots.fetched import ambiguity, ranked_releases, trusted_by, vendor_of
+from wheelfix.roots.fetched import ambiguity, ranked_releases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ def repaired(broken: Path, tmp_path: Path, *words: str) -> tuple[int, Path]:
 
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every hash be in the table."""
-    monkeypatch.setattr("wheelfix.roots.fetched.is_known_member", lambda sha256: True)
+    monkeypatch.setattr("wheelfix.knowledge.provider_index.is_known_member", lambda sha256: True)
 
 
 def test_nothing_is_fetched_unless_asked_for(server: Server, broken: Path, tmp_path: Path) -> None:

@@ -29,6 +29,12 @@ def say_error(what: str, *reasons: str, hint: str = "") -> None:
         say(f"  hint: {hint}")
 
 
+def say_failure(error: WheelfixError) -> None:
+    """Print an error of ours, after what was printed before it."""
+    sys.stdout.flush()
+    say_error(error.what, *error.reasons, hint=error.hint)
+
+
 def say(line: str) -> None:
     """Print a line on stderr, if there is one; names in it may be of strangers."""
     if sys.stderr is not None:
@@ -178,6 +184,8 @@ class Parser(argparse.ArgumentParser):
 
 if TYPE_CHECKING:
     from typing import TypeAlias
+
+    from wheelfix.errors import WheelfixError
 
     Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, say_error
+from wheelfix.cli.commands import add_flag, say_failure
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -132,7 +132,7 @@ def _builds(
         if isinstance(result, ScanFailure):
             unread.append(result.path)
             failures.append(result.error)
-            say_error(result.error.what, *result.error.reasons, hint=result.error.hint)
+            say_failure(result.error)
         else:
             builds.append(Build.from_report(result))
     say_bytes(inputs.paths, args)

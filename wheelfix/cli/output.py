@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path, did_you_mean, say, say_error
+from wheelfix.cli.commands import add_flag, add_path, did_you_mean, say, say_failure
 from wheelfix.cli.common import exit_code, style_of, write_result
 from wheelfix.errors import HIDDEN, UsageError, shown_url
 from wheelfix.failures import failure_of
@@ -192,8 +192,7 @@ class Output:
         self.failures.append(failure)
         if self._bar is not None:
             self._bar.hide()
-        sys.stdout.flush()
-        say_error(failure.error.what, *failure.error.reasons, hint=failure.error.hint)
+        say_failure(failure.error)
 
     def fail_inputs(self, inputs: Inputs) -> None:
         """Take what was typed and stands for nothing, and the wheels that are not looked at."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path, add_words, say_error
+from wheelfix.cli.commands import add_flag, add_path, add_words, say_failure
 from wheelfix.cli.common import (
     add_allow_missing,
     add_command,
@@ -259,9 +259,8 @@ class RepairOutput:
     def fail(self, path: str, error: WheelfixError) -> None:
         """Say on stderr what stopped us."""
         self._make_room()
-        sys.stdout.flush()
         self.failures.append(FailedInput(path, error, "read" if isinstance(error, InputError) else "repair"))
-        say_error(error.what, *error.reasons, hint=error.hint)
+        say_failure(error)
         self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
 
     def add(self, result: Repaired) -> None:

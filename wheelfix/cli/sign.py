@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path, add_words, only_typed, say, say_error
+from wheelfix.cli.commands import add_flag, add_path, add_words, only_typed, say, say_failure
 from wheelfix.cli.common import add_command, add_limit_options, exit_code, limits, positive, write_result
 from wheelfix.cli.paths import expand_inputs, say_skipped
 from wheelfix.errors import UsageError, WheelfixError
@@ -166,9 +166,8 @@ class _Results:
 
     def fail(self, path: str, error: WheelfixError) -> None:
         """Say on stderr what stopped us."""
-        sys.stdout.flush()
         self.errors.append(error)
-        say_error(error.what, *error.reasons, hint=error.hint)
+        say_failure(error)
         self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
 
     def add(self, result: Signed) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.cli.commands import only_typed, say, say_error
+from wheelfix.cli.commands import only_typed, say, say_failure
 from wheelfix.cli.common import CommaList, add_command, add_output_options, positive, write_result
 from wheelfix.cli.paths import expand_inputs, say_skipped
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError
@@ -205,10 +205,8 @@ class TrialResults:
 
     def fail(self, failure: TrialFailure) -> None:
         """Print an error on stderr."""
-        sys.stdout.flush()
         self.failures.append(failure)
-        error: WheelfixError = failure.error
-        say_error(error.what, *error.reasons, hint=error.hint)
+        say_failure(failure.error)
 
     def add(self, trial: Trial) -> None:
         """Take one result."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, read_text, table
+from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, entries, read_text, table
 from wheelfix.model import Severity, dll_key
 from wheelfix.values import dataclass
 
@@ -236,9 +236,7 @@ def parse_runtime_needs(text: str) -> RuntimeNeeds:
     """Turn the table's text into values; a line with a runtime that does not exist is refused."""
     of_package: dict[tuple[str, str], str] = {}
     unique: dict[str, str] = {}
-    for line in text.splitlines():
-        if not line or line.startswith("#"):
-            continue
+    for line in entries(text):
         package, name, runtime, *flags = line.split()
         if runtime not in RUNTIMES or flags not in ([], ["unique"]):
             raise TableFault(TABLE, [f"{line!r} is not a package, a name, a runtime and perhaps 'unique'"])

@@ -28,11 +28,13 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.tables import TableFault, read_text
-from wheelfix.model import Machine, canonical, dll_key
+from wheelfix.model import TRUSTED, Machine, canonical, dll_key
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from wheelfix.model import Signature
 
 DISTRIBUTIONS = "provider_distributions.txt"
 DLLS = "provider_dlls.txt"
@@ -166,17 +168,6 @@ def parse_numbers(text: str, count: int) -> frozenset[int]:
         raise ValueError(f"version {max(found)} of {count}")
     return frozenset(found)
 
-
-__all__ = [
-    "HASHED",
-    "LookedAt",
-    "ProviderAnswer",
-    "ProviderIndex",
-    "RequiredEntry",
-    "ShippedDll",
-    "Ships",
-    "provider_index",
-]
 
 HASHED = re.compile(r"-[0-9a-f]{32}\.|-(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{8}\.|\.[a-z0-9]{32}\.")
 """The hashes that delvewheel and others put into names: ``a-0f2ea955.dll``."""
@@ -413,10 +404,7 @@ TABLE = "member_hashes.txt"
 
 @functools.cache
 def _lines() -> str:
-    text = read_text(TABLE).replace("\r\n", "\n")
-    while text.startswith("#"):
-        text = text.partition("\n")[2]
-    return text
+    return _without_heading(read_text(TABLE))
 
 
 @functools.cache
@@ -433,3 +421,34 @@ def known_sha256(wheel: str, member: str) -> str:
 def is_known_member(sha256: str) -> bool:
     """Whether a DLL with that hash is in a wheel that was looked at."""
     return re.fullmatch("[0-9a-f]{64}", sha256) is not None and bool(find_line(_lines(), sha256))
+
+
+_VENDORS = (
+    (re.compile(r"nvidia-.*"), "NVIDIA Corporation"),
+    (
+        re.compile(r"(?:intel-.*|mkl|mkl-dpcpp|tbb|tcmlib|daal|dal|ipp|umf|onednn.*|onemkl.*|impi-rt|dpcpp-cpp-rt)"),
+        "Intel Corporation",
+    ),
+    (re.compile(r"msvc-runtime"), "Microsoft Corporation"),
+)
+"""Distributions, and the name in the certificate with which their DLLs are signed: seen in their wheels on PyPI."""
+
+
+def vendor_of(distribution: str) -> str:
+    """Return who signs the DLLs of a distribution; empty for one whose DLLs are not fetched."""
+    return next((signer for pattern, signer in _VENDORS if pattern.fullmatch(distribution)), "")
+
+
+def trusted_by(distribution: str, sha256: str, signature: Signature) -> str:
+    """Return why a member that came in parts from a server is trusted: ``table`` or ``signature``; empty if it is not.
+
+    The hash on an index is that of the whole wheel, so that a part proves nothing by itself. A member counts if its own
+    sha256 is in our table, made from whole wheels with the right hash, or if its vendor's signature on it is valid.
+    Otherwise the whole wheel is downloaded, and has to have the hash that the index gives.
+    """
+    if is_known_member(sha256):
+        return "table"
+    signer = vendor_of(distribution)
+    if signer and signature.status == TRUSTED and signature.trusted_signer.casefold() == signer.casefold():
+        return "signature"
+    return ""

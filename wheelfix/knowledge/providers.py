@@ -10,7 +10,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, NamePattern, read_text, table
+from wheelfix.knowledge.tables import Checker, NamePattern, entries, read_text, table
 from wheelfix.model import Machine, canonical, dll_key
 from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass, replace
@@ -143,7 +143,7 @@ MODULES_HEADER = """\
 
 def parse_modules(text: str) -> dict[str, tuple[str, ...]]:
     """Turn the table's text into modules with their distributions."""
-    rows = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
+    rows = map(str.split, entries(text))
     return {module: tuple(owners) for module, *owners in rows}
 
 
@@ -181,7 +181,7 @@ _SUFFIX = "_cuda"
 
 def parse_compiled_modules(text: str) -> dict[str, frozenset[str]]:
     """Turn the table's text into packages with the names below them."""
-    rows = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
+    rows = map(str.split, entries(text))
     return {top: frozenset(names) for top, *names in rows}
 
 

@@ -56,17 +56,25 @@ def pair(text: str) -> Pair:
     return int(major), int(minor)
 
 
+def entries(text: str) -> list[str]:
+    """Return the lines of a text table without its comments."""
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def without_source(text: str) -> list[str]:
+    """Return the fault of a text table that does not say where it is from."""
+    return [] if any(line.startswith("# source: ") for line in text.splitlines()) else ["no source"]
+
+
 def parse_names(table: str, text: str) -> frozenset[str]:
     """Return the names of a list with one folded name per line; unsorted or repeated ones are refused."""
-    lines = text.splitlines()
-    names = [line for line in lines if line and not line.startswith("#")]
+    names = entries(text)
     faults = []
     if names != sorted(set(names)):
         faults += [f"{later!r} after {earlier!r}" for earlier, later in itertools.pairwise(names) if later <= earlier]
     if names != [*map(str.lower, map(str.strip, names))]:
         faults += [f"{name!r} is not folded" for name in names if name != name.strip().lower()]
-    if not any(line.startswith("# source: ") for line in lines):
-        faults.append("no source")
+    faults += without_source(text)
     if faults:
         raise TableFault(table, faults)
     return frozenset(names)

@@ -233,18 +233,16 @@ class _Reader:
                 self.faults.append(f"{key}: is missing")
         if self.header.get("name") and not re.fullmatch(_TARGET, self.header["name"]):
             self.faults.append(f"name: {_short(self.header['name'])} has more than letters, digits, '.', '_' and '-'")
-        if self.header.get("base") and self.header["base"] not in BASES:
-            self.faults.append(f"base: {_short(self.header['base'])} is none of {', '.join(BASES)}")
         if self.header.get("date") and not re.fullmatch(_DATE, self.header["date"]):
             self.faults.append(f"date: {_short(self.header['date'])} is not a date as 2026-11-16")
         build = whole_number(self.header["build"]) if "build" in self.header else 0
         if build is None:
             self.faults.append(f"build: {_short(self.header['build'])} is not a number")
         machine = self.header.get("machine", "any")
-        if machine not in MACHINES:
-            self.faults.append(f"machine: {_short(machine)} is none of {', '.join(MACHINES)}")
-        if self.header.get("binding", "load") not in BINDINGS:
-            self.faults.append(f"binding: {_short(self.header['binding'])} is none of {', '.join(BINDINGS)}")
+        for key, allowed in (("base", BASES), ("machine", (*MACHINES,)), ("binding", BINDINGS)):
+            value = self.header.get(key)
+            if value and value not in allowed:
+                self.faults.append(f"{key}: {_short(value)} is none of {', '.join(allowed)}")
         for section in self.sections:
             for key in ("source", "date"):
                 if not getattr(section, key):

@@ -13,7 +13,7 @@ from wheelfix.archive.wheelname import name_parts
 from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.provider_index import known_sha256
+from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.view import SITE_PACKAGES, base_name
@@ -24,7 +24,6 @@ from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import Planner
 from wheelfix.pycode.pythonsource import python_code
 from wheelfix.remote.addresses import identity
-from wheelfix.roots.fetched import trusted_by
 from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
 from wheelfix.rules.archive import only_on_request, record_faults

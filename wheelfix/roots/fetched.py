@@ -7,7 +7,6 @@ among files is the same as for all roots.
 
 from __future__ import annotations
 
-import re
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +16,8 @@ from wheelfix.archive.wheelinfo import parse_headers
 from wheelfix.errors import InputError
 from wheelfix.knowledge.cuda import toolkits_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.provider_index import is_known_member, provider_index
-from wheelfix.model import TRUSTED, Machine, dll_key
+from wheelfix.knowledge.provider_index import provider_index, vendor_of
+from wheelfix.model import Machine, dll_key
 from wheelfix.remote.packageindex import choose_file
 from wheelfix.remote.target import InstallTarget
 from wheelfix.roots.gather import member_folders
@@ -30,33 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.archive.reader import Limits
-    from wheelfix.model import Signature
     from wheelfix.remote.client import Client
-
-_VENDORS = (
-    (re.compile(r"nvidia-.*"), "NVIDIA Corporation"),
-    (
-        re.compile(r"(?:intel-.*|mkl|mkl-dpcpp|tbb|tcmlib|daal|dal|ipp|umf|onednn.*|onemkl.*|impi-rt|dpcpp-cpp-rt)"),
-        "Intel Corporation",
-    ),
-    (re.compile(r"msvc-runtime"), "Microsoft Corporation"),
-)
-"""Distributions, and the name in the certificate with which their DLLs are signed: seen in their wheels on PyPI."""
-
-
-def vendor_of(distribution: str) -> str:
-    """Return who signs the DLLs of a distribution; empty for one whose DLLs are not fetched."""
-    return next((signer for pattern, signer in _VENDORS if pattern.fullmatch(distribution)), "")
-
-
-def trusted_by(distribution: str, sha256: str, signature: Signature) -> str:
-    """Return why a member that came in parts is trusted: ``table`` or ``signature``; empty if it is not."""
-    if is_known_member(sha256):
-        return "table"
-    signer = vendor_of(distribution)
-    if signer and signature.status == TRUSTED and signature.trusted_signer.casefold() == signer.casefold():
-        return "signature"
-    return ""
 
 
 _PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}

@@ -19,7 +19,7 @@ from wheelfix.model import Machine
 from wheelfix.parsing import whole_number
 from wheelfix.programs import Finished, find_program, run_program, running_program
 from wheelfix.streams.interrupts import defer_interrupts
-from wheelfix.trial.model import PythonFacts
+from wheelfix.trial.model import Interpreter, PythonFacts
 from wheelfix.trial.winpython import cache_folder, locked, windows_home
 from wheelfix.values import dataclass
 
@@ -508,32 +508,13 @@ def _stop(wine: WineProgram, prefix: Path, variables: Mapping[str, str], words: 
 # ------------------------------------------------------------------------------------------------- a private Wine
 
 
-class WinePython:
+class WinePython(Interpreter):
     """A Windows Python in a Wine prefix that is private to one run."""
 
     def __init__(self, wine: WineProgram, work: Path, facts: PythonFacts, words: Sequence[str]) -> None:
-        self._wine, self._work, self._facts, self._words = wine, work, facts, tuple(words)
+        self._wine, self._work, self._words = wine, work, tuple(words)
         self._drive = work / "drive"
-
-    @property
-    def facts(self) -> PythonFacts:
-        """What is known about it."""
-        return self._facts
-
-    @property
-    def prefix(self) -> Path:
-        """The folder with python.exe."""
-        return self._drive / "Python"
-
-    @property
-    def site(self) -> Path:
-        """Where packages are installed."""
-        return self.prefix / "Lib" / "site-packages"
-
-    @property
-    def exchange(self) -> Path:
-        """A folder that both sides can write."""
-        return self._drive / "exchange"
+        super().__init__(facts, self._drive / "Python", self._drive / "exchange")
 
     def path(self, path: Path) -> str:
         """Return the name under which Windows programs see a file of the drive."""

@@ -26,7 +26,7 @@ from wheelfix.pe.image import read_image
 from wheelfix.programs import Finished, python_command, run_program
 from wheelfix.streams.output import _lock as lock
 from wheelfix.streams.source import FileSource
-from wheelfix.trial.model import PythonFacts
+from wheelfix.trial.model import Interpreter, PythonFacts
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ _START = 180.0
 _MOST_OUTPUT = 4 << 20
 
 
-class VenvPython:
+class VenvPython(Interpreter):
     """A virtual environment without pip, in a work folder."""
 
     def __init__(self, work: Path, python: Path | None = None) -> None:
@@ -243,7 +243,8 @@ class VenvPython:
             raise UsageError(f"--python {base}", because=f"it is {implementation} for {platform}", hint=HINT)
         self._work = work
         label = f"Python {'.'.join(map(str, version))} ({machine}), Windows"
-        self._facts = PythonFacts((version[0], version[1]), machine, label)
+        facts = PythonFacts((version[0], version[1]), machine, label)
+        super().__init__(facts, work / "environment", work / "exchange")
         done = run_program(
             [str(base), "-I", "-m", "venv", "--without-pip", str(self.prefix)], timeout=_START, within=work
         )
@@ -261,30 +262,6 @@ class VenvPython:
             last = (done.text.strip() or f"exit code {done.code}").splitlines()[-1]
             raise EnvironmentFailure(f"{base} does not run", because=last, hint=HINT) from error
         return version, platform, implementation
-
-    @property
-    def facts(self) -> PythonFacts:
-        """What is known about it."""
-        return self._facts
-
-    @property
-    def prefix(self) -> Path:
-        """The environment."""
-        return self._work / "environment"
-
-    @property
-    def site(self) -> Path:
-        """Where packages are installed."""
-        return self.prefix / "Lib" / "site-packages"
-
-    @property
-    def exchange(self) -> Path:
-        """A folder for requests and results."""
-        return self._work / "exchange"
-
-    def path(self, path: Path) -> str:
-        """Return the path: there is only one side."""
-        return str(path)
 
     def run(self, arguments: Sequence[str], *, timeout: float) -> Finished:
         """Run the environment's python.exe without the user's variables: no PATH, no PYTHON…, no proxies."""
