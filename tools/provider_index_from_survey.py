@@ -30,7 +30,7 @@ from tools.provider_tables import Looked, write_tables
 from tools.remote_wheel import Contents, comparable, required_on_windows, wheel_rank
 from wheelfix.cli.main import main as wheelfix
 from wheelfix.errors import InputError, WheelfixError
-from wheelfix.knowledge.provider_index import TABLE, provider_index, vendor_of
+from wheelfix.knowledge.provider_index import MEMBER_HASHES, provider_index, vendor_of
 from wheelfix.remote.client import Client
 from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.remote.wheel import RemoteWheel
@@ -92,7 +92,7 @@ def write_index(wheels: Sequence[Shipped], output: Path, date: str = "") -> None
 
 def write_hashes(wheels: Sequence[Shipped], output: Path, options: RemoteOptions) -> list[str]:
     """Add the DLLs of vendors' wheels to the table of hashes; return why wheels were left out."""
-    table = output / TABLE
+    table = output / MEMBER_HASHES
     known = (
         {line.split("\t")[1] for line in table.read_text("utf-8").splitlines() if "\t" in line}
         if table.exists()

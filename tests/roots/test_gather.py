@@ -274,7 +274,7 @@ def test_rows_and_document(tmp_path: Path) -> None:
     )
     index = RootIndex(roots)
 
-    first, second = gather.rows(index)
+    first, second = gather.root_rows(index)
     assert first == gather.RootRow(
         kind="CUDA",
         version="11.7",
@@ -288,7 +288,7 @@ def test_rows_and_document(tmp_path: Path) -> None:
         "14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM (1 DLL, not redistributable)",
     )
 
-    document = json.loads(json.dumps(gather.document(index, found.remarks)))
+    document = json.loads(json.dumps(gather.roots_document(index, found.remarks)))
     assert document["schema"] == "wheelfix.roots/1"
     assert [root["kind"] for root in document["roots"]] == ["cuda", "msvc"]
     assert document["roots"][0]["folders"][0] == {

@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import importlib
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import wheelfix
@@ -18,6 +17,11 @@ from wheelfix.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TypeAlias
+
+    from wheelfix.errors import WheelfixError
+
+    Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 def say_error(what: str, *reasons: str, hint: str = "") -> None:
@@ -104,6 +108,8 @@ def add_path(
 ) -> None:
     """Add an option that takes a path, or with ``many`` one each time that it is given."""
 
+    from pathlib import Path  # 15 ms that --version need not pay
+
     more: dict[str, Any] = {"action": "append", "default": []} if many else {}
     _add(group, name, typed, help=what, metavar=metavar, type=Path, dest=dest, **more)
 
@@ -180,14 +186,6 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(
             action, f"{value!r} is not one of {', '.join(known)}" + (f"; {meant}" if meant else "")
         )
-
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from wheelfix.errors import WheelfixError
-
-    Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 class Command(NamedTuple):

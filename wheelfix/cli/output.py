@@ -1,4 +1,4 @@
-"""Where the reports of a command go: written as they come, or gathered into documents."""
+"""Where the reports of a command go, written as they come or gathered into documents, and how they were made."""
 
 from __future__ import annotations
 

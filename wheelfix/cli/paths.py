@@ -1,4 +1,4 @@
-"""From what was typed to the things to look at: patterns expanded, folders opened, each once, in a fixed order."""
+"""From what was typed to the things to look at: patterns, folders, and wheels that are not on this disk."""
 
 from __future__ import annotations
 

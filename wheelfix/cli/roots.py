@@ -52,7 +52,7 @@ def execute(args: argparse.Namespace) -> int:
         if args.format == "json":
             from wheelfix.report.json_ import dump, tool
 
-            document = gather.document(index, remarks)
+            document = gather.roots_document(index, remarks)
             document = {"schema": document.pop("schema"), "tool": tool(), **document}
             if args.names:
                 document["matches"] = [_match(file, index) for file in matches]
@@ -61,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
         from wheelfix.report.text.roots import RootsReport, render_roots
 
         found = tuple((file.location, _version(file, index), file.origin) for file in matches)
-        report = RootsReport(gather.rows(index), remarks, index.skipped, tuple(args.names), found)
+        report = RootsReport(gather.root_rows(index), remarks, index.skipped, tuple(args.names), found)
         look = style_of(args)
         write_result(render_roots(report, look, verbose=args.verbose, quiet=args.quiet), args.output)
     return Exit.OK

@@ -1,4 +1,8 @@
-"""NVIDIA's cards: compute capability by name, and the toolkits and cuDNN releases that still serve it."""
+"""Graphics cards by name and architecture, and which toolkits, libraries and drivers serve them.
+
+NVIDIA's are in ``cards.toml``, those of AMD and Intel in ``othercards.toml``, names that drivers and sellers use in
+``card_names.txt``, and which driver runs which CUDA and PTX in ``drivers.toml``.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +146,7 @@ def library_release(group: str, title: str, capability: Capability) -> str:
     return ""
 
 
-TABLE = "card_names.txt"
+_CARD_NAMES = "card_names.txt"
 SERIES = ("rtx", "gtx", "gt", "rx", "arc")
 """What people leave out before the number: 4090, 7900 XTX."""
 
@@ -181,7 +185,7 @@ def _key(name: str, nvidia: bool) -> tuple[bool, str]:
 @functools.cache
 def _all() -> Mapping[tuple[bool, str], NamedCard]:
     """Every card of the list and of the tables; what a table says counts more, because its sources are the makers'."""
-    found = dict(parse_card_names(TABLE, read_text(TABLE)))
+    found = dict(parse_card_names(_CARD_NAMES, read_text(_CARD_NAMES)))
     for key, card in card_table().cards.items():
         found[True, key] = NamedCard(card.name, ("sm_{}{}".format(*card.capability),))
     for key, other in other_cards().cards.items():

@@ -1,4 +1,4 @@
-"""What a DLL loads by name at run time, which no import table shows."""
+"""What DLLs need that no import table shows: what they load by name, the C++ runtime, programs that users install."""
 
 from __future__ import annotations
 
@@ -211,8 +211,8 @@ def needs_in_practice(importer: str, imported: str) -> CompanionNeed | None:
     return next((need for need in needs if need.required and need.matches(imported)), None)
 
 
-TABLE = "runtime_needs.txt"
-HEADER = """\
+RUNTIME_NEEDS = "runtime_needs.txt"
+RUNTIME_NEEDS_HEADER = """\
 # Modules and DLLs in published wheels whose imports end at a Visual C++ runtime that the wheel does not have.
 # In a line: top-level package, name, runtime (140: Visual C++ 2015 to 2022; 120: 2013; 100: 2010), and "unique" where
 # the name alone identifies the package.
@@ -239,7 +239,7 @@ def parse_runtime_needs(text: str) -> RuntimeNeeds:
     for line in entries(text):
         package, name, runtime, *flags = line.split()
         if runtime not in RUNTIMES or flags not in ([], ["unique"]):
-            raise TableFault(TABLE, [f"{line!r} is not a package, a name, a runtime and perhaps 'unique'"])
+            raise TableFault(RUNTIME_NEEDS, [f"{line!r} is not a package, a name, a runtime and perhaps 'unique'"])
         of_package[package, name] = runtime
         if flags:
             unique[name] = runtime
@@ -249,7 +249,7 @@ def parse_runtime_needs(text: str) -> RuntimeNeeds:
 @functools.lru_cache(maxsize=1)
 def runtime_needs() -> RuntimeNeeds:
     """Return the table of this package."""
-    return parse_runtime_needs(read_text(TABLE))
+    return parse_runtime_needs(read_text(RUNTIME_NEEDS))
 
 
 def runtime_need(package: str, name: str) -> str:

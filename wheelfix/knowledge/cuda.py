@@ -1,4 +1,4 @@
-"""Translates between CUDA toolkit versions and the names of their DLLs."""
+"""CUDA's DLLs: their names in each toolkit, the versions of its libraries, and torch's builds for it."""
 
 from __future__ import annotations
 

@@ -399,12 +399,12 @@ def _same_version(version: str, versions: Sequence[str]) -> str | None:
     return next((own for own in versions if Version(own) == wanted), None)
 
 
-TABLE = "member_hashes.txt"
+MEMBER_HASHES = "member_hashes.txt"
 
 
 @functools.cache
 def _lines() -> str:
-    return _without_heading(read_text(TABLE))
+    return _without_heading(read_text(MEMBER_HASHES))
 
 
 @functools.cache

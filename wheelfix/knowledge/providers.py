@@ -1,4 +1,8 @@
-"""Who ships a DLL, in words, for a user who has to get it."""
+"""Who ships a DLL or a module: distributions on PyPI with where their DLLs lie, and vendors in words for a user.
+
+What a distribution ships is in the provider index; ``distributions.toml`` has what names cannot tell, and builds that
+are not on PyPI. ``modules.txt`` and ``compiled_modules.txt`` have the modules of distributions.
+"""
 
 from __future__ import annotations
 

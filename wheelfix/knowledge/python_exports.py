@@ -1,4 +1,4 @@
-"""Which symbols the interpreter's own DLL has, for every Python that a table lists."""
+"""Which symbols the DLLs of Python have: ``python311.dll`` and its like, and ``python3.dll`` with the stable ABI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""The kinds of Windows that wheels can be checked for: one list per target in ``target_lists``, or a user's own."""
+"""The kinds of Windows that wheels can be checked for: one list per target in ``target_lists``, or a user's own.
+
+A list says which DLLs, exports and API sets a kind of machine has, and how that is known. The format is plain text, so
+that ``tools/windows_target.ps1`` can write it on any Windows::
+
+    wheelfix target 1
+    name: build-server
+    title: Windows Server 2022 Standard
+    build: 20348
+    date: 2026-11-16
+    base: none
+
+    [has]
+    source: tools/windows_target.ps1
+    date: 2026-11-16
+    kernel32.dll 10.0.20348.1
+     AcquireSRWLockExclusive AddAtomA @1-1640
+
+``base`` says what is known about DLLs that no section names: ``none`` (they are absent: the list is that of a whole
+machine), ``windows`` (what every Windows 10 and 11 has is there) or ``unknown``. ``windows_since.txt`` says since which
+build Windows has a function.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an error code of Windows means, and which code a sentence in another language belongs to."""
+"""What an error code of Windows means, which code a sentence of any language belongs to, and what Wine does instead."""
 
 from __future__ import annotations
 

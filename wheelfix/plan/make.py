@@ -1,4 +1,4 @@
-"""Decide what a repair will do, and say what the wheel that it makes would be like."""
+"""Decide what a repair will do, what the wheel it makes would be like, and what to advise where DLLs stay missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a view still needs that the options want vendored, and where it has to go."""
+"""What a view still needs that the options want vendored, where it goes, and why a candidate is refused for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Answer every need of a wheel from the roots, in rounds, until the model says that nothing more can be met."""
+"""Answer every need of a wheel from the roots, in rounds, until the model says that nothing more can be met.
+
+What was asked to be dropped goes first. With ``--clean`` a DLL that cannot be loaded where it is goes before the needs
+are answered, so that a better one is found for it, and what nothing loads goes after that.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Repair a package where it is installed: DLLs are added, RECORD is kept correct, and a journal can undo everything.
 
 The journal is written before anything is changed. A repair that fails or is interrupted is taken back at once; one that
-was killed can be undone later. The journal lies outside of the environment, where no wheel can install one.
+was killed can be undone later. The journal lies outside of the environment, where no wheel can install one. It is
+believed if RECORD is what that repair found or wrote, and as far as it names files of that package with the hashes they
+must have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The ``libs`` layout: DLLs of no known family are renamed by delvewheel, and our own rules check the result."""
+"""The ``libs`` layout: DLLs of no known family are renamed by delvewheel, and our own rules check the result.
+
+delvewheel runs as a subprocess, because everything in it but its command line is private and changes between releases.
+It gets a folder with exactly the DLLs that the plan chose and an empty PATH, so that nothing else gets into the wheel.
+"""
 
 from __future__ import annotations
 

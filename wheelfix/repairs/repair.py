@@ -1,4 +1,4 @@
-"""Repair a wheel: scan it, plan, rewrite it, read it back, and only then give it its name."""
+"""Repair wheels: scan, plan, rewrite, read back, and only then name each; several in processes where that is faster."""
 
 from __future__ import annotations
 

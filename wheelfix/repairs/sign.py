@@ -1,4 +1,9 @@
-"""Sign the PE files of a wheel with a command of the user's, and rewrite the wheel only when every signature holds."""
+"""Sign the PE files of a wheel with a command of the user's, and rewrite the wheel only when every signature holds.
+
+In the command ``{file}`` stands for one file that the program signs where it is, ``{files}`` for several, ``{out}`` for
+the name of the signed copy that some programs insist on, ``{cwd}`` for the folder that wheelfix was started in. The
+words never go through a shell, so no name in a wheel can become a command.
+"""
 
 from __future__ import annotations
 

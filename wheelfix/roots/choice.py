@@ -4,6 +4,10 @@ Roots that the user named come before discovered ones, and those before last res
 when an earlier one has a file that serves. Within a rank: what has no objection, lies with its companions, stands by
 itself and fits the wheel's versions; then the newest; within one root the folder order. What is still undecided is a
 question for the user.
+
+A toolkit's release is chosen once, before any single file: its DLLs are built and tested together, and a name says
+little (``curand64_10.dll`` is in every toolkit from 10.1 to 13). It is what the wheel was built with, else the release
+that has most of what is needed, else the newest.
 """
 
 from __future__ import annotations

@@ -390,7 +390,7 @@ class RootRow:
     notes: tuple[str, ...]
 
 
-def rows(index: RootIndex) -> tuple[RootRow, ...]:
+def root_rows(index: RootIndex) -> tuple[RootRow, ...]:
     """Return the roots of an index as rows, in their order."""
     counts = _counts(index)
     return tuple(
@@ -416,7 +416,7 @@ def _plural(count: int) -> str:
     return "1 DLL" if count == 1 else f"{count} DLLs"
 
 
-def document(index: RootIndex, remarks: Sequence[Remark] = ()) -> dict[str, Json]:
+def roots_document(index: RootIndex, remarks: Sequence[Remark] = ()) -> dict[str, Json]:
     """Return everything about the roots of an index, for JSON."""
     counts = _counts(index)
     return {

@@ -1,4 +1,7 @@
-"""The machine as discovery sees it: a value that tests can make up and :func:`this_machine` reads for real."""
+"""The machine as discovery sees it, and who else can put DLLs into its folders.
+
+It is a value that tests can make up and :func:`this_machine` reads for real.
+"""
 
 from __future__ import annotations
 

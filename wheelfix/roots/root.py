@@ -1,4 +1,4 @@
-"""A root: one place that DLLs can come from, and how it came to be known."""
+"""A root, one place that DLLs can come from, and a candidate, one of its DLLs, with what can be asked about it."""
 
 from __future__ import annotations
 

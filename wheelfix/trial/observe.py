@@ -1,4 +1,4 @@
-"""One import in a fresh process, and what is read from what the process left behind."""
+"""One import in a fresh process, what it left behind, and whether that is what was expected."""
 
 from __future__ import annotations
 

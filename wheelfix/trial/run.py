@@ -1,4 +1,4 @@
-"""The whole trial of wheels: an environment, the installation, every import in a fresh process, the comparison."""
+"""The whole trial of wheels: which modules, the installation, every import in a fresh process, the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Wine: where it is, a prefix of its own, and a Windows Python that runs in it."""
+"""Wine: where it is, a prefix of its own, what keeps a wheel's code from this machine, and a Windows Python in it.
+
+For hosts with another processor an x86_64 Wine is made of Debian's amd64 packages, run by qemu-user: neither multiarch
+nor binfmt nor a chroot nor a display is needed. It takes a minute and 700 MB, once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Windows Python to run under Wine: a folder, a zip of python.org or nuget.org, or one from the package index.
+"""The Pythons of trials: on Windows a virtual environment, under Wine a folder, a zip, or one from the package index.
 
 The one from the index is somebody's upload of python.org's embeddable build. Its hash is pinned, and none of the
 distribution's own code runs.
