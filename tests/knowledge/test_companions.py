@@ -17,7 +17,7 @@ from wheelfix.knowledge.companions import (
 )
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import TableFault
 from wheelfix.model import Machine, Severity
 
 
@@ -140,27 +140,6 @@ def test_no_companion_is_something_that_may_not_be_vendored() -> None:
             member = family_of(name)
             assert member is not None
             assert member.family.redistribute
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param('strength = "beside"', 'strength = "maybe"', "strength 'maybe'", id="strength"),
-        pytest.param('versions = ">=8.3"', 'versions = "eight"', "not a set of versions", id="versions"),
-        pytest.param('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_core.{w}.dll"]', "no group for", id="group"),
-        pytest.param('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_rt.{v}.dll"]', "its own companion", id="itself"),
-        pytest.param(
-            'each = ["zlibwapi.dll"]', 'each = ["cudnn_ops_infer64_8.dll"]', "as required and as", id="two strengths"
-        ),
-        pytest.param('globs = ["cudnn*64_{v}.dll"]\n', "", "names no companion", id="nothing"),
-        pytest.param('globs = ["cudnn*64_{v}.dll"]', 'each = ["cudnn_ext64_9.dll"]', "given as globs", id="beside"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("companions.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        companion_rules.parse(text.replace(old, new, 1))
 
 
 def test_every_rule_tells_why_what_and_where_from() -> None:

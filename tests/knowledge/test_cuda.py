@@ -19,7 +19,7 @@ from wheelfix.knowledge.cuda import (
     toolkits_of,
     toolkits_of_file,
 )
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import TableFault
 from wheelfix.model import FileVersion
 
 
@@ -105,25 +105,6 @@ def test_every_release_from_11_on_has_a_runtime_and_a_cupti() -> None:
     for major, minor in table.releases:
         assert expected_name("cudart", f"{major}.{minor}")
         assert major < 11 or cupti_names(f"{major}.{minor}")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param(
-            '"12.0-12.9" = "cudart64_12.dll"', '"11.8-12.9" = "cudart64_12.dll"', "two names for 11.8", id="overlap"
-        ),
-        pytest.param('"11.0-11.8" = "cublas64_11.dll"', '"11.0-11.9" = "cublas64_11.dll"', "unknown span", id="span"),
-        pytest.param('cuda = "11.7.0"', 'cuda = "11.7.1"', "twice", id="patch twice"),
-        pytest.param("cupti64_2022.3.0.dll", "cupti64_2022.2.1.dll", "belongs to two toolkits", id="two toolkits"),
-        pytest.param('"10.0", "10.1"', '"10.1", "10.0"', "not in order", id="order"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("cuda.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        cuda_table.parse(text.replace(old, new, 1))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from wheelfix.knowledge.providers import (
     versions_with,
     who_ships,
 )
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import read_text
 from wheelfix.model import Machine
 
 
@@ -114,25 +114,6 @@ def test_a_dll_that_moved_to_another_folder() -> None:
     old = ShippedDll("a.dll", "a", "old", LOOKED_AT[:3], LOOKED_AT)
     new = ShippedDll("a.dll", "a", "new", LOOKED_AT[3:], LOOKED_AT)
     assert versions_with([old, new]) == ""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param('name = "pyqt5-qt5"', 'name = "PyQt5_Qt5"', "not normalised", id="name"),
-        pytest.param('folders = ["Lib/', 'folders = ["/Lib/', "not relative", id="folder"),
-        pytest.param('name = "mkl"\n', 'name = "mkl"\nfolders = ["a"]\n', "folders without patterns", id="patterns"),
-        pytest.param('name = "mkl"\n', 'name = "mkl"\nonly = "x"\n', "without folders", id="only"),
-        pytest.param('why = "importing pyarrow loads them"\n', "", "does not say how", id="preloads"),
-        pytest.param('name = "tcmlib"', 'name = "tbb"', "twice", id="twice"),
-        pytest.param("cuda = 12\ntracks_cuda = true", "tracks_cuda = true", "without saying which", id="cuda"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("distributions.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        distributions.parse(text.replace(old, new, 1))
 
 
 def test_a_module_that_newer_releases_no_longer_have():
@@ -309,18 +290,3 @@ def test_what_lies_in_the_toolkits_bin_folder(name: str, cuda: str, expected: bo
 
 def test_every_family_has_someone_who_ships_it() -> None:
     assert {family.id for family in families()} == {name for shipper in shippers() for name in shipper.families}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param('families = ["cufft"]', 'families = ["cufftt"]', "unknown family 'cufftt'", id="unknown family"),
-        pytest.param('families = ["cufft"]', 'families = ["curand"]', "twice", id="family twice"),
-        pytest.param('families = ["cufft"]\n', "", "either families or a pattern", id="about nothing"),
-    ],
-)
-def test_a_contradictory_table_of_shippers_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("providers.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        shippers.parse(text.replace(old, new, 1))

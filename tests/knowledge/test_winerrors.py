@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.winerrors import (
     code_of_sentence,
     deviation,
@@ -67,22 +67,6 @@ def test_the_code_of_a_sentence(text: str, expected: tuple[int, str] | None) -> 
 def test_the_common_display_languages_are_there(code: int) -> None:
     languages = {language for own, language, _ in sentences() if own == code}
     assert {"en", "de", "fr", "es", "it", "pt-BR", "ru", "pl", "cs", "tr", "ja", "ko", "zh-CN", "zh-TW"} <= languages
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param("code = 127\nname", "code = 126\nname", "code 126 twice", id="code twice"),
-        pytest.param("code = 1455\nlanguage", "code = 1456\nlanguage", "unknown code 1456", id="unknown code"),
-        pytest.param("Die angegebene Prozedur", "Das angegebene Modul", "belongs to two codes", id="two codes"),
-        pytest.param("missing_file = true\n", "", "does not have missing_file", id="field"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("winerrors.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        winerror_table.parse(text.replace(old, new, 1))
 
 
 ROW = '[[deviation]]\nid = "a"\nwhat = "w"\nwine = "x"\nsource = "s"\n'
