@@ -122,6 +122,12 @@ def _add(group: argparse._ActionsContainer, name: str, typed: bool, *, dest: str
         only_typed(action)
 
 
+def as_given(args: argparse.Namespace, names: str) -> dict[str, Any]:
+    """Return what was given for options, by name, as the values of ``wheelfix.options`` take it: lists as tuples."""
+    found = {name: getattr(args, name) for name in names.split()}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Keeps examples as they are written; the same width on every terminal, so that documentation can quote it."""
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import COMMANDS, add_flag, add_path, add_words, only_typed
+from wheelfix.cli.commands import COMMANDS, add_flag, add_path, add_words, as_given, only_typed
 from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.inputfiles import check_text_target, will_read
@@ -226,14 +226,9 @@ def root_options(args: argparse.Namespace) -> RootOptions:
 
         check_trusted_roots(args.trusted_roots)
     return RootOptions(
+        **as_given(args, "cuda cudnn oneapi conda search_path trusted_roots"),
         roots=tuple(args.root),
-        cuda=tuple(args.cuda),
-        cudnn=tuple(args.cudnn),
-        oneapi=tuple(args.oneapi),
-        conda=tuple(args.conda),
         discover=not args.no_discover,
-        search_path=args.search_path,
-        trusted_roots=args.trusted_roots,
         limits=limits(args) if hasattr(args, "max_ratio") else Limits(),
     )
 

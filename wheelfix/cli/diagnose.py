@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path
+from wheelfix.cli.commands import add_flag, add_path, as_given
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -121,9 +121,7 @@ def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
     refuse_contradiction(args.assume, args.no_assume)
     assumptions(tuple(args.assume), tuple(args.no_assume))
     options = ScanOptions(
-        assume=tuple(args.assume),
-        no_assume=tuple(args.no_assume),
-        python=args.python,
+        **as_given(args, "assume no_assume python"),
         jobs=args.jobs or all_cores(),
         roots=root_options(args),
     )

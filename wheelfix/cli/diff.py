@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, say_failure
+from wheelfix.cli.commands import add_flag, as_given, say_failure
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -121,9 +121,7 @@ def _builds(
     saved = [path for path in inputs.files if path.suffix.lower() == ".json"]
     builds = [build for path in saved for build in read_document(_text(path), str(path))]
     options = ScanOptions(
-        assume=tuple(args.assume),
-        no_assume=tuple(args.no_assume),
-        python=args.python,
+        **as_given(args, "assume no_assume python"),
         jobs=args.jobs or all_cores(),
         versions=not args.no_versions,
         roots=RootOptions(discover=False),

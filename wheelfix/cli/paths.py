@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path, only_typed, say
+from wheelfix.cli.commands import add_flag, add_path, as_given, only_typed, say
 from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError, shown_url
 from wheelfix.inputfiles import will_read
 from wheelfix.remote.addresses import is_remote
@@ -198,14 +198,10 @@ def add_fetch_option(group: argparse._ArgumentGroup, what: str) -> None:
 def remote_options(args: argparse.Namespace) -> RemoteOptions:
     """Return how to reach wheels on servers, as the command line says."""
     options = RemoteOptions(
-        index_url=args.index_url,
+        **as_given(args, "index_url offline platform python_version cache_dir"),
         extra_index_urls=tuple(args.extra_index_url),
-        offline=args.offline,
         fetch=getattr(args, "fetch", False),
         deps=getattr(args, "deps", False),
-        platform=args.platform,
-        python_version=args.python_version,
-        cache_dir=args.cache_dir,
         cache=not args.no_cache,
     )
     from wheelfix.remote.target import target_of

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path, add_words, say_failure
+from wheelfix.cli.commands import add_flag, add_path, add_words, as_given, say_failure
 from wheelfix.cli.common import (
     add_allow_missing,
     add_command,
@@ -147,37 +147,22 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
 
         card_arch(args.gpu)
     scan = ScanOptions(
-        assume=tuple(args.assume),
-        no_assume=tuple(args.no_assume),
+        **as_given(args, "assume no_assume python gpu"),
         targets=target_words(args),
-        python=args.python,
         jobs=args.jobs or all_cores(),
-        gpu=args.gpu,
         roots=root_options(args),
         limits=limits(args),
         remote=remote_options(args),
     )
     return RepairOptions(
+        **as_given(
+            args,
+            "include exclude drop drop_test_artifacts clean companions with_vcredist dest layout allow_missing "
+            "accept_missing build_tag compression recompress trust_record sbom require_signed",
+        ),
         wheel_dir=None if args.in_place else args.wheel_dir or Path("wheelhouse"),
-        include=tuple(args.include),
-        exclude=tuple(args.exclude),
-        drop=tuple(args.drop),
-        drop_test_artifacts=args.drop_test_artifacts,
-        clean=args.clean,
-        companions=args.companions,
-        with_vcredist=args.with_vcredist,
-        dest=args.dest,
-        layout=args.layout,
         renaming=_renaming(args),
-        allow_missing=tuple(args.allow_missing),
-        accept_missing=tuple(args.accept_missing),
-        build_tag=args.build_tag,
-        compression=args.compression,
         compressor=None if args.compressor == "auto" else args.compressor,
-        recompress=args.recompress,
-        trust_record=args.trust_record,
-        sbom=args.sbom,
-        require_signed=args.require_signed,
         seal=args.lock is not None,
         scan=scan,
     )

@@ -6,7 +6,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path, add_words, only_typed
+from wheelfix.cli.commands import add_flag, add_path, add_words, as_given, only_typed
 from wheelfix.cli.common import (
     add_allow_missing,
     add_command,
@@ -149,27 +149,20 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
 
         card_arch(args.gpu)
     return ScanOptions(
-        assume=tuple(args.assume),
-        no_assume=tuple(args.no_assume),
+        **as_given(
+            args,
+            "assume no_assume python together beside lockfile lock_extras import_order allow_missing verify gpu "
+            "signatures",
+        ),
         targets=target_words(args),
-        python=args.python,
         packages=tuple(args.package),
-        together=args.together,
-        beside=tuple(args.beside),
-        lockfile=args.lockfile,
-        lock_extras=tuple(args.lock_extras),
         lock_groups=tuple(args.lock_groups) if args.lock_groups is not None else None,
-        import_order=tuple(args.import_order),
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),
-        allow_missing=tuple(args.allow_missing),
-        verify=args.verify,
         jobs=args.jobs or all_cores(),
-        gpu=args.gpu,
         driver=_driver(args.driver),
         archs=args.archs or args.verbose,
         versions=args.verbose,
-        signatures=args.signatures,
         signers=args.verbose,
         roots=root_options(args),
         limits=limits(args),

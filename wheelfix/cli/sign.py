@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path, add_words, only_typed, say, say_failure
+from wheelfix.cli.commands import add_flag, add_path, add_words, as_given, only_typed, say, say_failure
 from wheelfix.cli.common import add_command, add_limit_options, exit_code, limits, positive, write_result
 from wheelfix.cli.paths import expand_inputs, say_skipped
 from wheelfix.errors import UsageError, WheelfixError
@@ -102,14 +102,10 @@ def sign_options(args: argparse.Namespace) -> SignOptions:
 
         check_trusted_roots(args.trusted_roots)
     return SignOptions(
+        **as_given(args, "output_dir resign require_trusted trusted_roots timeout"),
         command=vars(args)["with"],
-        output_dir=args.output_dir,
         include=tuple(args.sign_include),
         exclude=tuple(args.sign_exclude),
-        resign=args.resign,
-        require_trusted=args.require_trusted,
-        trusted_roots=args.trusted_roots,
-        timeout=args.timeout,
         limits=limits(args),
     )
 
