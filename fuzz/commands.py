@@ -25,11 +25,10 @@ from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.plan.model import plan_from_json
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.repairs.replay import replay
-from wheelfix.report.diagnosis import render_json
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.diagnosis import render_diagnosis, render_json
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.text.diagnosis import render_diagnosis
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.text import render_scan
 
 if TYPE_CHECKING:
     from pathlib import Path

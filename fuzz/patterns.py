@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import wheelfix
 from wheelfix.archive import metadatacheck
-from wheelfix.diagnosis.symptoms import report_block
-from wheelfix.diagnosis.symptoms.causetable import CauseRule
-from wheelfix.diagnosis.symptoms.form import Form
+from wheelfix.diagnosis import machine as report_block
+from wheelfix.diagnosis.symptoms.causes import CauseRule
+from wheelfix.diagnosis.symptoms.forms import Form
 from wheelfix.knowledge.tables import NamePattern
 from wheelfix.roots.vendors import cudnn
 
@@ -40,8 +40,8 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("knowledge/tables.py", "fullmatch"): (),  # NamePattern: found as objects
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
-    ("diagnosis/symptoms/form.py", "form"): (),  # Form: found as objects
-    ("diagnosis/symptoms/phrases.py", "compile_phrase"): (),  # Form as well
+    ("diagnosis/symptoms/forms.py", "form"): (),  # Form: found as objects
+    ("diagnosis/symptoms/forms.py", "compile_phrase"): (),  # Form as well
     ("pycode/patterncalls.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
     ("pycode/codefiles.py", "sets_variable"): (
@@ -51,9 +51,9 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("rules/policy.py", "list_test_artifacts"): (r"\A(?:test_\w+|\w+_test|\w+_benchmark)\.exe",),
     ("roots/tree.py", "subfolders"): (),  # found where it is called
     ("roots/tree.py", "dll_names"): (),
-    ("diagnosis/symptoms/mask.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
-    ("diagnosis/symptoms/report_block.py", "_value"): (report_block.ASSIGNMENT.format(name="cuda"),),
-    ("diagnosis/symptoms/report_block.py", "_tools"): tuple(pattern for _, pattern in report_block.TOOLS.values()),
+    ("diagnosis/machine.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
+    ("diagnosis/machine.py", "_value"): (report_block.ASSIGNMENT.format(name="cuda"),),
+    ("diagnosis/machine.py", "_tools"): tuple(pattern for _, pattern in report_block.TOOLS.values()),
     ("roots/vendors/cudnn.py", "_version"): cudnn.NAMED_VERSIONS,
     ("roots/vendors/cudnn.py", "header_version"): (cudnn.DEFINED.format(name="MAJOR"),),
 }

@@ -10,10 +10,9 @@ from tests.report.samples import broken_torch, clean_wheel
 from wheelfix.diff import Build, File, Problem, compare, compare_all, read_document, steady
 from wheelfix.errors import InputError
 from wheelfix.model import Severity
-from wheelfix.report.diff import render_markdown
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.diff import render_diff, render_markdown
 from wheelfix.report.json_ import render_scan
-from wheelfix.report.text.diff import render_diff
-from wheelfix.report.textstyle import TextStyle
 
 
 def build(*files: File, problems: tuple[Problem, ...] = (), **settings) -> Build:

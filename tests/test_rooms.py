@@ -59,7 +59,7 @@ LATE_IMPORTS = {
     "repairs.rewrite": "a bill of materials is for wheels that change only: 18 modules, 8 ms",
     "repairs.several": "as exam.verify",
     "repairs.replay": "what a lock rarely needs, such as the renamed layout: 59 modules, 30 ms of 250",
-    "report.formats": "for that format only: text takes 35 modules, 10 ms",
+    "report.formats": "for that format only",
     "remote.client": "connections, caches and indexes are for wheels on servers only: 87 modules, 53 ms",
     "roots.card": "programs are run for --gpu native only: 21 modules, 8 ms",
     "roots.lazy": "discovering roots is for wheels with something missing only: 127 modules, 65 ms",

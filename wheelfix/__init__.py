@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wheelfix.diagnosis.answer import Diagnosis
     from wheelfix.diagnosis.diagnose import diagnose
+    from wheelfix.diagnosis.model import Diagnosis
     from wheelfix.errors import WheelfixError
     from wheelfix.exam.scan import scan, scan_all
     from wheelfix.exam.verify import verify
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Diagnosis": "wheelfix.diagnosis.answer",
+    "Diagnosis": "wheelfix.diagnosis.model",
     "Finding": "wheelfix.model",
     "ScanReport": "wheelfix.model",
     "WheelfixError": "wheelfix.errors",

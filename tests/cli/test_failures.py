@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,7 @@ from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.exam import verify as exam_verify
-from wheelfix.report import json_, markdown
-from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.report.formats import MACHINE_KINDS, SCAN_KINDS
 from wheelfix.rules import registry
 from wheelfix.schemas import load_schema
 
@@ -150,15 +150,15 @@ def test_a_report_that_cannot_be_drawn(
     wheels: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A renderer that fails on one report draws the others, and names the one."""
-    module = {"markdown": markdown, "json": json_}[kind]
-    whole = module.render_scan
+    module, function = MACHINE_KINDS[kind]
+    whole = getattr(importlib.import_module(module), function)
 
     def render(reports: list[ScanReport], *rest: object) -> str:
         if any(report.name == "alpha" for report in reports):
             raise KeyError("a mistake of ours")
-        return whole(reports, *rest)  # type: ignore[arg-type]
+        return str(whole(reports, *rest))
 
-    monkeypatch.setattr(module, "render_scan", render)
+    monkeypatch.setattr(f"{module}.{function}", render)
     wheels.joinpath("dist", "bad-1.0-cp311-cp311-win_amd64.whl").unlink()
     assert main(["scan", "dist", "--format", kind, "--no-discover"]) == Exit.ENVIRONMENT
     out = capsys.readouterr().out

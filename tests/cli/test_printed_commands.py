@@ -15,10 +15,10 @@ from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.missinghint import missing_hints
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.text import render_scan
+from wheelfix.report.words import missing_hints
 from wheelfix.rules.registry import all_rules, page
 
 COMMAND = re.compile(r"'(wheelfix (?:scan|repair|diagnose|verify|ci|explain|roots)[^']*)'")

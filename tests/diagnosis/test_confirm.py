@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wheelfix.diagnosis import confirm
-from wheelfix.diagnosis.symptoms.causetable import cause_table
+from wheelfix.diagnosis.symptoms.causes import cause_table
 
 
 def test_every_cause_that_findings_show_is_in_the_table() -> None:

@@ -9,9 +9,9 @@ import pytest
 from tests.support.environments import install, lay
 from tests.support.tiers import wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.diagnosis.answer import DiagnosisOutcome
 from wheelfix.diagnosis.diagnose import diagnose
-from wheelfix.diagnosis.symptoms import Confidence
+from wheelfix.diagnosis.model import DiagnosisOutcome
+from wheelfix.diagnosis.symptoms.model import Confidence
 from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import wheelfix
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.diagnosis.answer import Diagnosis, DiagnosisOutcome
+from wheelfix.diagnosis.model import Diagnosis, DiagnosisOutcome
 from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:

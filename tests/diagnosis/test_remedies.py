@@ -11,13 +11,13 @@ import wheelfix
 from tests.support.environments import install, lay
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.diagnosis.answer import DiagnosisOutcome
+from wheelfix.diagnosis.model import DiagnosisOutcome
 from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.diagnosis.symptoms.causetable import Remedy
+    from wheelfix.diagnosis.symptoms.model import Remedy
 
 STORY = kepler_cu117()
 ERROR = (

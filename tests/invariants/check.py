@@ -20,9 +20,9 @@ from wheelfix.model import Severity, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair_wheel
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.text import render_scan
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

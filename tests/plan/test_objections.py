@@ -16,8 +16,8 @@ from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.repairs.repair import Repaired, repair
-from wheelfix.report.text.plan import render_plan
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.repairs import render_plan
 from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import Edge, EdgeKind, Finding, ProvidedDll, Resolution, Severity, System
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.html import render_scan
 from wheelfix.report.html.element import VOID, Html, el, from_markdown, join
+from wheelfix.report.html.scan import render_scan
 
 FAILURE = FailedInput("x.whl", InputError("x.whl is no wheel", because="it is <no> ZIP archive"))
 

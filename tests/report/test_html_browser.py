@@ -26,7 +26,7 @@ from wheelfix.model import (
     Severity,
 )
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.html import render_scan
+from wheelfix.report.html.scan import render_scan
 
 pytestmark = [
     pytest.mark.browser,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wheelfix.report.text.pages import render_page
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.pages import render_page
 
 PAGE = """\
 # WF999 thing-is-wrong

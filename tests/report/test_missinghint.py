@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.model import Candidate, EdgeKind, Machine, MissingDll
-from wheelfix.report.missinghint import missing_hints
+from wheelfix.report.words import missing_hints
 
 FOUND = (Candidate("C:\\x\\a.dll", "C:\\x", "1", "folder"),)
 

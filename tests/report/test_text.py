@@ -14,11 +14,9 @@ from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Edge, EdgeKind, Finding, InView, LoadEvent, LoadOutcome, Resolution, Severity
+from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.text.canvas import STYLES, Canvas, cells, wrapped
-from wheelfix.report.text.scan import Hints, render_scan
-from wheelfix.report.text.summary import render_summary
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.text import Hints, render_scan, render_summary
 
 ASCII = TextStyle(80, colour=False, unicode=False)
 UNICODE = TextStyle(80, colour=False, unicode=True)

@@ -6,8 +6,8 @@ import dataclasses
 
 from tests.report.samples import clean_wheel
 from wheelfix.model import Image, Import, Machine, NumpyApi, ScannedImage, ScanReport
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.text import render_scan
 
 LOOK = TextStyle(80, colour=False, unicode=False)
 

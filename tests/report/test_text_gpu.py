@@ -8,9 +8,8 @@ import pytest
 
 from tests.report.samples import clean_wheel
 from wheelfix.model import CudaSummary, Finding, GpuFit, Image, Machine, ScannedImage, ScanReport, Severity
-from wheelfix.report.text.gpu import FITS, spell_archs
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.text import FITS, render_scan, spell_archs
 from wheelfix.rules.gpufit import Fit
 
 LOOK = TextStyle(80, colour=False, unicode=False)

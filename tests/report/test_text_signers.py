@@ -6,8 +6,8 @@ import dataclasses
 
 from tests.report.samples import clean_wheel
 from wheelfix.model import Image, Machine, ScannedImage, Signature
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.text import render_scan
 
 LOOK = TextStyle(60, colour=False, unicode=False)
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from wheelfix.report.textstyle import TextStyle, look_of
+from wheelfix.report.canvas import TextStyle, look_of
 
 
 class Stream(io.TextIOWrapper):

@@ -29,9 +29,9 @@ from wheelfix.errors import InputError, WheelfixError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.failures import failure_of
 from wheelfix.inputfiles import begin_run
+from wheelfix.report.canvas import look_of
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS, slim
-from wheelfix.report.textstyle import look_of
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _check_trial(args: argparse.Namespace) -> None:
 def _try(args: argparse.Namespace, output: Output) -> None:
     """Import the wheels that came out, show each on stderr; what fails is in the reports, too."""
     from wheelfix.cli.try_ import failure_of_trial, trial_options
-    from wheelfix.report.text.trial import render_trial
+    from wheelfix.report.trial import render_trial
     from wheelfix.trial.run import TrialFailure, try_all
 
     wheels = list(dict.fromkeys(Path(report.path) for report in output.reports))

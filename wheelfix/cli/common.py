@@ -13,7 +13,7 @@ from wheelfix.cli.parser import only_typed
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.inputfiles import check_text_target, will_read
 from wheelfix.parsing import whole_number
-from wheelfix.report.textstyle import COLOURS
+from wheelfix.report.canvas import COLOURS
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

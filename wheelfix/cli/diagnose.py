@@ -23,17 +23,16 @@ from wheelfix.cli.output import add_typed_report_option, write_reports
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.inputfiles import will_read
 from wheelfix.loader.profile import assumptions
+from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.safe import legible, without_commands
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.diagnosis.answer import Diagnosis
-    from wheelfix.diagnosis.gathered import DiagnoseRequest
-    from wheelfix.diagnosis.symptoms.report_block import ReportBlock
+    from wheelfix.diagnosis.machine import ReportBlock
+    from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis
 
 EXAMPLES = """\
   wheelfix diagnose error.txt                    a traceback or a whole log, in any language
@@ -98,7 +97,7 @@ def current_spelling(argv: list[str]) -> list[str]:
 def execute(args: argparse.Namespace) -> int:
     """Diagnose, print, and return what it came to."""
     if args.record:
-        from wheelfix.diagnosis.symptoms.recordings.howto import how_to_record
+        from wheelfix.diagnosis.symptoms.recordings import how_to_record
 
         write_result(how_to_record(args.package or "torch"), args.output)
         return Exit.OK
@@ -117,8 +116,8 @@ def execute(args: argparse.Namespace) -> int:
 @contextmanager
 def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
     """What the command line asks, with its file open."""
-    from wheelfix.diagnosis.files import active_environment
-    from wheelfix.diagnosis.gathered import DiagnoseRequest
+    from wheelfix.diagnosis.diagnose import active_environment
+    from wheelfix.diagnosis.model import DiagnoseRequest
     from wheelfix.options import ScanOptions, all_cores
 
     refuse_contradiction(args.assume, args.no_assume)
@@ -176,7 +175,7 @@ def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: 
         return render_json(diagnosis, block)
     if block is not None:
         return without_commands("".join(f"{legible(line)}\n" for line in block.lines()))
-    from wheelfix.report.text.diagnosis import render_diagnosis
+    from wheelfix.report.diagnosis import render_diagnosis
 
     look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
     return render_diagnosis(diagnosis, look, verbose=args.verbose, quiet=args.quiet)
@@ -184,8 +183,7 @@ def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: 
 
 def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> ReportBlock:
     """The block for an issue: this machine, the environment, the error and what was made of it."""
-    from wheelfix.diagnosis.machine import describe_machine
-    from wheelfix.diagnosis.symptoms.report_block import collect
+    from wheelfix.diagnosis.machine import collect, describe_machine
     from wheelfix.loader.places import open_environment
     from wheelfix.roots.gather import gather_roots
     from wheelfix.roots.host import this_machine

@@ -20,8 +20,8 @@ from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.inputfiles import UnfitFile, read_file
 from wheelfix.parsing import MAX_JSON
+from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.document import LEVELS
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -92,10 +92,10 @@ def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> st
     if kind == "markdown":
         return render_markdown(comparison)
     if kind == "html":
-        from wheelfix.report.html.comparison import render_comparison
+        from wheelfix.report.html.builds import render_comparison
 
         return render_comparison(comparison, made_by(args))
-    from wheelfix.report.text.diff import render_diff
+    from wheelfix.report.diff import render_diff
 
     printed = args.output is None and args.format == "text"
     look = look_of(sys.stdout, colour=args.color) if printed else TextStyle(unicode=True)

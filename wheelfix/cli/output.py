@@ -14,10 +14,10 @@ from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError
 from wheelfix.failures import failure_of
 from wheelfix.inputfiles import check_target
+from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render, slim, without_images
 from wheelfix.report.progress import ProgressBar
-from wheelfix.report.textstyle import TextStyle, look_of
 from wheelfix.report.words import count
 from wheelfix.values import dataclass, field, replace
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
     from wheelfix.remote.wheel import WheelPath
-    from wheelfix.report.text.scan import Hints
+    from wheelfix.report.text import Hints
 
 
 def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str, Path]:
@@ -175,7 +175,7 @@ class Output:
                 self.reports[-1] = without_images(report)
 
     def _text_of(self, report: ScanReport) -> str:
-        from wheelfix.report.text.scan import Hints, render_scan
+        from wheelfix.report.text import Hints, render_scan
 
         if self._hints is None:
             self._hints = Hints()
@@ -212,7 +212,7 @@ class Output:
             alone = {failure.path for failure in self.failures} - {report.path for report in self.reports}
             summarised = not self.quiet and len(self.reports) + len(alone) + len(self.context.skipped) > 1
             if summarised and self.reports:
-                from wheelfix.report.text.summary import render_summary
+                from wheelfix.report.text import render_summary
 
                 self._tell("\n" + render_summary(self.reports, self.failures, self.look, self.context))
             if not self.reports and not self.failures:
@@ -231,7 +231,7 @@ class Output:
             write_result(self._render(kind), file)
 
     def _statistics(self) -> str:
-        from wheelfix.report.text.summary import render_statistics
+        from wheelfix.report.text import render_statistics
 
         return render_statistics(self.reports, self.context, self.look)
 

@@ -26,10 +26,10 @@ from wheelfix.cli.repairoutput import RepairOutput
 from wheelfix.cli.say import say
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit
+from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.document import PlanReport
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.safe import legible
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -185,10 +185,10 @@ def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Names
 
         return dump(_installed_json(result))
     if kind == "html":
-        from wheelfix.report.html.repairs import render_repairs
+        from wheelfix.report.html.builds import render_repairs
 
         return render_repairs([PlanReport(result.plan, outcome)], (), made_by(args))
-    from wheelfix.report.text.plan import render_plan
+    from wheelfix.report.repairs import render_plan
 
     return render_plan(result.plan, outcome, "", look, verbose=args.verbose, quiet=args.quiet)
 

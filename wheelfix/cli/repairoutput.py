@@ -10,8 +10,8 @@ from wheelfix.cli.output import made_by
 from wheelfix.cli.say import say_error
 from wheelfix.errors import InputError, WheelfixError
 from wheelfix.failures import failure_of
+from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.document import FailedInput, PlanReport
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -77,7 +77,7 @@ class RepairOutput:
         return kind == self.args.format or any(kind == wanted for wanted, _ in self.args.also)
 
     def _text(self, result: PlanReport, look: TextStyle) -> str:
-        from wheelfix.report.text.plan import render_plan
+        from wheelfix.report.repairs import render_plan
 
         return render_plan(
             result.plan,
@@ -91,7 +91,7 @@ class RepairOutput:
 
     def _rendered(self, kind: str) -> str:
         if kind == "html":
-            from wheelfix.report.html.repairs import render_repairs
+            from wheelfix.report.html.builds import render_repairs
 
             return render_repairs(self.results, self.failures, made_by(self.args))
         if kind == "json":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import add_command, add_output_options, add_root_options, root_options, write_result
 from wheelfix.errors import Exit
-from wheelfix.report.textstyle import TextStyle, look_of
+from wheelfix.report.canvas import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -61,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
                 document["matches"] = [_match(file, index) for file in matches]
             write_result(dump(document), args.output)
             return Exit.OK
-        from wheelfix.report.text.roots import RootsReport, render_roots
+        from wheelfix.report.repairs import RootsReport, render_roots
 
         found = tuple((file.location, _version(file, index), file.origin) for file in matches)
         report = RootsReport(describe.rows(index), remarks, index.skipped, tuple(args.names), found)

@@ -12,7 +12,7 @@ from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError, WheelfixError
 from wheelfix.failures import failure_of
-from wheelfix.report.textstyle import COLOURS, look_of
+from wheelfix.report.canvas import COLOURS, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -190,7 +190,7 @@ class _Results:
 
             self.entries.append(signed_value(result))
             return
-        from wheelfix.report.text.sign import render_signed
+        from wheelfix.report.repairs import render_signed
 
         text = render_signed(result, look_of(sys.stdout, colour=self.args.color), quiet=self.args.quiet)
         sys.stdout.write(text)

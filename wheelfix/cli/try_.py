@@ -11,7 +11,7 @@ from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError
-from wheelfix.report.textstyle import look_of
+from wheelfix.report.canvas import look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -219,7 +219,7 @@ class TrialResults:
         self.trials.append(trial)
         if self.args.format != "text":
             return
-        from wheelfix.report.text.trial import render_trial
+        from wheelfix.report.trial import render_trial
 
         look = look_of(sys.stdout, colour=self.args.color)
         text = render_trial(trial, look, verbose=self.args.verbose, quiet=self.args.quiet)

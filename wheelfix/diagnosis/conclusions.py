@@ -6,22 +6,25 @@ import re
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.answer import Diagnosis, Explained
-from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome
-from wheelfix.diagnosis.origin import doubtful_dlls
-from wheelfix.diagnosis.pairs import mismatched_edges, pair_of_edge
+from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
+from wheelfix.diagnosis.model import Diagnosis, Explained
 from wheelfix.diagnosis.recorded import differences, explain_recording, provided_by_record
-from wheelfix.diagnosis.reinstall import is_gone, reinstall, remark
 from wheelfix.diagnosis.remedies import ranked, remedies_for
-from wheelfix.diagnosis.symptoms import Confidence, explain_symptom
-from wheelfix.model import Severity, dll_key
+from wheelfix.diagnosis.symptoms.causes import explain_symptom
+from wheelfix.diagnosis.symptoms.model import Confidence, Remedy
+from wheelfix.knowledge.families import family_of
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.model import Image, Severity, dll_key
+from wheelfix.pe.signature import read_signature
+from wheelfix.plan.sbom import FILE_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.diagnosis.case import ScannedPackage
-    from wheelfix.diagnosis.gathered import GatheredEvidence
-    from wheelfix.diagnosis.symptoms import Symptom
+    from wheelfix.diagnosis.model import GatheredEvidence, ScannedPackage
+    from wheelfix.diagnosis.symptoms.model import Symptom
+    from wheelfix.knowledge.families import FamilyMember
+    from wheelfix.loader.places import Environment
     from wheelfix.model import Finding
 
 _NEEDS_A_WHEEL = re.compile(r"wheelfix (?:scan|repair)(?: --[\w-]+(?: \w+)?)? dist\\")
@@ -171,3 +174,107 @@ def _remarks(gathered: GatheredEvidence, kept: list[tuple[Explained, ScannedPack
     if not gathered.cases and gathered.environment is None and kept:
         remarks.append("This is from the text alone; --env PREFIX or --wheel W finds the true cause in the files.")
     return remarks
+
+
+# ---------------------------------------------------------------------------------- an error text from before a repair
+
+
+_LOADING = frozenset({126, 127, 182, 193})
+"""What the loader says; other codes have causes that no file shows."""
+
+
+def is_gone(symptom: Symptom, case: ScannedPackage) -> bool:
+    """Whether a wheel no longer has the fault of a text: what the text names loads, or is not in it any more."""
+    if not case.wheel or symptom.code not in _LOADING or case.exam.report.first_failure is not None:
+        return False
+    outcome = matching_outcome(symptom, case)
+    if outcome is not None:
+        return not outcome.code
+    view = case.exam.subject.view
+    folder = f"{SITE_PACKAGES}/{symptom.package}/"
+    in_it = bool(symptom.package) and any(file.path.startswith(folder) for file in view.files)
+    return in_it and bool(symptom.file) and not view.named(symptom.file)
+
+
+def remark(symptom: Symptom, case: ScannedPackage) -> str:
+    """Say that this wheel is not what the text is from."""
+    name = symptom.file or symptom.module
+    there = f"{name} loads with its files" if matching_outcome(symptom, case) is not None else f"{name} is not in it"
+    if was_repaired(case):
+        return (
+            f"This wheel no longer has that fault: it was repaired, and {there}. The installed one has it: reinstall."
+        )
+    return (
+        f"This wheel does not have that fault: {there}. The text is from another build of it, which is still "
+        "installed there: reinstall; or from a machine that differs from what is assumed here."
+    )
+
+
+def was_repaired(case: ScannedPackage) -> bool:
+    """Whether wheelfix has added DLLs to this wheel, as its bill of materials shows."""
+    return bool(case.exam.subject.view.named(FILE_NAME))
+
+
+def reinstall(case: ScannedPackage) -> Remedy:
+    """Return the step that puts this wheel in the place of the installed one."""
+    return Remedy(
+        "Install this wheel over the one that is installed",
+        f'python -m pip install --force-reinstall --no-deps "{case.wheel}"',
+        "pip keeps what is installed when name and version are the same",
+    )
+
+
+# ---------------------------------------------------------------------------------------------- DLLs of unknown origin
+
+
+_MOST = 20
+# Vendors who sign every release of these; CUDA's own DLLs before 13 are often unsigned, so they prove nothing.
+_SIGNED = {
+    "mkl": "Intel",
+    "openmp-intel": "Intel",
+    "tbb": "Intel",
+    "cudnn": "NVIDIA",
+}
+# conda-forge rebuilds these itself and signs nothing.
+_REBUILT = frozenset({"openmp-intel", "tbb"})
+
+
+def doubtful_dlls(environment: Environment, trusted_roots: Path | None = None) -> tuple[str, ...]:
+    """Return a warning for each vendor DLL of unknown origin and each one without its vendor's signature."""
+    owned = {path for distribution in environment.distributions for path in distribution.paths}
+    strangers, unsigned = [], []
+    for file in environment.view.files:
+        name = base_name(file.path)
+        member = family_of(name) if name.lower().endswith(".dll") else None
+        if member is None or not file.path.startswith(SITE_PACKAGES + "/"):
+            continue
+        if environment.distributions and file.path not in owned:
+            strangers.append((file.path, member))
+        elif _without_signature(environment, file.path, member):
+            unsigned.append((file.path, member))
+    warnings = [_stranger(environment, path, trusted_roots) for path, _ in strangers[:_MOST]]
+    warnings += [
+        f"{_where(path)} is not signed, although {_SIGNED[member.family.id]} signs its releases."
+        for path, member in unsigned[:_MOST]
+    ]
+    return tuple(warnings)
+
+
+def _without_signature(environment: Environment, path: str, member: FamilyMember) -> bool:
+    if member.family.id not in _SIGNED or (member.family.id == "cudnn" and (member.major or 0) < 9):
+        return False
+    if member.family.id in _REBUILT and "/Library/" in f"/{path}":
+        return False
+    facts = environment.view.image(path)
+    return isinstance(facts, Image) and not facts.signed
+
+
+def _stranger(environment: Environment, path: str, trusted_roots: Path | None) -> str:
+    """A file that belongs to no package: its signature is the only evidence of where it is from."""
+    signature = read_signature(environment.view.source(path), trusted_roots)
+    signed = "it is not signed" if signature.status == "unsigned" else f"signature {signature}"
+    return f"{_where(path)} does not belong to any installed package: it was put there by hand; {signed}."
+
+
+def _where(path: str) -> str:
+    return f"{base_name(path)} in {parent(path).removeprefix(SITE_PACKAGES + '/')}"

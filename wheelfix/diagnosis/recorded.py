@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.answer import Explained
+from wheelfix.diagnosis.model import Explained
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
-from wheelfix.diagnosis.symptoms.recordings.model import base_name, in_windows_folder
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
-from wheelfix.diagnosis.symptoms.textnames import package_of
+from wheelfix.diagnosis.symptoms.model import Confidence, Symptom, base_name, in_windows_folder, package_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import base_name as view_name
 from wheelfix.model import EdgeKind, InView, Missing, dll_key, fold
@@ -17,8 +15,8 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.diagnosis.case import ScannedPackage
-    from wheelfix.diagnosis.symptoms.recordings import RecordedLoad, Recording
+    from wheelfix.diagnosis.model import ScannedPackage
+    from wheelfix.diagnosis.symptoms.model import RecordedLoad, Recording
     from wheelfix.model import Edge
 
 KIND = "recorded-load"

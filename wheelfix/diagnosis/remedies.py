@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.causetable import Remedy
-from wheelfix.diagnosis.symptoms.installing import may_replace_a_build, requirement_name
+from wheelfix.diagnosis.symptoms.model import Remedy
+from wheelfix.diagnosis.symptoms.templates import may_replace_a_build, requirement_name
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import conda_requirements, pip_packages
@@ -19,8 +19,7 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.diagnosis.answer import Explained
-    from wheelfix.diagnosis.case import ScannedPackage
+    from wheelfix.diagnosis.model import Explained, ScannedPackage
     from wheelfix.model import MissingDll
     from wheelfix.options import ScanOptions
 

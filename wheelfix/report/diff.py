@@ -1,18 +1,23 @@
-"""A comparison of builds as JSON and as Markdown; the text for people is in ``text/diff``."""
+"""A comparison of builds: for people, what was lost first; as JSON; and as Markdown."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.report.canvas import Canvas, Span
 from wheelfix.report.json_ import dump, tool
+from wheelfix.report.pages import SEVERITY_STYLES
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_code as code
 from wheelfix.report.safe import without_commands
 from wheelfix.report.words import count, human_change, human_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wheelfix.diff import Build, Comparison, Difference, File, FilePair, Problem
     from wheelfix.model import Json
+    from wheelfix.report.canvas import TextStyle
 
 DIFF_SCHEMA = "wheelfix.diff/1"
 
@@ -123,3 +128,87 @@ def pair_words(pair: FilePair) -> str:
         change = human_change(pair.new.size - pair.old.size)
         parts.append(f"{human_size(pair.old.size)} → {human_size(pair.new.size)} ({change})")
     return ", ".join(parts)
+
+
+# ---------------------------------------------------------------------------------------------------------- for people
+
+
+SHOWN = 30
+VERDICT_STYLES = {"ok": "good", "risky": "warn", "unsure": "warn", "broken": "bad"}
+
+
+def render_diff(comparison: Comparison, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+    """Return what changed; ``quiet`` leaves one line per wheel, ``verbose`` lists every change."""
+    canvas = Canvas(look)
+    for number, difference in enumerate(comparison.differences):
+        if number and not quiet:
+            canvas.blank()
+        _draw_difference(canvas, difference, verbose=verbose, quiet=quiet)
+    for word, style, builds in (("LOST", "bad", comparison.only_old), ("NEW", "note", comparison.only_new)):
+        for build in builds:
+            canvas.line((word, style), f"  {build.path}")
+    for path in comparison.unread:
+        canvas.line(("NOT COMPARED", "bad"), f"  {path}")
+    return canvas.text()
+
+
+def _draw_difference(canvas: Canvas, difference: Difference, *, verbose: bool, quiet: bool) -> None:
+    old, new = difference.old, difference.new
+    numbers = f"{len(difference.lost)} lost, {len(difference.appeared)} new, {len(difference.pairs)} changed"
+    versions = old.version if old.version == new.version else f"{old.version} → {new.version}"
+    title = (
+        f"{old.name} {old.version} → {new.name} {new.version}" if difference.other_project else f"{new.name} {versions}"
+    )
+    canvas.line((title.strip(), "name"), f": {numbers}")
+    if difference.other_project:
+        canvas.line(("different projects", "warn"), f": {old.name} is compared with {new.name}")
+    if quiet:
+        return
+    verdict: list[Span] = [
+        (old.verdict, VERDICT_STYLES[old.verdict]),
+        " → ",
+        (new.verdict, VERDICT_STYLES[new.verdict]),
+    ]
+    change = human_change(new.size - old.size)
+    canvas.line(*verdict, f", DLLs {human_size(old.size)} → {human_size(new.size)} ({change})")
+    if difference.is_empty:
+        canvas.line("Nothing changed.")
+        return
+    most = len(difference.pairs) + len(difference.appeared) if verbose else SHOWN
+    if difference.lost:
+        canvas.blank()
+        canvas.line((f"Lost ({len(difference.lost)})", "head"))
+    for file in difference.lost:
+        needers = difference.still_needed(file)
+        canvas.line((file.path, "bad"), (f"  {human_size(file.size)}", "dim"), indent=2)
+        if needers:
+            canvas.paragraph(", ".join(needers[:4]) + (" …" if len(needers) > 4 else ""), indent=4,
+                             lead=("still needed by ", "bad"))  # fmt: skip
+    _draw_section(canvas, "New", [(file.path, human_size(file.size)) for file in difference.appeared], most)
+    for how in ("replaced", "moved", "changed"):
+        rows = [(pair.old.path, pair_words(pair)) for pair in difference.pairs if pair.how == how]
+        _draw_section(canvas, how.capitalize(), rows, most)
+    _draw_problems(canvas, "New findings", difference.arisen)
+    _draw_problems(canvas, "Fixed findings", difference.cured)
+
+
+def _draw_section(canvas: Canvas, title: str, rows: Sequence[tuple[str, str]], most: int) -> None:
+    if not rows:
+        return
+    canvas.blank()
+    canvas.line((f"{title} ({len(rows)})", "head"))
+    for path, words in rows[:most]:
+        canvas.line(path, indent=2)
+        canvas.paragraph((words, "dim"), indent=4)
+    if len(rows) > most:
+        canvas.line((f"… and {len(rows) - most} more (-v shows all)", "dim"), indent=2)
+
+
+def _draw_problems(canvas: Canvas, title: str, problems: Sequence[Problem]) -> None:
+    if not problems:
+        return
+    canvas.blank()
+    canvas.line((f"{title} ({len(problems)})", "head"))
+    for problem in problems:
+        lead: Span = (f"{problem.code} ", SEVERITY_STYLES[problem.severity.value])
+        canvas.paragraph(problem.message, indent=2, lead=lead)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.failures import failure_of
 from wheelfix.model import Exports, Image, Import, Resolution, ScannedImage, ScanReport
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import DEFAULT, Context, FailedInput
-from wheelfix.report.textstyle import TextStyle
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 class Renderer(Protocol):
-    """What ``report/<kind>.py`` has as ``render_scan``."""
+    """The function of a kind of report."""
 
     def __call__(self, reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> str:
         """Return the whole document."""
 
 
 MACHINE_KINDS = {
-    "json": "wheelfix.report.json_",
-    "sarif": "wheelfix.report.sarif",
-    "github": "wheelfix.report.github",
-    "junit": "wheelfix.report.junit",
-    "markdown": "wheelfix.report.markdown",
-    "html": "wheelfix.report.html",
-    "concise": "wheelfix.report.concise",
+    "json": ("wheelfix.report.json_", "render_scan"),
+    "sarif": ("wheelfix.report.sarif", "render_scan"),
+    "github": ("wheelfix.report.ci", "render_github"),
+    "junit": ("wheelfix.report.ci", "render_junit"),
+    "markdown": ("wheelfix.report.ci", "render_markdown"),
+    "html": ("wheelfix.report.html.scan", "render_scan"),
+    "concise": ("wheelfix.report.ci", "render_concise"),
 }
-"""Kinds that are one document over all inputs; ``text`` is written as the scan goes."""
+"""Module and function of the kinds that are one document over all inputs; ``text`` is written as the scan goes."""
 
 SCAN_KINDS = ("text", *MACHINE_KINDS)
 
@@ -50,7 +50,8 @@ def render(
     """Return the document of one kind over some reports; one that cannot be drawn becomes a failure in it."""
     if kind == "text":
         return _render_text(reports, failures, context)
-    renderer: Renderer = importlib.import_module(MACHINE_KINDS[kind]).render_scan
+    module, function = MACHINE_KINDS[kind]
+    renderer: Renderer = getattr(importlib.import_module(module), function)
     try:
         return renderer(reports, failures, context)
     except Exception:  # one report that cannot be drawn costs itself only
@@ -79,8 +80,7 @@ def _drawable(
 
 def _render_text(reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> str:
     """Return the report for people as a file keeps it: Unicode, without colour."""
-    from wheelfix.report.text.scan import render_scan
-    from wheelfix.report.text.summary import render_summary
+    from wheelfix.report.text import render_scan, render_summary
 
     look = TextStyle(unicode=True)
     parts = [render_scan(report, look, context=context) for report in reports]

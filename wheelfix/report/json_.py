@@ -19,8 +19,7 @@ from wheelfix.model import (
     TargetVerdict,
 )
 from wheelfix.report import safe
-from wheelfix.report.document import DEFAULT, Context
-from wheelfix.report.totals import totals
+from wheelfix.report.document import DEFAULT, Context, totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

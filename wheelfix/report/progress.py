@@ -9,8 +9,8 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from wheelfix.report.canvas import is_terminal, terminal_width
 from wheelfix.report.safe import legible
-from wheelfix.report.textstyle import is_terminal, terminal_width
 from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:

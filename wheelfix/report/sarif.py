@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
-from wheelfix.report.blocks import CodeBlock, Heading, Listing, Paragraph, TableBlock, bare, parse_markdown
-from wheelfix.report.document import DEFAULT, Context, FailedInput
+from wheelfix.report.document import DEFAULT, Context, FailedInput, totals
 from wheelfix.report.json_ import dump
-from wheelfix.report.totals import totals
+from wheelfix.report.pages import CodeBlock, Heading, Listing, Paragraph, TableBlock, bare, parse_markdown
 from wheelfix.report.words import label, sentence
 from wheelfix.rules.registry import all_rules, page
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import wheelfix
-from wheelfix.diagnosis.answer import Diagnosis, DiagnosisOutcome
+from wheelfix.diagnosis.model import Diagnosis, DiagnosisOutcome
 
 PYINSTALLER = r"""Traceback (most recent call last):
   File "main.py", line 24, in <module>

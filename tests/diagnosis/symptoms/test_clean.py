@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.clean import clean_line, join_wrapped
+from wheelfix.diagnosis.symptoms.stream import clean_line, join_wrapped
 
 ERROR = "OSError: [WinError 126] text"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
+from wheelfix.diagnosis.symptoms.causes import explain_symptoms
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
 
 
 @pytest.mark.parametrize(

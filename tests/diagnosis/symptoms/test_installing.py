@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from wheelfix.diagnosis.symptoms import Symptom, explain_symptom, read_symptoms
-from wheelfix.diagnosis.symptoms.causetable import cause_table
-from wheelfix.diagnosis.symptoms.installing import again, for_card, in_release, together
+from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptom
+from wheelfix.diagnosis.symptoms.model import Symptom
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
+from wheelfix.diagnosis.symptoms.templates import again, for_card, in_release, together
 from wheelfix.knowledge.modules import distribution_of_module, module_owners
 from wheelfix.knowledge.torch_builds import TorchBuild, cuda_labels
 from wheelfix.values import replace

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.libraries import libraries, library_of, parse_libraries
+from wheelfix.diagnosis.symptoms.causes import explain_symptoms
+from wheelfix.diagnosis.symptoms.messages import libraries, library_of, parse_libraries
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.tables import TableFault
 
 FRAME = '  File "C:\\lab\\Lib\\site-packages\\x\\__init__.py", line 1, in <module>\n'

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.mask import mask_users, user_names
+from wheelfix.diagnosis.machine import mask_users, user_names
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.causetable import cause_table
+from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptoms
 from wheelfix.diagnosis.symptoms.messages import messages, parse_messages, wordings
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.tables import TableFault
 
 TEXTS = {

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wheelfix.diagnosis.symptoms import Confidence, TextLimits, read_log, read_symptoms
+from wheelfix.diagnosis.symptoms.model import Confidence, TextLimits
+from wheelfix.diagnosis.symptoms.reader import read_log, read_symptoms
 
 LIB = r"C:\e\Lib\site-packages\torch\lib"
 TORCH = f'OSError: [WinError 126] No. Error loading "{LIB}\\{{}}.dll" or one of its dependencies.\n'

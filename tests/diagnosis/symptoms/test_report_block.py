@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wheelfix.diagnosis.symptoms.report_block import InstalledDll, MachineFacts, SeenRoot, collect
+from wheelfix.diagnosis.machine import InstalledDll, MachineFacts, SeenRoot, collect
 from wheelfix.model import FileVersion
 
 LIB = r"C:\Users\dana\envs\lab\Lib\site-packages\torch\lib"

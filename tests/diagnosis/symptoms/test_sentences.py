@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.codeforms import AMBIGUOUS_CODES, LOADER_CODES
+from wheelfix.diagnosis.symptoms.forms import AMBIGUOUS_CODES, LOADER_CODES
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
-from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence, read_sentence, repair_encoding
+from wheelfix.diagnosis.symptoms.recognise import language_of, nearest_sentence, read_sentence, repair_encoding
 from wheelfix.knowledge.winerrors import sentences, winerror_table
 
 CODE_PAGES = {

@@ -5,8 +5,8 @@ import io
 
 import pytest
 
+from wheelfix.diagnosis.symptoms.model import TextLimits
 from wheelfix.diagnosis.symptoms.stream import BLOCK, Line, Text, TextProgress, sniff_encoding, suspicious_lines
-from wheelfix.diagnosis.symptoms.symptom import TextLimits
 
 
 def lines(text: Text, *triggers: str, limits: TextLimits | None = None) -> list[Line]:

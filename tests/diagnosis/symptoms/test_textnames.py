@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.textnames import dll_names, named_path, package_of, tidy_path
+from wheelfix.diagnosis.symptoms.model import dll_names, named_path, package_of, tidy_path
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Messages that are recognised by their words alone, compilation errors among them, with what to do about each."""
+"""Messages, libraries and compiled modules that are recognised by words alone, with what to do about each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.diagnosis.symptoms.symptom import Symptom
+from wheelfix.diagnosis.symptoms.model import Symptom
 from wheelfix.knowledge.cards import architecture, capability_of_arch
+from wheelfix.knowledge.compiled_modules import is_compiled
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.values import dataclass
 
@@ -193,3 +194,100 @@ def about_architecture(name: str) -> str:
     first = "CUDA {}.{} is the first that compiles for it".format(*known.first_cuda)
     last = "" if known.last_cuda is None else ", {}.{} the last".format(*known.last_cuda)
     return f"{first}{last}."
+
+
+# -------------------------------------------------------------------------------- libraries that packages load by name
+
+
+LIBRARY_TABLE = "libraries.toml"
+LIBRARY_KIND = "library"
+_SUFFIX = re.compile(r"\.dll$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLibrary:
+    """A native library and how to get it on Windows."""
+
+    name: str
+    """The DLL, as it is usually called."""
+    file: re.Pattern[str]
+    """The names under which it is asked for, without the suffix, in lower case."""
+    fix: str
+    why: str
+    source: str
+    command: str = ""
+    words: Words | None = None
+    """The words of messages that name no file."""
+    windows: bool = False
+    """Whether these words come from other systems as often, so that the text has to show that it is from Windows."""
+
+
+def parse_libraries(table: str, text: str) -> tuple[NamedLibrary, ...]:
+    """Turn the table's text into values; every fault is reported at once."""
+    check = Checker(table)
+    rows = check.rows(parse_toml(table, text), "library", ("name", "file", "fix", "why"), ("any", "windows", "command"))
+    check.unique("library", (row["name"] for row in rows))
+    found = []
+    for row in rows:
+        words = parse_words(row, row["name"], check) if "any" in row else None
+        pattern = check.pattern(row["file"])
+        given = {name: row[name] for name in ("fix", "why", "source", "command", "windows") if name in row}
+        found.append(NamedLibrary(row["name"], pattern, words=words, **given))
+    check.finish()
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def libraries() -> tuple[NamedLibrary, ...]:
+    """Return every library of the table."""
+    return parse_libraries(
+        LIBRARY_TABLE, resources.files(__package__).joinpath(LIBRARY_TABLE).read_text(encoding="utf-8")
+    )
+
+
+@lru_cache(maxsize=1)
+def library_triggers() -> tuple[str, ...]:
+    """Return words of which one is in every line that names a library of the table."""
+    return tuple(sorted({word for one in libraries() if one.words for word in one.words.triggers}))
+
+
+def read_libraries(line: str) -> Iterator[Symptom]:
+    """Yield the library that a line says was not found."""
+    lowered = line.lower()
+    for one in libraries():
+        if one.words is not None and one.words.match(lowered):
+            details = {"only": "windows"} if one.windows else {}
+            yield Symptom(LIBRARY_KIND, 126, one.name, excerpt=" ".join(line.split())[:_EXCERPT], details=details)
+            return
+
+
+def library_of(name: str) -> NamedLibrary | None:
+    """Return the library that a file name stands for, or None."""
+    stem = _SUFFIX.sub("", name).lower()
+    return next((one for one in libraries() if one.file.fullmatch(stem)), None) if stem else None
+
+
+# --------------------------------------------------------------------------- compiled modules that Python did not find
+
+
+PART_TRIGGERS = ("no module named", "cannot import name")
+CAUSE = "compiled-part-missing"
+_NOT_FOUND = re.compile(r"No module named \\?['\"]?(?P<module>[A-Za-z_][\w.]{2,200})", re.IGNORECASE)
+_NOT_IN = re.compile(
+    r"cannot import name \\?['\"](?P<name>\w{1,100})\\?['\"] from (?:partially initialized module )?"
+    r"\\?['\"](?P<package>[\w.]{1,200})\\?['\"]",
+    re.IGNORECASE,
+)
+_VARIANTS = ("avx", "sse", "sve", "generic")
+"""Builds for one kind of processor, of which a package tries one after the other."""
+
+
+def read_compiled_parts(line: str) -> Iterator[Symptom]:
+    """Yield the compiled module that a line says was not found, if it is one."""
+    found = [match["module"].rstrip(".") for match in _NOT_FOUND.finditer(line)]
+    found += [f"{match['package']}.{match['name']}" for match in _NOT_IN.finditer(line)]
+    for module in found[:4]:
+        if is_compiled(module) and not module.rpartition("_")[2].startswith(_VARIANTS):
+            excerpt = " ".join(line.split())[:_EXCERPT]
+            yield Symptom(KIND, module=module, excerpt=excerpt, details={"cause": CAUSE})
+            return

@@ -10,12 +10,17 @@ from collections import Counter, OrderedDict, deque
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.clean import clean_line
-from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, recognise
-from wheelfix.diagnosis.symptoms.sentences import repair_encoding, sentence_triggers
-from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, suspicious_lines
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits, environment_prefix
-from wheelfix.diagnosis.symptoms.textnames import package_of, tidy_path
+from wheelfix.diagnosis.symptoms.model import (
+    Confidence,
+    Log,
+    Symptom,
+    TextLimits,
+    environment_prefix,
+    package_of,
+    tidy_path,
+)
+from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, recognise, repair_encoding, sentence_triggers
+from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, clean_line, suspicious_lines
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

@@ -6,17 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from wheelfix.report import safe
-from wheelfix.report.blocks import (
-    Block,
-    CodeBlock,
-    Heading,
-    Line,
-    Listing,
-    Paragraph,
-    Piece,
-    TableBlock,
-    parse_markdown,
-)
+from wheelfix.report.pages import Block, CodeBlock, Heading, Line, Listing, Paragraph, Piece, TableBlock, parse_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

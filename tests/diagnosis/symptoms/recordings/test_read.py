@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.recordings import Recording, procmon, read_recordings
-from wheelfix.diagnosis.symptoms.recordings.model import in_windows_folder
+from wheelfix.diagnosis.symptoms import recordings as procmon
+from wheelfix.diagnosis.symptoms.model import Recording, in_windows_folder
+from wheelfix.diagnosis.symptoms.recordings import read_recordings
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "recordings"
 TORCH = r"C:\envs\lab\Lib\site-packages\torch\lib"

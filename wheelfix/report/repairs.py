@@ -1,17 +1,23 @@
-"""What a repair will do or has done, as text for a person."""
+"""What a repair and a signing will do or have done, and where DLLs could come from, as text for people."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.report.text.canvas import Canvas
+from wheelfix.model import TRUSTED
+from wheelfix.report.canvas import Canvas, Span
 from wheelfix.report.words import TRUST, count
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.plan.model import Addition, Plan, Remaining
-    from wheelfix.report.textstyle import TextStyle
+    from wheelfix.repairs.sign import Signed, SignedFile
+    from wheelfix.report.canvas import TextStyle
+    from wheelfix.roots.describe import RootRow
+    from wheelfix.roots.gather import Remark
+    from wheelfix.roots.rootfile import Skipped
 
 STEPS = ("B", "KB", "MB", "GB")
 
@@ -152,3 +158,101 @@ def _remaining(canvas: Canvas, item: Remaining) -> None:
     canvas.paragraph(item.because, indent=4)
     for provider in item.providers[:3]:
         canvas.paragraph(provider, indent=4, lead=("comes with ", "dim"))
+
+
+# ------------------------------------------------------------------------------------------------------------- signing
+
+
+HEADINGS = {
+    "signed": "Signed",
+    "to-sign": "To be signed",
+    "kept": "Kept: they have a valid signature; --resign replaces it",
+    "excluded": "Left out by --include or --exclude",
+}
+
+
+def render_signed(result: Signed, look: TextStyle, *, quiet: bool = False) -> str:
+    """Return what became of each PE file of one wheel."""
+    canvas = Canvas(look)
+    name = result.path.replace("\\", "/").rpartition("/")[2]
+    canvas.ends((name, "name"), (result.outcome.upper(), "warn" if result.outcome == "planned" else "good"))
+    if not quiet:
+        for action, title in HEADINGS.items():
+            _signed_group(canvas, title, [file for file in result.files if file.action == action])
+        if not result.files:
+            canvas.line("It has no PE file.", indent=2)
+        for note in result.notes:
+            canvas.paragraph(note, lead=("note ", "dim"))
+        canvas.blank()
+    if result.outcome == "planned":
+        canvas.line("Nothing was started or written.")
+    else:
+        canvas.line(("-> ", "dim"), str(result.output))
+    return canvas.text()
+
+
+def _signed_group(canvas: Canvas, title: str, files: list[SignedFile]) -> None:
+    if not files:
+        return
+    canvas.blank()
+    canvas.line((f"{title} ({len(files)})", "head"))
+    for file in files:
+        canvas.line(file.path, indent=2)
+        if file.signature is not None and file.signature.status != "unsigned":
+            style = "dim" if file.signature.status == TRUSTED else "warn"
+            canvas.paragraph((str(file.signature), style), indent=4)
+
+
+# --------------------------------------------------------------------------------------------------------------- roots
+
+
+@dataclass(frozen=True, slots=True)
+class RootsReport:
+    """What ``wheelfix roots`` has to say."""
+
+    rows: tuple[RootRow, ...]
+    remarks: tuple[Remark, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    asked: tuple[str, ...] = ()
+    """Names of DLLs that were asked for."""
+    found: tuple[tuple[str, str, str], ...] = ()
+    """Where they are: path, version, whose it is."""
+
+
+def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+    """Return the list; ``quiet`` leaves one line per root, ``verbose`` adds what was left out."""
+    canvas = Canvas(look)
+    for row in report.rows:
+        title: list[Span] = [(f"{row.kind} {row.version}".strip(), "name"), f"  {row.path}"]
+        canvas.line(*title)
+        if quiet:
+            continue
+        canvas.line(("learned  ", "dim"), row.learned, indent=2)
+        canvas.paragraph(", ".join(row.folders), indent=2, lead=("folders  ", "dim"))
+        for warning in row.warnings:
+            canvas.paragraph(warning, indent=2, lead=("warning  ", "warn"))
+        for note in row.notes:
+            canvas.paragraph(note, indent=2, lead=("note     ", "dim"))
+    if not report.rows:
+        canvas.paragraph("No root was found. Name one with --root, --cuda, --cudnn, --oneapi or --conda.")
+    if report.remarks and not quiet:
+        canvas.blank()
+        canvas.line(("Named, but not a root", "head"))
+        for remark in report.remarks:
+            canvas.paragraph(f"{remark.path}: {remark.reason}, {remark.learned}", indent=2)
+    if report.skipped and verbose:
+        canvas.blank()
+        canvas.line(("Left out", "head"))
+        for item in report.skipped:
+            canvas.paragraph(f"{item.path}: {item.reason}", indent=2)
+    if report.asked:
+        _found_dlls(canvas, report)
+    return canvas.text()
+
+
+def _found_dlls(canvas: Canvas, report: RootsReport) -> None:
+    canvas.blank()
+    canvas.line((f"{', '.join(report.asked)}: {count(len(report.found), 'file')}", "head"))
+    for path, version, origin in report.found:
+        canvas.line((path, "good"), f"  {version}".rstrip(), indent=2)
+        canvas.line((origin, "dim"), indent=4)

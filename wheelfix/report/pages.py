@@ -1,20 +1,25 @@
-"""Markdown as values, for every renderer to draw in its way: the one module that imports markdown-it-py.
+"""Markdown pages as values, for every renderer to draw in its way, and as a terminal shows them.
 
-It is imported when the first page is read, so that a scan does not wait for it.
+The one module that imports markdown-it-py, when the first page is read, so that a scan does not wait for it.
 """
 
 from __future__ import annotations
 
 import functools
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.report.canvas import Canvas, Span
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
+
+    from wheelfix.report.canvas import TextStyle
+    from wheelfix.rules.registry import Group, Rule
 
 _LOOKS = {"strong": "bold", "em": "emphasis"}
 
@@ -158,3 +163,74 @@ def _pieces(node: SyntaxTreeNode, look: str = "text") -> Iterator[Piece]:
             yield from _pieces(child, _LOOKS.get(node.type, look))
     elif node.content:
         yield Piece(node.content, look)
+
+
+def draw_markdown(canvas: Canvas, text: str) -> None:
+    """Write a page on the canvas."""
+    for number, block in enumerate(parse_markdown(text)):
+        if number:
+            canvas.blank()
+        _draw(canvas, block)
+
+
+def _draw(canvas: Canvas, block: Block) -> None:
+    match block:
+        case Heading(level, line):
+            canvas.line((bare(line), "head" if level < 3 else "name"))
+        case Paragraph(line, quoted):
+            canvas.paragraph(*_spans(line), indent=2 if quoted else 0)
+        case Listing(items):
+            for item in items:
+                mark = f"{item.mark} " if item.mark[0].isdigit() else "• "
+                canvas.paragraph(*_spans(item.line), indent=2 + item.depth, lead=mark)
+        case CodeBlock(lines):
+            for text in lines:
+                canvas.line((text, "note"), indent=4)
+        case TableBlock(rows):
+            canvas.table(
+                [[(bare(cell), "name" if number == 0 else "") for cell in row] for number, row in enumerate(rows)],
+                indent=2,
+            )
+
+
+_STYLES = {"code": "note", "bold": "name", "emphasis": "name"}
+
+
+def _spans(line: Line) -> list[Span]:
+    return [(_words(piece), _STYLES.get(piece.look, "")) for piece in line]
+
+
+def _words(piece: Piece) -> str:
+    return f"{piece.text} ({piece.target})" if piece.look == "link" and piece.target != piece.text else piece.text
+
+
+SEVERITY_STYLES = {"error": "bad", "unsure": "warn", "warning": "warn", "info": "note"}
+
+
+def render_page(markdown: str, look: TextStyle) -> str:
+    """Return a Markdown page as a terminal shows it."""
+    canvas = Canvas(look)
+    draw_markdown(canvas, markdown)
+    return canvas.text()
+
+
+def render_rules(rules: Iterable[Rule], look: TextStyle) -> str:
+    """Return the list of findings, by group, one line each."""
+    canvas = Canvas(look)
+    groups: dict[Group, list[Rule]] = {}
+    for rule in sorted(rules, key=attrgetter("code")):
+        groups.setdefault(rule.group, []).append(rule)
+    for number, (group, members) in enumerate(groups.items()):
+        if number:
+            canvas.blank()
+        canvas.line((group.value, "head"))
+        rows: list[list[Span]] = [
+            [(rule.code, "code"), (str(rule.severity), SEVERITY_STYLES[rule.severity.value]), (rule.name, "name")]
+            for rule in members
+        ]
+        for row, rule in zip(rows, members, strict=True):
+            canvas.table([row], indent=2)
+            canvas.paragraph(rule.summary, indent=9)
+    canvas.blank()
+    canvas.paragraph("'wheelfix explain CODE' shows the page of one.")
+    return canvas.text()
