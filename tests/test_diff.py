@@ -12,7 +12,7 @@ from wheelfix.errors import InputError
 from wheelfix.model import Severity
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.diff import render_diff, render_markdown
-from wheelfix.report.json_ import render_scan
+from wheelfix.report.formats import render
 
 
 def build(*files: File, problems: tuple[Problem, ...] = (), **settings) -> Build:
@@ -94,7 +94,7 @@ def test_new_worse_and_cured_findings():
 
 def test_a_saved_scan_is_as_good_as_the_wheel():
     reports = [broken_torch(), clean_wheel()]
-    assert read_document(render_scan(reports), "x.json") == [Build.from_report(report) for report in reports]
+    assert read_document(render("json", reports), "x.json") == [Build.from_report(report) for report in reports]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "wheelfix.scan/1", "wheels": [{}]}', '{"schema": 1}'])

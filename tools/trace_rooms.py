@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import wheelfix
 from wheelfix.demo import example
-from wheelfix.report import sarif
+from wheelfix.report.formats import render
 from wheelfix.values import is_value
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def trace_sarif(code: str = CODE) -> Trace:
         wheel = example.write_wheel(example.kepler_cu117(), Path(folder))
         with Watcher(code) as trace:
             report = wheelfix.scan(wheel, wheelfix.ScanOptions(roots=wheelfix.RootOptions(discover=False)))
-            sarif.render_scan([report])
+            render("sarif", [report])
     return trace
 
 

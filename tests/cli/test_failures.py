@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.archive.reader import Archive
-    from wheelfix.model import ScanReport
+    from wheelfix.report.document import Document
     from wheelfix.rules.context import Subject
 
 NAMES = ("alpha", "bad", "omega")
@@ -153,10 +153,10 @@ def test_a_report_that_cannot_be_drawn(
     module, function = MACHINE_KINDS[kind]
     whole = getattr(importlib.import_module(module), function)
 
-    def render(reports: list[ScanReport], *rest: object) -> str:
-        if any(report.name == "alpha" for report in reports):
+    def render(document: Document) -> str:
+        if any(report.name == "alpha" for report in document.reports):
             raise KeyError("a mistake of ours")
-        return str(whole(reports, *rest))
+        return str(whole(document))
 
     monkeypatch.setattr(f"{module}.{function}", render)
     wheels.joinpath("dist", "bad-1.0-cp311-cp311-win_amd64.whl").unlink()

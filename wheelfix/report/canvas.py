@@ -113,6 +113,8 @@ STYLES = {
     "path": "",
 }
 """What a terminal is sent for a style: bold is 1, dim 2, underlined 4; colours begin at 30."""
+SEVERITY_STYLES = {"error": "bad", "unsure": "warn", "warning": "warn", "info": "note"}
+VERDICT_STYLES = {"ok": "good", "risky": "warn", "unsure": "warn", "broken": "bad"}
 _UNBROKEN = ("path", "bad", "warn", "good")
 """Styles of names, which are never broken at a blank."""
 _HARD_BLANK = "\u00a0"
@@ -166,6 +168,11 @@ class Canvas:
         """Write an empty line."""
         self._lines.append("")
 
+    def heading(self, text: str) -> None:
+        """Write the heading of a section, after an empty line."""
+        self.blank()
+        self.line((text, "head"))
+
     def line(self, *spans: Span, indent: int = 0) -> None:
         """Write one line that is never broken: names, paths and error lines must stay searchable."""
         self._write(" " * indent, self._shown(spans))
@@ -174,6 +181,11 @@ class Canvas:
         """Write text wrapped to the width, indented; ``lead`` stands before the first line, as in ``hint: …``."""
         first = self._shown((" " * indent, lead))
         self._write_wrapped(first, _width(first), self._shown(spans))
+
+    def labelled(self, label: str, *texts: str, indent: int = 0, style: str = "dim") -> None:
+        """Write a paragraph for each text that is not empty, with a label before it, as in ``note: …``."""
+        for text in filter(None, texts):
+            self.paragraph(text, indent=indent, lead=(label, style))
 
     def ends(self, left: Span, right: Span) -> None:
         """Write two texts at both ends of one line, which is as long as they need."""

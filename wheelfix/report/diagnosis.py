@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.report.canvas import Canvas, Span
-from wheelfix.report.json_ import dump, tool
+from wheelfix.report.json_ import dump, pick, tool
 
 if TYPE_CHECKING:
     from wheelfix.diagnosis.machine import ReportBlock
     from wheelfix.diagnosis.model import Diagnosis, Explained
-    from wheelfix.diagnosis.symptoms.model import Remedy, Symptom
+    from wheelfix.diagnosis.symptoms.model import Remedy
     from wheelfix.model import Json
     from wheelfix.report.canvas import TextStyle
 
@@ -19,8 +19,19 @@ SCHEMA = "wheelfix.diagnosis/1"
 
 def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
     """Return the document; ``report`` is there only when the block was asked for."""
-    causes = [cause_value(one) for one in diagnosis.explained]
+    causes: list[dict[str, Json]] = [
+        {
+            **pick(one.cause, "id summary"),
+            **pick(one, "explanation chain"),
+            "missing": [*one.cause.likely_missing],
+            "confidence": one.cause.confidence.value,
+            "proven_by": one.package,
+            "line": one.symptom.line if one.symptom else None,
+        }
+        for one in diagnosis.explained
+    ]
     first: dict[str, Json] = causes[0] if causes else {}
+    symptom = "kind code path dlls module package language line count excerpt confidence details"
     document: dict[str, Json] = {
         "schema": SCHEMA,
         "tool": tool(),
@@ -28,63 +39,17 @@ def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
         "cause": first.get("summary"),
         "chain": first.get("chain", []),
         "confidence": first.get("confidence"),
-        "evidence": [{"kind": one.kind, "source": one.source, "told": one.told} for one in diagnosis.evidence],
-        "symptoms": [symptom_value(one) for one in diagnosis.symptoms],
+        "evidence": [pick(one, "kind source told") for one in diagnosis.evidence],
+        "symptoms": [pick(one, symptom) for one in diagnosis.symptoms],
         "causes": [*causes],
         "only_fault": diagnosis.only_fault,
         "other_faults": [*diagnosis.others],
-        "remedies": [remedy_value(one) for one in diagnosis.remedies],
-        "warnings": [*diagnosis.warnings],
-        "notes": [*diagnosis.notes],
+        "remedies": [pick(one, "rank title command why when danger") for one in diagnosis.remedies],
+        **pick(diagnosis, "warnings notes"),
     }
     if block is not None:
         document["report"] = [{"label": label, "text": text} for label, text in block.rows]
     return dump(document)
-
-
-def symptom_value(symptom: Symptom) -> dict[str, Json]:
-    """Return what the text says about one error; what it does not say is null or empty."""
-    return {
-        "kind": symptom.kind,
-        "code": symptom.code,
-        "path": symptom.path,
-        "dlls": [*symptom.dlls],
-        "module": symptom.module,
-        "package": symptom.package,
-        "language": symptom.language,
-        "line": symptom.line,
-        "count": symptom.count,
-        "excerpt": symptom.excerpt,
-        "confidence": symptom.confidence.value,
-        "details": dict(symptom.details),
-    }
-
-
-def cause_value(explained: Explained) -> dict[str, Json]:
-    """Return a cause with the chain that leads to it."""
-    cause = explained.cause
-    return {
-        "id": cause.id,
-        "summary": cause.summary,
-        "explanation": explained.explanation,
-        "chain": [*explained.chain],
-        "missing": [*cause.likely_missing],
-        "confidence": cause.confidence.value,
-        "proven_by": explained.package,
-        "line": explained.symptom.line if explained.symptom else None,
-    }
-
-
-def remedy_value(remedy: Remedy) -> dict[str, Json]:
-    """Return one thing to try."""
-    return {
-        "rank": remedy.rank,
-        "title": remedy.title,
-        "command": remedy.command,
-        "why": remedy.why,
-        "when": remedy.when,
-        "danger": remedy.danger,
-    }
 
 
 # ---------------------------------------------------------------------------------------------------------- for people
@@ -111,12 +76,10 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
         return canvas.text()
     _draw_others(canvas, diagnosis, verbose=verbose)
     _draw_remedies(canvas, diagnosis, verbose=verbose)
-    for warning in diagnosis.warnings:
-        canvas.paragraph(warning, lead=("warning: ", "warn"))
+    canvas.labelled("warning: ", *diagnosis.warnings, style="warn")
     if diagnosis.notes:
         canvas.blank()
-    for note in diagnosis.notes:
-        canvas.paragraph(note, lead=("note: ", "note"))
+    canvas.labelled("note: ", *diagnosis.notes, style="note")
     return canvas.text()
 
 
@@ -155,9 +118,8 @@ def _draw_others(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None
         canvas.line("It is the only fault in these files.")
     if not diagnosis.others:
         return
-    canvas.blank()
-    head = f"It is not the only fault ({len(diagnosis.others)} more)" if diagnosis.explained else "The files show"
-    canvas.line((head, "head"))
+    others = f"It is not the only fault ({len(diagnosis.others)} more)"
+    canvas.heading(others if diagnosis.explained else "The files show")
     shown = diagnosis.others if verbose else diagnosis.others[:_SHOWN]
     for other in shown:
         canvas.paragraph(other, indent=2)
@@ -168,8 +130,7 @@ def _draw_others(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None
 def _draw_remedies(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
     if not diagnosis.remedies:
         return
-    canvas.blank()
-    canvas.line(("What to do, best first", "head"))
+    canvas.heading("What to do, best first")
     for remedy in diagnosis.remedies if verbose else diagnosis.remedies[: 2 * _SHOWN]:
         _draw_remedy(canvas, remedy)
     if any(one.cause.likely_missing for one in diagnosis.explained):
@@ -182,7 +143,5 @@ def _draw_remedy(canvas: Canvas, remedy: Remedy) -> None:
     if remedy.command:
         canvas.line((remedy.command, "code"), indent=6)
     canvas.paragraph((remedy.why, "dim"), indent=4)
-    if remedy.when:
-        canvas.paragraph(remedy.when, indent=4, lead=("only if: ", "dim"))
-    if remedy.danger:
-        canvas.paragraph(remedy.danger, indent=4, lead=("danger: ", "bad"))
+    canvas.labelled("only if: ", remedy.when, indent=4)
+    canvas.labelled("danger: ", remedy.danger, indent=4, style="bad")

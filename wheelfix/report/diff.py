@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.report.canvas import Canvas, Span
-from wheelfix.report.json_ import dump, tool
-from wheelfix.report.pages import SEVERITY_STYLES
+from wheelfix.report.canvas import SEVERITY_STYLES, VERDICT_STYLES, Canvas
+from wheelfix.report.json_ import dump, pick, tool
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_code as code
 from wheelfix.report.safe import without_commands
@@ -15,7 +14,7 @@ from wheelfix.report.words import count, human_change, human_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.diff import Build, Comparison, Difference, File, FilePair, Problem
+    from wheelfix.diff import Comparison, Difference, File, FilePair, Problem
     from wheelfix.model import Json
     from wheelfix.report.canvas import TextStyle
 
@@ -28,47 +27,27 @@ def render_json(comparison: Comparison) -> str:
         "schema": DIFF_SCHEMA,
         "tool": tool(),
         "wheels": [_difference(difference) for difference in comparison.differences],
-        "only_old": [_build(build) for build in comparison.only_old],
-        "only_new": [_build(build) for build in comparison.only_new],
+        "only_old": [pick(build, "path name version verdict size") for build in comparison.only_old],
+        "only_new": [pick(build, "path name version verdict size") for build in comparison.only_new],
     }
     if comparison.unread:
         document["unread"] = list(comparison.unread)
     return dump(document)
 
 
-def _build(build: Build) -> dict[str, Json]:
-    return {
-        "path": build.path,
-        "name": build.name,
-        "version": build.version,
-        "verdict": build.verdict,
-        "size": build.size,
-    }
-
-
-def _file(file: File) -> dict[str, Json]:
-    return {"path": file.path, "size": file.size, "version": file.version, "machine": file.machine}
-
-
-def _problem(problem: Problem) -> dict[str, Json]:
-    return {
-        "code": problem.code,
-        "name": problem.name,
-        "severity": problem.severity.value,
-        "subject": problem.subject,
-        "message": problem.message,
-    }
-
-
 def _difference(difference: Difference) -> dict[str, Json]:
+    build, file = "path name version verdict size", "path size version machine"
+    problem = "code name severity subject message"
     return {
-        "old": _build(difference.old),
-        "new": _build(difference.new),
-        "lost": [{**_file(file), "still_needed_by": list(difference.still_needed(file))} for file in difference.lost],
-        "appeared": [_file(file) for file in difference.appeared],
-        "changed": [{"how": pair.how, "old": _file(pair.old), "new": _file(pair.new)} for pair in difference.pairs],
-        "new_findings": [_problem(problem) for problem in difference.arisen],
-        "cured_findings": [_problem(problem) for problem in difference.cured],
+        "old": pick(difference.old, build),
+        "new": pick(difference.new, build),
+        "lost": [pick(one, file) | {"still_needed_by": [*difference.still_needed(one)]} for one in difference.lost],
+        "appeared": [pick(one, file) for one in difference.appeared],
+        "changed": [
+            {"how": pair.how, "old": pick(pair.old, file), "new": pick(pair.new, file)} for pair in difference.pairs
+        ],
+        "new_findings": [pick(one, problem) for one in difference.arisen],
+        "cured_findings": [pick(one, problem) for one in difference.cured],
     }
 
 
@@ -87,11 +66,10 @@ def render_markdown(comparison: Comparison) -> str:
 
 def _section(difference: Difference) -> list[str]:
     old, new = difference.old, difference.new
-    sizes = f"{human_size(old.size)} → {human_size(new.size)} ({human_change(new.size - old.size)})"
     lines = [f"### {escape(new.name)} {escape(old.version)} → {escape(new.version)}", ""]
     if difference.other_project:
         lines += [f"Different projects: {escape(old.name)} is compared with {escape(new.name)}.", ""]
-    lines.append(f"{escape(old.verdict)} → **{escape(new.verdict)}**, DLLs {sizes}")
+    lines.append(f"{escape(old.verdict)} → **{escape(new.verdict)}**, DLLs {human_change(old.size, new.size)}")
     if difference.is_empty:
         return [*lines, "", "Nothing changed."]
     rows = [("❌ lost", code(file.path), _needed(difference, file)) for file in difference.lost]
@@ -99,15 +77,18 @@ def _section(difference: Difference) -> list[str]:
     rows += [(escape(pair.how), code(pair.old.path), escape(pair_words(pair))) for pair in difference.pairs]
     if rows:
         lines += ["", "| | DLL | |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)]
-    for title, problems in (("New findings", difference.arisen), ("Fixed findings", difference.cured)):
-        if problems:
-            lines += ["", f"{title}:", ""]
-            lines += [_described(problem) for problem in problems]
+    for title, problems in _findings(difference).items():
+        lines += ["", f"{title}:", ""]
+        lines += [
+            f"- {escape(f'{problem.code} {problem.name}')} ({problem.severity}): {escape(problem.message)}"
+            for problem in problems
+        ]
     return lines
 
 
-def _described(problem: Problem) -> str:
-    return f"- {escape(f'{problem.code} {problem.name}')} ({problem.severity}): {escape(problem.message)}"
+def _findings(difference: Difference) -> dict[str, Sequence[Problem]]:
+    found = {"New findings": difference.arisen, "Fixed findings": difference.cured}
+    return {title: problems for title, problems in found.items() if problems}
 
 
 def _needed(difference: Difference, file: File) -> str:
@@ -125,8 +106,7 @@ def pair_words(pair: FilePair) -> str:
     if pair.old.machine != pair.new.machine:
         parts.append(f"{pair.old.machine} → {pair.new.machine}")
     if pair.old.size != pair.new.size:
-        change = human_change(pair.new.size - pair.old.size)
-        parts.append(f"{human_size(pair.old.size)} → {human_size(pair.new.size)} ({change})")
+        parts.append(human_change(pair.old.size, pair.new.size))
     return ", ".join(parts)
 
 
@@ -134,7 +114,6 @@ def pair_words(pair: FilePair) -> str:
 
 
 SHOWN = 30
-VERDICT_STYLES = {"ok": "good", "risky": "warn", "unsure": "warn", "broken": "bad"}
 
 
 def render_diff(comparison: Comparison, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
@@ -156,59 +135,44 @@ def _draw_difference(canvas: Canvas, difference: Difference, *, verbose: bool, q
     old, new = difference.old, difference.new
     numbers = f"{len(difference.lost)} lost, {len(difference.appeared)} new, {len(difference.pairs)} changed"
     versions = old.version if old.version == new.version else f"{old.version} → {new.version}"
-    title = (
-        f"{old.name} {old.version} → {new.name} {new.version}" if difference.other_project else f"{new.name} {versions}"
-    )
+    title = f"{new.name} {versions}"
+    if difference.other_project:
+        title = f"{old.name} {old.version} → {new.name} {new.version}"
     canvas.line((title.strip(), "name"), f": {numbers}")
     if difference.other_project:
         canvas.line(("different projects", "warn"), f": {old.name} is compared with {new.name}")
     if quiet:
         return
-    verdict: list[Span] = [
-        (old.verdict, VERDICT_STYLES[old.verdict]),
-        " → ",
-        (new.verdict, VERDICT_STYLES[new.verdict]),
-    ]
-    change = human_change(new.size - old.size)
-    canvas.line(*verdict, f", DLLs {human_size(old.size)} → {human_size(new.size)} ({change})")
+    before, after = ((build.verdict, VERDICT_STYLES[build.verdict]) for build in (old, new))
+    canvas.line(before, " → ", after, f", DLLs {human_change(old.size, new.size)}")
     if difference.is_empty:
         canvas.line("Nothing changed.")
         return
     most = len(difference.pairs) + len(difference.appeared) if verbose else SHOWN
     if difference.lost:
-        canvas.blank()
-        canvas.line((f"Lost ({len(difference.lost)})", "head"))
+        canvas.heading(f"Lost ({len(difference.lost)})")
     for file in difference.lost:
         needers = difference.still_needed(file)
         canvas.line((file.path, "bad"), (f"  {human_size(file.size)}", "dim"), indent=2)
-        if needers:
-            canvas.paragraph(", ".join(needers[:4]) + (" …" if len(needers) > 4 else ""), indent=4,
-                             lead=("still needed by ", "bad"))  # fmt: skip
+        some = ", ".join(needers[:4]) + (" …" if len(needers) > 4 else "")
+        canvas.labelled("still needed by ", some, indent=4, style="bad")
     _draw_section(canvas, "New", [(file.path, human_size(file.size)) for file in difference.appeared], most)
     for how in ("replaced", "moved", "changed"):
         rows = [(pair.old.path, pair_words(pair)) for pair in difference.pairs if pair.how == how]
         _draw_section(canvas, how.capitalize(), rows, most)
-    _draw_problems(canvas, "New findings", difference.arisen)
-    _draw_problems(canvas, "Fixed findings", difference.cured)
+    for title, problems in _findings(difference).items():
+        canvas.heading(f"{title} ({len(problems)})")
+        for problem in problems:
+            style = SEVERITY_STYLES[problem.severity.value]
+            canvas.labelled(f"{problem.code} ", problem.message, indent=2, style=style)
 
 
 def _draw_section(canvas: Canvas, title: str, rows: Sequence[tuple[str, str]], most: int) -> None:
     if not rows:
         return
-    canvas.blank()
-    canvas.line((f"{title} ({len(rows)})", "head"))
+    canvas.heading(f"{title} ({len(rows)})")
     for path, words in rows[:most]:
         canvas.line(path, indent=2)
         canvas.paragraph((words, "dim"), indent=4)
     if len(rows) > most:
         canvas.line((f"… and {len(rows) - most} more (-v shows all)", "dim"), indent=2)
-
-
-def _draw_problems(canvas: Canvas, title: str, problems: Sequence[Problem]) -> None:
-    if not problems:
-        return
-    canvas.blank()
-    canvas.line((f"{title} ({len(problems)})", "head"))
-    for problem in problems:
-        lead: Span = (f"{problem.code} ", SEVERITY_STYLES[problem.severity.value])
-        canvas.paragraph(problem.message, indent=2, lead=lead)

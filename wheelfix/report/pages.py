@@ -9,7 +9,7 @@ import functools
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.report.canvas import Canvas, Span
+from wheelfix.report.canvas import SEVERITY_STYLES, Canvas, Span
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -202,9 +202,6 @@ def _spans(line: Line) -> list[Span]:
 
 def _words(piece: Piece) -> str:
     return f"{piece.text} ({piece.target})" if piece.look == "link" and piece.target != piece.text else piece.text
-
-
-SEVERITY_STYLES = {"error": "bad", "unsure": "warn", "warning": "warn", "info": "note"}
 
 
 def render_page(markdown: str, look: TextStyle) -> str:

@@ -11,6 +11,7 @@ from wheelfix.knowledge.system import classify
 from wheelfix.model import (
     Assumed,
     Driver,
+    EdgeKind,
     Finding,
     InView,
     MayComeFrom,
@@ -38,6 +39,11 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+def and_more(names: Sequence[str], most: int) -> str:
+    """Return ``a, b``, or ``a, b and 4 more``."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def human_size(size: int) -> str:
     """Return a size as people say it: ``850 kB``, ``252.0 MB``."""
     if size < 1000:
@@ -49,9 +55,10 @@ def human_size(size: int) -> str:
     return f"{size / 1_000_000_000:.2f} GB"
 
 
-def human_change(size: int) -> str:
-    """Return a difference of sizes: ``+1.5 MB``, ``-850 kB``."""
-    return f"{'+' if size > 0 else '-'}{human_size(abs(size))}" if size else "no change"
+def human_change(old: int, new: int) -> str:
+    """Return how a size changed: ``1.0 MB → 2.5 MB (+1.5 MB)``."""
+    change = f"{'+' if new > old else '-'}{human_size(abs(new - old))}" if new != old else "no change"
+    return f"{human_size(old)} → {human_size(new)} ({change})"
 
 
 def short_path(path: str) -> str:
@@ -118,13 +125,16 @@ def provider_phrase(provider: Provider) -> str:
         case MayComeFrom(distributions=distributions):
             return f"could not tell: may come from {' or '.join(distributions)}"
         case Missing(present_at=present):
-            return f"MISSING (lies at {_first(present)})" if present else "MISSING"
+            return f"MISSING (lies at {and_more([*map(short_path, present)], 1)})" if present else "MISSING"
 
 
-def _first(paths: Sequence[str]) -> str:
-    return short_path(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-
-
+KIND_WORDS = {
+    EdgeKind.IMPORT: "imported",
+    EdgeKind.DELAY: "delay-loaded",
+    EdgeKind.COMPANION: "loaded by name at run time",
+    EdgeKind.FORWARDER: "target of a forwarder",
+}
+"""How a DLL is needed."""
 TRUST = {
     "table": "its sha256 is in the table of wheelfix",
     "signature": "its vendor's signature is valid",
@@ -135,21 +145,16 @@ TRUST = {
 
 
 def target_reason(target: TargetVerdict) -> str:
-    """Return in half a sentence why the answer is what it is."""
-    parts = []
-    if target.absent:
-        parts.append(f"without {listing(target.absent)}")
-    if target.perhaps_absent:
-        parts.append(f"perhaps without {listing(target.perhaps_absent)}")
-    if target.unknown:
-        parts.append(f"could not tell about {listing(target.unknown)}")
-    return "; ".join(parts)
+    """Return in half a sentence why the answer for a kind of Windows is what it is."""
+    found = {"without": target.absent, "perhaps without": target.perhaps_absent, "could not tell about": target.unknown}
+    return "; ".join(f"{words} {listing(names)}" for words, names in found.items() if names)
 
 
 # ---------------------------------------------------------------------------- what brings in the DLLs that are missing
 
 
-FOLDER = "a folder, wheel or conda package that has them"
+_OPTIONS = {"root": "", "include": " --include {}", "vcredist": " --with-vcredist", "never": ""}
+"""The ways to bring in a DLL, with the option that each needs."""
 
 
 def missing_hints(missing: Iterable[MissingDll], machine: Machine) -> tuple[str, ...]:
@@ -158,11 +163,7 @@ def missing_hints(missing: Iterable[MissingDll], machine: Machine) -> tuple[str,
     for item in missing:
         if item.required:
             ways.setdefault(_way(item.name, machine), []).append(item)
-    everything = len(ways) == 1
-    return tuple(_hint(way, ways[way], everything=everything) for way in _WAYS if way in ways)
-
-
-_WAYS = ("root", "include", "vcredist", "never")
+    return tuple(_hint(way, ways[way], everything=len(ways) == 1) for way in _OPTIONS if way in ways)
 
 
 def _way(name: str, machine: Machine) -> str:
@@ -180,19 +181,15 @@ def _way(name: str, machine: Machine) -> str:
 
 def _hint(way: str, items: Sequence[MissingDll], *, everything: bool) -> str:
     names = [item.name for item in items]
-    what = "them" if everything else ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    found = all(item.candidates for item in items)
-    place = _named_roots(items) if found else " --root PATH"
-    source = "where they were found, if they are suitable" if found else FOLDER
-    if way == "include":
-        asked = " ".join(f"--include {name}" for name in names)
-        command = f"'wheelfix repair WHEEL {asked}{place}'"
-        return f"{command} vendors {what} from {source}; their vendor does not allow redistribution"
-    if way == "vcredist":
-        return f"'wheelfix repair WHEEL --with-vcredist{place}' vendors {what} from {source}"
     if way == "never":
         return f"{', '.join(names)}: no wheel may contain them"
-    return f"'wheelfix repair WHEEL{place}' vendors {what} from {source}"
+    place, source = " --root PATH", "a folder, wheel or conda package that has them"
+    if all(item.candidates for item in items):
+        place, source = _named_roots(items), "where they were found, if they are suitable"
+    options = "".join(dict.fromkeys(_OPTIONS[way].format(name) for name in names))
+    refused = "; their vendor does not allow redistribution" if way == "include" else ""
+    what = "them" if everything else and_more(names, 4)
+    return f"'wheelfix repair WHEEL{options}{place}' vendors {what} from {source}{refused}"
 
 
 def _named_roots(items: Sequence[MissingDll]) -> str:

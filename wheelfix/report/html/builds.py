@@ -1,4 +1,4 @@
-"""The pages of repairs and of comparisons of builds."""
+"""The pages about changes of wheels: what repairs did to them, and how two builds differ."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from wheelfix.report.diff import pair_words
 from wheelfix.report.document import DEFAULT, Context, FailedInput, PlanReport
-from wheelfix.report.html.element import Html, el, join
-from wheelfix.report.html.scan import badge, draw_rules, frame, made
-from wheelfix.report.words import count, human_change, human_size
+from wheelfix.report.html.element import Html, badge, bullets, el, folded, hint, join, table
+from wheelfix.report.html.scan import draw_rules, frame, header
+from wheelfix.report.words import and_more, count, human_change, human_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.diff import Build, Comparison, Difference, Problem
+    from wheelfix.diff import Comparison, Difference, Problem
     from wheelfix.plan.model import Addition
 
 KINDS = {"repaired": "ok", "unchanged": "ok", "planned": "info"}
@@ -28,26 +28,23 @@ def render_repairs(
     for report in reports:
         numbers[report.outcome] = numbers.get(report.outcome, 0) + 1
     answer = ", ".join(f"{count(number, 'wheel')} {words}" for words, number in numbers.items() if number)
-    header = el("header", el("p", "wheelfix repair", class_="brand"), el("h1", answer or "No wheels"), made(context))
-    return frame(
-        "wheelfix repair",
-        header,
-        *(_failure(number, failure) for number, failure in enumerate(failures, 1)),
-        *(_wheel(number, report) for number, report in enumerate(reports, 1)),
-    )
+    sections = [
+        _section(
+            f"f{number}",
+            [failure.path, " ", badge(failure.words, "failed")],
+            el("div", el("p", str(failure.error)), hint(failure.error), class_="notice"),
+        )
+        for number, failure in enumerate(failures, 1)
+    ]
+    sections += [_repair(number, report) for number, report in enumerate(reports, 1)]
+    return frame("wheelfix repair", header("repair", answer or "No wheels", context), *sections)
 
 
-def _failure(number: int, failure: FailedInput) -> Html:
-    hint = el("p", failure.error.hint, class_="hint") if failure.error.hint else None
-    return el(
-        "section",
-        el("h2", failure.path, " ", badge(failure.words, "failed"), id=f"f{number}"),
-        el("div", el("p", str(failure.error)), hint, class_="notice"),
-        aria_labelledby=f"f{number}",
-    )
+def _section(name: str, title: Sequence[str], *parts: Html | None) -> Html:
+    return el("section", el("h2", *title, id=name), *parts, aria_labelledby=name)
 
 
-def _wheel(number: int, report: PlanReport) -> Html:
+def _repair(number: int, report: PlanReport) -> Html:
     plan = report.plan
     name = posixpath.basename(plan.wheel.path.replace("\\", "/"))
     lines = {
@@ -62,19 +59,22 @@ def _wheel(number: int, report: PlanReport) -> Html:
         "Optional DLLs left out": [item.name for item in plan.remaining if not item.required],
         "Notes": list(plan.notes),
     }
-    return el(
-        "section",
-        el("h2", name, " ", badge(report.outcome, KINDS.get(report.outcome, "")), id=f"w{number}"),
+    return _section(
+        f"w{number}",
+        [name, " ", badge(report.outcome, KINDS.get(report.outcome, ""))],
         el("p", "→ ", el("code", report.target), class_="dim") if report.target else None,
         *(el("p", f"Nothing would be written: {fault}", class_="notice") for fault in report.faults),
-        _additions_table(plan.additions) if plan.additions else None,
-        *(_lines(title, words) for title, words in lines.items() if words),
+        _additions(plan.additions) if plan.additions else None,
+        *(_titled(title, [el("li", line) for line in words], 20) for title, words in lines.items() if words),
         el("p", f"{count(plan.kept, 'member')} kept as they were.", class_="dim") if plan.kept else None,
-        aria_labelledby=f"w{number}",
     )
 
 
-def _additions_table(additions: Sequence[Addition]) -> Html:
+def _titled(title: str, items: Sequence[Html], most: int) -> Html:
+    return join([el("h4", f"{title} ({len(items)})"), folded(items, most, bullets)])
+
+
+def _additions(additions: Sequence[Addition]) -> Html:
     rows = []
     for addition in additions:
         member = f"!{addition.source.member}" if addition.source.member else ""
@@ -89,81 +89,63 @@ def _additions_table(additions: Sequence[Addition]) -> Html:
                 el("td", *(el("span", words, class_="facts") for words in source), data_label="from"),
             )
         )
-    heads = (("DLL", None), ("version", None), ("size", "number"), ("from", None))
-    head = el("tr", *(el("th", name, scope="col", class_=kind) for name, kind in heads))
     total = human_size(sum(addition.size for addition in additions))
-    table = el("table", el("thead", head), el("tbody", *rows), class_="cards files")
-    return join([el("h4", f"Added ({len(additions)}, {total})"), table])
-
-
-def _lines(title: str, words: Sequence[str], most: int = 20) -> Html:
-    items = [el("li", line) for line in words]
-    rest = el("details", el("summary", f"{len(items) - most} more"), el("ul", *items[most:])) if items[most:] else None
-    return join([el("h4", f"{title} ({len(words)})"), el("ul", *items[:most]), rest])
+    listed = table(("DLL", "version", "size", "from"), rows, "cards files", numbers=("size",))
+    return join([el("h4", f"Added ({len(additions)}, {total})"), listed])
 
 
 # ---------------------------------------------------------------------------------------------- a comparison of builds
 
 
 def render_comparison(comparison: Comparison, context: Context = DEFAULT) -> str:
-    """Return the page."""
+    """Return the page: for each wheel what was lost, what is new, and what changed."""
     differences = comparison.differences
-    header = el("header", el("p", "wheelfix diff", class_="brand"), el("h1", _compared(comparison)), made(context))
     sections = [_difference(number, difference) for number, difference in enumerate(differences, 1)]
-    sections += [
-        _builds(title, builds)
-        for title, builds in (("Only before", comparison.only_old), ("Only now", comparison.only_new))
-        if builds
-    ]
-    if comparison.unread:
-        items = [el("li", path) for path in comparison.unread]
-        sections.append(el("section", el("h2", "Not compared, because a wheel cannot be read"), el("ul", *items)))
+    for title, paths in (
+        ("Only before", [build.path for build in comparison.only_old]),
+        ("Only now", [build.path for build in comparison.only_new]),
+        ("Not compared, because a wheel cannot be read", comparison.unread),
+    ):
+        if paths:
+            sections.append(el("section", el("h2", title), bullets(paths)))
     codes = [problem.code for difference in differences for problem in (*difference.arisen, *difference.cured)]
-    return frame("wheelfix diff", header, *sections, draw_rules(codes))
+    return frame("wheelfix diff", header("diff", _answer(comparison), context), *sections, draw_rules(codes))
 
 
-def _compared(comparison: Comparison) -> str:
+def _answer(comparison: Comparison) -> str:
     lost = sum(len(difference.lost) for difference in comparison.differences)
     arisen = sum(len(difference.arisen) for difference in comparison.differences)
     gone = len(comparison.only_old)
     parts = [f"{count(gone, 'wheel')} lost"] if gone else []
     parts += [f"{count(lost, 'DLL')} lost"] if lost else []
     parts += [count(arisen, "new finding")] if arisen else []
-    if not parts:
-        changed = any(not difference.is_empty for difference in comparison.differences)
-        parts = ["Nothing was lost, and there are no new findings" if changed else "Nothing changed"]
-    return ", ".join(parts)
-
-
-def _builds(title: str, builds: Sequence[Build]) -> Html:
-    return el("section", el("h2", title), el("ul", *(el("li", build.path) for build in builds)))
+    if parts:
+        return ", ".join(parts)
+    changed = any(not difference.is_empty for difference in comparison.differences)
+    return "Nothing was lost, and there are no new findings" if changed else "Nothing changed"
 
 
 def _difference(number: int, difference: Difference) -> Html:
     old, new = difference.old, difference.new
     versions = old.version if old.version == new.version else f"{old.version} → {new.version}"
-    sizes = f"DLLs {human_size(old.size)} → {human_size(new.size)} ({human_change(new.size - old.size)})"
-    rows = [_row("lost", file.path, _needed(difference.still_needed(file))) for file in difference.lost]
+    sizes = f"DLLs {human_change(old.size, new.size)}"
+    other = f"Different projects: {old.name} is compared with {new.name}."
+    rows = []
+    for file in difference.lost:
+        needers = and_more(difference.still_needed(file), 3)
+        rows.append(_row("lost", file.path, f"still needed by {needers}" if needers else ""))
     rows += [_row("new", file.path, human_size(file.size)) for file in difference.appeared]
     rows += [_row(pair.how, pair.old.path, pair_words(pair)) for pair in difference.pairs]
-    return el(
-        "section",
-        el("h2", f"{new.name} {versions}".strip(), id=f"d{number}"),
+    return _section(
+        f"d{number}",
+        [f"{new.name} {versions}".strip()],
         el("p", badge(old.verdict, old.verdict), " → ", badge(new.verdict, new.verdict), " ", el("span", sizes)),
-        el("p", f"Different projects: {old.name} is compared with {new.name}.", class_="notice")
-        if difference.other_project
-        else None,
+        el("p", other, class_="notice") if difference.other_project else None,
         el("p", "Nothing changed.") if difference.is_empty else None,
         _problems("New findings", difference.arisen),
-        _table(rows) if rows else None,
+        join([el("h4", f"DLLs ({len(rows)})"), table(("DLL", "change", "details"), rows)]) if rows else None,
         _problems("Findings that are gone", difference.cured),
-        aria_labelledby=f"d{number}",
     )
-
-
-def _needed(needers: Sequence[str]) -> str:
-    return f"still needed by {', '.join(needers[:3])}" + (f" and {len(needers) - 3} more" if len(needers) > 3 else "") \
-        if needers else ""  # fmt: skip
 
 
 def _row(how: str, path: str, words: str) -> Html:
@@ -171,17 +153,10 @@ def _row(how: str, path: str, words: str) -> Html:
     return el("tr", el("th", path, scope="row"), el("td", badge(how, kind), data_value=how), el("td", words))
 
 
-def _table(rows: Sequence[Html]) -> Html:
-    head = el("tr", *(el("th", name, scope="col") for name in ("DLL", "change", "details")))
-    return join([el("h4", f"DLLs ({len(rows)})"), el("table", el("thead", head), el("tbody", *rows), class_="cards")])
-
-
 def _problems(title: str, problems: Sequence[Problem]) -> Html | None:
-    if not problems:
-        return None
     items = [
         el("li", badge(problem.severity.value, problem.severity.value), " ",
            el("a", el("code", problem.code), href=f"#{problem.code}"), f" {problem.message}")
         for problem in problems
     ]  # fmt: skip
-    return join([el("h4", f"{title} ({len(problems)})"), el("ul", *items)])
+    return _titled(title, items, len(items)) if items else None

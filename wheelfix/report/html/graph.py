@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
 from wheelfix.report import safe
-from wheelfix.report.html.element import Html, el, join
-from wheelfix.report.words import SITE_PACKAGES, count, human_size, provider_phrase, short_path
+from wheelfix.report.html.element import Html, el, fold, join, table
+from wheelfix.report.words import SITE_PACKAGES, and_more, count, human_size, provider_phrase, short_path
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -91,23 +91,15 @@ def build_graph(report: ScanReport) -> Graph:
         if source is None:
             continue
         target = _target(edge, places, nodes, extra)
-        if target is None:
-            _note_outside(nodes[source], edge)
-            continue
-        link = Link(
-            source, target, edge.kind.value, edge.required, tuple(str(symbol) for symbol in edge.unexported[:20])
-        )
-        links.setdefault((source, target, link.kind), link)
-    width, height = place(nodes, list(links.values()))
-    return Graph(tuple(nodes), tuple(links.values()), width, height)
-
-
-def _note_outside(node: Node, edge: Edge) -> None:
-    """Note a need that Windows, Python or a driver meets; API sets are Windows under other names, and only counted."""
-    if API_SET.match(edge.name):
-        node.api_sets += 1
-    else:
-        node.outside.setdefault(provider_phrase(edge.provider), []).append(edge.name)
+        if target is not None:
+            unexported = tuple(map(str, edge.unexported[:20]))
+            link = Link(source, target, edge.kind.value, edge.required, unexported)
+            links.setdefault((source, target, link.kind), link)
+        elif API_SET.match(edge.name):
+            nodes[source].api_sets += 1
+        else:
+            nodes[source].outside.setdefault(provider_phrase(edge.provider), []).append(edge.name)
+    return _placed(nodes, [*links.values()], PER_ROW)
 
 
 def _image_node(image: ScannedImage) -> Node:
@@ -184,11 +176,11 @@ def _installed(path: str) -> str:
     return {"data": "", "scripts": "Scripts/"}.get(scheme[1], SITE_PACKAGES) + scheme[2]
 
 
-# ------------------------------------------------------------------------------------------------------- places
+# -------------------------------------------------------------------------------------------------------------- places
 
 
-def place(nodes: list[Node], links: list[Link], per_row: int = PER_ROW) -> tuple[int, int]:
-    """Give every node its place, importers above what they import, and return the size of the sheet."""
+def _placed(nodes: list[Node], links: list[Link], per_row: int) -> Graph:
+    """Give every node its place, importers above what they import."""
     below: list[list[int]] = [[] for _ in nodes]
     above: list[list[int]] = [[] for _ in nodes]
     for link in links:
@@ -196,11 +188,10 @@ def place(nodes: list[Node], links: list[Link], per_row: int = PER_ROW) -> tuple
             below[link.source].append(link.target)
             above[link.target].append(link.source)
     single = [number for number in range(len(nodes)) if not below[number] and not above[number]]
-    layers = _layers(below, set(single))
+    layers = _layers(below, above)
     _order(layers, above, below, nodes)
-    rows = [layer[start : start + per_row] for layer in layers for start in range(0, len(layer), per_row)]
     single.sort(key=lambda number: nodes[number].name.lower())
-    rows += [single[start : start + per_row] for start in range(0, len(single), per_row)]
+    rows = [layer[start : start + per_row] for layer in (*layers, single) for start in range(0, len(layer), per_row)]
     widest = max((len(row) for row in rows), default=1)
     width = GAP_X + widest * (NODE_WIDTH + GAP_X)
     for depth, row in enumerate(rows):
@@ -208,62 +199,43 @@ def place(nodes: list[Node], links: list[Link], per_row: int = PER_ROW) -> tuple
         for column, number in enumerate(row):
             nodes[number].x = start + column * (NODE_WIDTH + GAP_X)
             nodes[number].y = GAP_X + depth * (NODE_HEIGHT + GAP_Y)
-    return width, GAP_X * 2 + max(1, len(rows)) * (NODE_HEIGHT + GAP_Y) - GAP_Y
+    height = GAP_X * 2 + max(1, len(rows)) * (NODE_HEIGHT + GAP_Y) - GAP_Y
+    return Graph(tuple(nodes), tuple(links), width, height)
 
 
-def _layers(below: list[list[int]], skipped: set[int]) -> list[list[int]]:
-    """Return the nodes by their longest way from a node that nothing needs; a circle counts as one step."""
-    groups = _circles(below)
-    group_of = {number: index for index, group in enumerate(groups) for number in group}
-    depth = [0] * len(groups)
-    for index in range(len(groups) - 1, -1, -1):  # the circles come out with what they need first
-        for number in groups[index]:
-            for target in below[number]:
-                other = group_of[target]
-                if other != index:
-                    depth[other] = max(depth[other], depth[index] + 1)
-    layers: list[list[int]] = [[] for _ in range(max(depth, default=0) + 1)]
+def _layers(below: list[list[int]], above: list[list[int]]) -> list[list[int]]:
+    """Return the nodes with links by their longest way from a node that nothing needs; a circle counts as one step.
+
+    Kosaraju's algorithm: in the reverse order of finishing, circles come before what they need.
+    """
+    finished: list[int] = []
+    seen: set[int] = set()
+    pending = [(number, False) for number in range(len(below))]
+    while pending:
+        number, done = pending.pop()
+        if done:
+            finished.append(number)
+        elif number not in seen:
+            seen.add(number)
+            pending += [(number, True), *((target, False) for target in below[number])]
+    circle: dict[int, int] = {}
+    depth: dict[int, int] = {}
+    for root in reversed(finished):
+        members, waiting = [], [root]
+        while waiting:
+            number = waiting.pop()
+            if number not in circle:
+                circle[number] = root
+                members.append(number)
+                waiting += above[number]
+        importers = (circle[number] for member in members for number in above[member])
+        if members:
+            depth[root] = max((depth[other] + 1 for other in importers if other != root), default=0)
+    layers: list[list[int]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
     for number in range(len(below)):
-        if number not in skipped:
-            layers[depth[group_of[number]]].append(number)
+        if below[number] or above[number]:
+            layers[depth[circle[number]]].append(number)
     return [layer for layer in layers if layer]
-
-
-def _circles(below: list[list[int]]) -> list[list[int]]:
-    """Return the strongly connected groups, what is needed before who needs it (Tarjan, with a stack of our own)."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    open_nodes: list[int] = []
-    is_open: set[int] = set()
-    groups: list[list[int]] = []
-    for root in range(len(below)):
-        if root in index:
-            continue
-        work = [(root, iter(below[root]))]
-        index[root] = low[root] = len(index)
-        open_nodes.append(root)
-        is_open.add(root)
-        while work:
-            number, targets = work[-1]
-            for target in targets:
-                if target not in index:
-                    index[target] = low[target] = len(index)
-                    open_nodes.append(target)
-                    is_open.add(target)
-                    work.append((target, iter(below[target])))
-                    break
-                if target in is_open:
-                    low[number] = min(low[number], index[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[number])
-                if low[number] == index[number]:
-                    start = open_nodes.index(number)
-                    groups.append(open_nodes[start:])
-                    is_open.difference_update(open_nodes[start:])
-                    del open_nodes[start:]
-    return groups
 
 
 def _order(layers: list[list[int]], above: list[list[int]], below: list[list[int]], nodes: list[Node]) -> None:
@@ -369,8 +341,7 @@ def _partial(graph: Graph, kept: set[int]) -> Graph:
         for link in graph.links
         if link.source in numbers and link.target in numbers
     ]
-    width, height = place(nodes, links, per_row=4)
-    return Graph(tuple(nodes), tuple(links), width, height)
+    return _placed(nodes, links, 4)
 
 
 # -------------------------------------------------------------------------------------------------- the drawing as SVG
@@ -388,29 +359,17 @@ SPOKEN = {
 LONGEST = 27
 
 
-def draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
+def _draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
     """Return the drawing and its data; ``sources`` says where vendored members came from."""
     lines = [_line(graph, number, link) for number, link in enumerate(graph.links)]
     boxes = [_box(number, node, node.path in sources) for number, node in enumerate(graph.nodes)]
-    arrow = el(
-        "marker",
-        el("path", d="M0 0L8 4L0 8z"),
-        id=f"{name}-arrow",
-        markerWidth=8,
-        markerHeight=8,
-        refX=8,
-        refY=4,
-        orient="auto",
-    )
+    head = el("path", d="M0 0L8 4L0 8z")
+    arrow = el("marker", head, id=f"{name}-arrow", markerWidth=8, markerHeight=8, refX=8, refY=4, orient="auto")
+    drawn = el("g", *lines, class_="links", fill="none", marker_end=f"url(#{name}-arrow)")
     svg = el(
         "svg",
         el("defs", arrow),
-        el(
-            "g",
-            el("g", *lines, class_="links", fill="none", marker_end=f"url(#{name}-arrow)"),
-            el("g", *boxes, class_="nodes"),
-            class_="sheet",
-        ),
+        el("g", drawn, el("g", *boxes, class_="nodes"), class_="sheet"),
         viewBox=f"0 0 {graph.width} {graph.height}",
         width=graph.width,
         height=graph.height,
@@ -419,12 +378,11 @@ def draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
         aria_describedby=f"{name}-hint",
         preserveAspectRatio="xMidYMid meet",
     )
-    names = el("datalist", *(el("option", value=text) for text in sorted({node.name for node in graph.nodes})),
-               id=f"{name}-names")  # fmt: skip
+    options = (el("option", value=text) for text in sorted({node.name for node in graph.nodes}))
     return join(
         [
             el("div", svg, class_="canvas", id=f"{name}-drawing"),
-            names,
+            el("datalist", *options, id=f"{name}-names"),
             el("script", _script_data(graph, sources), type="application/json"),
         ]
     )
@@ -452,7 +410,7 @@ def _box(number: int, node: Node, vendored: bool) -> Html:
         "g",
         el("title", spoken),
         el("rect", width=NODE_WIDTH, height=NODE_HEIGHT, rx=6),
-        el("text", _shorten(node.name), x=10, y=17, class_="name"),
+        el("text", _short_name(node.name), x=10, y=17, class_="name"),
         el("text", size, x=10, y=32, class_="sub"),
         class_=f"node {node.kind}{' vendored' if vendored else ''}",
         transform=f"translate({node.x} {node.y})",
@@ -464,45 +422,37 @@ def _box(number: int, node: Node, vendored: bool) -> Html:
     )
 
 
-def _shorten(name: str) -> str:
+def _short_name(name: str) -> str:
     """Return a name that fits its box: the middle is what one can miss."""
-    if len(name) <= LONGEST:
-        return name
-    return f"{name[: LONGEST - 13]}…{name[-12:]}"
-
-
-def _node_facts(node: Node, sources: Mapping[str, str]) -> dict[str, str]:
-    return node.facts | ({"vendored from": sources[node.path]} if node.path in sources else {})
-
-
-def _outside(node: Node) -> dict[str, Json]:
-    """Return what Windows, Python and drivers bring; API sets as a number."""
-    found: dict[str, Json] = {who: [safe.html(name) for name in names] for who, names in node.outside.items()}
-    if node.api_sets:
-        found["Windows API sets"] = [str(node.api_sets)]
-    return found
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 13]}…{name[-12:]}"
 
 
 def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
     """Return what the script needs, in a form that cannot end the script element."""
-    nodes: Json = [
-        {
-            "name": safe.html(node.name),
-            "path": safe.html(short_path(node.path)),
-            "kind": SPOKEN[node.kind],
-            "size": human_size(node.size) if node.in_wheel else "",
-            "facts": {key: safe.html(value) for key, value in _node_facts(node, sources).items()},
-            "outside": _outside(node),
-            **{side: [safe.html(name) for name in names] for side, names in node.not_drawn.items()},
-        }
-        for node in graph.nodes
-    ]
-    links: Json = [
-        [link.source, link.target, link.kind, link.required, [safe.html(symbol) for symbol in link.unexported]]
-        for link in graph.links
-    ]
+    nodes: list[Json] = []
+    for node in graph.nodes:
+        facts = node.facts | ({"vendored from": sources[node.path]} if node.path in sources else {})
+        outside: dict[str, Json] = {who: _safe(names) for who, names in node.outside.items()}
+        if node.api_sets:
+            outside["Windows API sets"] = [str(node.api_sets)]
+        nodes.append(
+            {
+                "name": safe.html(node.name),
+                "path": safe.html(short_path(node.path)),
+                "kind": SPOKEN[node.kind],
+                "size": human_size(node.size) if node.in_wheel else "",
+                "facts": {key: safe.html(value) for key, value in facts.items()},
+                "outside": outside,
+                **{side: _safe(names) for side, names in node.not_drawn.items()},
+            }
+        )
+    links: Json = [[link.source, link.target, link.kind, link.required, _safe(link.unexported)] for link in graph.links]
     text = json.dumps({"nodes": nodes, "links": links}, ensure_ascii=True, separators=(",", ":"))
     return Html(text.replace("<", "\\u003c"))
+
+
+def _safe(names: Sequence[str]) -> Json:
+    return [safe.html(name) for name in names]
 
 
 # ------------------------------------------------------------------------------- the drawings and the table of a wheel
@@ -523,51 +473,47 @@ SEEN = 20
 def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Sequence[str] = ()) -> Html:
     """Return the drawing of what is missing with the way to it, and below it, folded, that of everything."""
     part = missing_part(graph, chain)
-    missing = sum(node.kind in ("missing", "optional", "malformed") for node in graph.nodes)
-    drawn = sum(node.kind in ("missing", "optional", "malformed") for node in part.nodes) if part else 0
-    rest = f" The drawing has {drawn} of {missing} missing DLLs." if drawn < missing else ""
-    return join(
-        [
-            el(
-                "div",
-                el("h4", "How the missing DLLs are reached"),
-                el("p", f"Importers stand above what they import.{rest}", class_="dim"),
-                _drawing(f"{name}-part", part, sources),
-            )
-            if part
-            else None,
-            el(
-                "details",
-                el("summary", f"Show everything: {count(len(graph.nodes), 'file')}, {count(len(graph.links), 'need')}"),
-                _drawing(f"{name}-all", graph, sources),
-                class_="fold everything",
-            ),
-        ]
+    missing, drawn = (
+        sum(node.kind in ("missing", "optional", "malformed") for node in one.nodes) if one else 0
+        for one in (graph, part)
     )
+    rest = f" The drawing has {drawn} of {missing} missing DLLs." if drawn < missing else ""
+    shown = el(
+        "div",
+        el("h4", "How the missing DLLs are reached"),
+        el("p", f"Importers stand above what they import.{rest}", class_="dim"),
+        _drawing(f"{name}-part", part, sources) if part else None,
+    )
+    everything = fold(
+        f"Show everything: {count(len(graph.nodes), 'file')}, {count(len(graph.links), 'need')}",
+        _drawing(f"{name}-all", graph, sources),
+        class_="fold everything",
+    )
+    return join([shown if part else None, everything])
 
 
 def _drawing(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
-    hint = (
+    spoken = (
         "Drag to move. Tab into the drawing, move with the arrow keys, choose with Enter; plus, minus and 0 zoom. "
         "The tables say the same in words."
     )
     buttons = [
-        el("button", text, type="button", data_act=act, aria_label=spoken)
-        for text, act, spoken in (("+", "in", "Zoom in"), ("−", "out", "Zoom out"), ("Fit", "fit", "Fit the drawing"))
+        el("button", text, type="button", data_act=act, aria_label=label)
+        for text, act, label in (("+", "in", "Zoom in"), ("−", "out", "Zoom out"), ("Fit", "fit", "Fit the drawing"))
     ]
     finder = el("label", "Find a DLL ", el("input", type="search", list=f"{name}-names", autocomplete="off"))
     present = {node.kind for node in graph.nodes} | ({"vendored"} if sources else set())
     legend = [el("span", text, class_=f"key {kind}") for text, kind in KEYS if kind in present]
+    choose = el("p", "Choose a DLL to see who needs it and what it needs.")
     return el(
         "div",
         el("div", *buttons, finder if len(graph.nodes) > SEEN else None, class_="tools"),
         el("div", *legend, class_="legend", aria_hidden="true"),
-        draw_graph(name, graph, sources),
-        el("p", hint, class_="unseen", id=f"{name}-hint"),
-        el("div", el("p", "Choose a DLL to see who needs it and what it needs."), class_="chosen-dll",
-           aria_live="polite"),
+        _draw_graph(name, graph, sources),
+        el("p", spoken, class_="unseen", id=f"{name}-hint"),
+        el("div", choose, class_="chosen-dll", aria_live="polite"),
         class_="graph",
-    )  # fmt: skip
+    )
 
 
 def draw_files(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
@@ -582,31 +528,27 @@ def draw_files(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
     for number, node in sorted(images, key=lambda item: (-item[1].size, item[1].path)):
         facts = [f"{key}: {value}" for key, value in node.facts.items() if key != "machine"]
         facts += [f"vendored from {sources[node.path]}"] if node.path in sources else []
+        known = el("span", "; ".join(facts), class_="facts") if facts else None
         system = sum(map(len, node.outside.values())) + node.api_sets
         rows.append(
             el(
                 "tr",
-                el("th", short_path(node.path), el("span", "; ".join(facts), class_="facts") if facts else None,
-                   scope="row"),
+                el("th", short_path(node.path), known, scope="row"),
                 el("td", human_size(node.size), class_="number", data_label="size", data_value=node.size),
                 el("td", _names(needed_by.get(number, [])), data_label="needed by"),
                 el("td", _names(needs.get(number, [])), data_label="needs"),
                 el("td", str(system), class_="number", data_label="of Windows, Python, drivers", data_value=system),
             )
-        )  # fmt: skip
+        )
     heads = ("file", "size", "needed by", "needs", "of the system")
-    head = el("tr", *(el("th", text, scope="col", class_="number" if text in heads[1::3] else None) for text in heads))
-    return el(
-        "details",
-        el("summary", f"All {count(len(images), 'DLL')}, the largest first"),
-        el("table", el("thead", head), el("tbody", *rows), class_="files cards"),
+    return fold(
+        f"All {count(len(images), 'DLL')}, the largest first",
+        table(heads, rows, "files cards", numbers=heads[1::3]),
         id=f"{name}-files",
         class_="fold",
     )
 
 
-def _names(names: Sequence[str], most: int = 4) -> Html:
+def _names(names: Sequence[str]) -> Html:
     """Return names in one line, the rest of many folded."""
-    if len(names) <= most:
-        return join([", ".join(names)])
-    return el("details", el("summary", f"{', '.join(names[:2])} and {len(names) - 2} more"), ", ".join(names))
+    return join([", ".join(names)]) if len(names) <= 4 else fold(and_more(names, 2), ", ".join(names))
