@@ -189,11 +189,6 @@ def package_of(path: str) -> str:
 # ------------------------------------------------------------------------------------------------------ recorded loads
 
 
-MAX_LOADS = 20_000
-"""Loads kept of one recording; a process with more is cut there, and the recording says so."""
-MAX_SEARCHED = 40
-"""Folders kept of one search."""
-
 _WIN32 = {
     0xC0000135: 126,  # STATUS_DLL_NOT_FOUND
     0xC0000034: 126,  # STATUS_OBJECT_NAME_NOT_FOUND

@@ -1,14 +1,15 @@
-"""Recorded loads: what dlltracer, loader snaps, Process Monitor, Wine and others saw a real loader do."""
+"""Recorded loads: what dlltracer, loader snaps, Process Monitor, Wine and others saw a real loader do.
+
+Each tool has a reader, which sees the lines of a text that hold one of its words.
+"""
 
 from __future__ import annotations
 
 import csv
 import re
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from wheelfix.diagnosis.symptoms.model import (
-    MAX_LOADS,
-    MAX_SEARCHED,
     RecordedLoad,
     Recording,
     TextLimits,
@@ -20,164 +21,152 @@ from wheelfix.diagnosis.symptoms.model import (
 from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks
 from wheelfix.errors import InputError
 from wheelfix.parsing import parse_json
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_LOADS = 20_000
+"""Loads kept of one recording; a process with more is cut there, and the recording says so."""
+MAX_SEARCHED = 40
+"""Folders kept of one search."""
 
-# ----------------------------------------------------------------------------------------------------------- dlltracer
 
+class _RecordingReader:
+    """Collects the loads that one tool recorded."""
+
+    tool = ""
+    markers: tuple[str, ...] = ()
+    """Words of which one is in every line that the reader has to see."""
+
+    def __init__(self) -> None:
+        self.loaded: dict[str, RecordedLoad] = {}
+        self.failed: list[RecordedLoad] = []
+        self.released: dict[str, RecordedLoad] = {}
+        self.ends_in_release = False
+        self.stopped = ""
+
+    def feed(self, number: int, line: str) -> None:
+        """Take one line in."""
+        raise NotImplementedError
+
+    def is_full(self) -> bool:
+        if len(self.loaded) + len(self.failed) + len(self.released) >= MAX_LOADS:
+            self.stopped = f"more than {MAX_LOADS} loads"
+        return bool(self.stopped)
+
+    def load(self, number: int, path: str) -> None:
+        self.loaded.setdefault(path.lower(), RecordedLoad(base_name(path), path, line=number))
+        self.ends_in_release = False
+
+    def result(self) -> Recording | None:
+        """Return the recording; None when no line was one of the tool's."""
+        if not self.loaded and not self.failed and not self.released:
+            return None
+        # released in reverse order: the one that was asked for is the first that was mapped
+        released = tuple(sorted(self.released.values(), key=lambda load: load.line))
+        loaded, failed = tuple(self.loaded.values()), distinct(self.failed)
+        return Recording(self.tool, loaded, failed, released, (), self.ends_in_release, self.stopped)
+
+
+# ------------------------------------------------------------------------------------------------- dlltracer, debuggers
 
 _LOADER = "2cb15d1d-5fc1-11d2-abe1-00a0c911f518"
 """The provider of image events: operation 10 loads, 2 releases."""
-MARKERS = ("LoadLibrary", "Loaded \\", "Failed \\", "Failed C:", "dlltracer.", _LOADER, "Path   = ")
 _FILE = r"(?P<path>(?:\\Device\\|\\\\|[A-Za-z]:\\)[^<>\"|?*\r\n]{1,500})"
-_LINE = re.compile(rf"\s*(?P<what>LoadLibrary|Loaded|Failed)\s+{_FILE}\s*")
-_EVENT = re.compile(rf"<(?P<what>LoadLibraryFailed|LoadLibrary)\({_FILE}\)>")
-_AUDIT = re.compile(rf"dlltracer\.(?P<what>load|failed)\W{{1,4}}{_FILE}")
+_TRACED_LINE = re.compile(rf"\s*(?P<what>LoadLibrary|Loaded|Failed)\s+{_FILE}\s*")
+_TRACED_EVENTS = (
+    re.compile(rf"<(?P<what>LoadLibraryFailed|LoadLibrary)\({_FILE}\)>"),
+    re.compile(rf"dlltracer\.(?P<what>load|failed)\W{{1,4}}{_FILE}"),
+)
 _DEBUG = re.compile(rf"{_LOADER}: (?P<operation>10|2)\s*$")
 _DEBUG_PATH = re.compile(r"Path   = .{0,200}?(?P<path>\\Device\\[^<>\"|?*\r\n]{1,500})")
 _DEVICE = re.compile(r"\\Device\\HarddiskVolume\d{1,4}\\", re.IGNORECASE)
 
 
-class DlltracerReader:
-    """Collects the loads of a dlltracer recording."""
+class _DlltracerReader(_RecordingReader):
+    """Reads what dlltracer writes, in each of its forms.
 
-    markers: tuple[str, ...] = MARKERS
+    ``out=``: lines ``LoadLibrary PATH`` and ``Failed PATH``. ``collect=True``: a list of event objects, which prints as
+    ``<LoadLibrary(PATH)>``. ``audit=True``: the events ``dlltracer.load`` and ``dlltracer.failed``. ``debug=True``: the
+    raw events of Windows, four lines each. It writes no JSON and no ETL file.
 
-    def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._loaded: dict[str, RecordedLoad] = {}
-        self._released: list[RecordedLoad] = []
-        self._stopped = ""
-        self._ends_in_release = False
-        self._operation = ""
+    ``Failed`` means that a mapped module was released again. A missing DLL is never mapped, so it has no line at all:
+    the modules that were released with it are what such a recording says. Windows' own components are released in
+    normal work as well and say nothing.
+    """
+
+    tool = "dlltracer"
+    markers = ("LoadLibrary", "Loaded \\", "Failed \\", "Failed C:", "dlltracer.", _LOADER, "Path   = ")
+    _operation = ""
 
     def feed(self, number: int, line: str) -> None:
-        """Take one line in."""
-        whole = _LINE.fullmatch(line)
+        whole, begun = _TRACED_LINE.fullmatch(line), _DEBUG.search(line)
         if whole:
-            self._note(number, whole["what"].lower(), _plain_path(whole["path"]))
+            self._note(number, whole["what"], whole["path"])
         elif "<LoadLibrary" in line or "dlltracer." in line:
-            for pattern in (_EVENT, _AUDIT):
-                for found in pattern.finditer(line):
-                    self._note(number, found["what"].lower(), _plain_path(found["path"]))
-        else:
-            self._debug(number, line)
-
-    def _debug(self, number: int, line: str) -> None:
-        """Read the raw form: a line with the operation, and two lines later one with the path."""
-        begun = _DEBUG.search(line)
-        if begun:
+            for found in (found for pattern in _TRACED_EVENTS for found in pattern.finditer(line)):
+                self._note(number, found["what"], found["path"])
+        elif begun:
             self._operation = begun["operation"]
         elif self._operation and line.startswith("Path   = "):
-            found = _DEBUG_PATH.match(line)
-            if found:
-                self._note(number, "load" if self._operation == "10" else "failed", _plain_path(found["path"]))
+            path = _DEBUG_PATH.match(line)
+            if path:
+                self._note(number, "load" if self._operation == "10" else "failed", path["path"])
             self._operation = ""
 
     def _note(self, number: int, what: str, path: str) -> None:
-        if len(self._loaded) + len(self._released) >= MAX_LOADS:
-            self._stopped = f"more than {MAX_LOADS} loads"
+        if self.is_full():
             return
+        # ``\Device\HarddiskVolume3\x`` becomes ``\x``
+        path = _DEVICE.sub(r"\\", path.rstrip(" '\",)"), count=1)
         load = RecordedLoad(base_name(path), path, line=number)
         # Device paths and drive letters of one file differ; what follows the first folder does not.
         key = "\\".join(path.lower().split("\\")[-3:])
-        if what in ("loadlibrary", "loaded", "load"):
-            self._loaded[key] = load
-            self._ends_in_release = False
+        if what.lower() in ("loadlibrary", "loaded", "load"):
+            self.loaded[key] = load
+            self.ends_in_release = False
         elif not in_windows_folder(path):
-            first = self._loaded.pop(key, load)
-            self._released.append(first)
-            self._ends_in_release = True
-
-    def result(self) -> Recording | None:
-        """Return the recording; None when no line was one of dlltracer's."""
-        if not self._loaded and not self._released:
-            return None
-        released = sorted(self._released, key=lambda load: load.line)
-        return Recording(
-            "dlltracer",
-            tuple(self._loaded.values()),
-            released=tuple(released),
-            ends_in_release=self._ends_in_release,
-            stopped=self._stopped,
-        )
-
-
-def _plain_path(path: str) -> str:
-    """Return a path without its volume: ``\\Device\\HarddiskVolume3\\x`` becomes ``\\x``."""
-    path = path.rstrip(" '\",)")
-    return _DEVICE.sub(r"\\", path, count=1)
-
-
-# ----------------------------------------------------------------------------------------------------------- debuggers
+            self.released[str(len(self.released))] = self.loaded.pop(key, load)
+            self.ends_in_release = True
 
 
 _DEBUGGER_LOADED = re.compile(
     r"(?:ModLoad|Module loaded): [0-9a-fA-F`]{8,17} [0-9a-fA-F`]{8,17} {1,4}(?P<path>[^\r\n\"]{3,400}?\.\w{2,4})(?: |$)"
     r"|\(Win32\): Loaded '(?P<quoted>[^'\r\n]{3,400})'"
 )
-_RELEASED = re.compile(
+_DEBUGGER_RELEASED = re.compile(
     r"Module unloaded: [0-9a-fA-F`]{8,17} [0-9a-fA-F`]{8,17} {1,4}(?P<path>[^\r\n\"]{3,400}?\.\w{2,4})(?: |$)"
     r"|\(Win32\): Unloaded '(?P<quoted>[^'\r\n]{3,400})'"
     r"|Unload module (?P<named>[^\r\n\"]{3,400}?\.\w{2,4}) at "
 )
 
 
-class DebuggerReader:
-    """Collects the modules that a debugger saw come and go."""
+class _DebuggerReader(_RecordingReader):
+    """Reads what debuggers print about modules: WinDbg's ``ModLoad``, and the output window of Visual Studio.
 
-    markers: tuple[str, ...] = ("ModLoad: ", "Module loaded: ", "Module unloaded: ", "Unload module ", "(Win32): ")
+    A debugger reports what was mapped and released, as dlltracer does; a DLL that was not found leaves no line.
+    """
 
-    def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._loaded: dict[str, RecordedLoad] = {}
-        self._released: dict[str, RecordedLoad] = {}
-        self._stopped = ""
-        self._ends_in_release = False
+    tool = "debugger"
+    markers = ("ModLoad: ", "Module loaded: ", "Module unloaded: ", "Unload module ", "(Win32): ")
 
     def feed(self, number: int, line: str) -> None:
-        """Take one line in."""
-        if len(self._loaded) + len(self._released) >= MAX_LOADS:
-            self._stopped = f"more than {MAX_LOADS} loads"
+        released = _DEBUGGER_RELEASED.search(line)
+        found = released or _DEBUGGER_LOADED.search(line)
+        if found is None or self.is_full():
             return
-        released = _RELEASED.search(line)
-        if released:
-            key = _path(released).lower()
-            load = self._loaded.pop(key, None)
-            if load is not None:
-                self._released.setdefault(key, load)
-                self._ends_in_release = True
-            return
-        loaded = _DEBUGGER_LOADED.search(line)
-        if loaded:
-            path = _path(loaded)
-            self._ends_in_release = False
-            self._released.pop(path.lower(), None)
-            self._loaded.setdefault(path.lower(), RecordedLoad(base_name(path), path, line=number))
-
-    def result(self) -> Recording | None:
-        """Return the recording; None when no line was a debugger's."""
-        if not self._loaded and not self._released:
-            return None
-        # released in reverse order: the one that was asked for is the first that was mapped
-        released = sorted(self._released.values(), key=lambda load: load.line)
-        return Recording(
-            "debugger",
-            tuple(self._loaded.values()),
-            released=tuple(released),
-            ends_in_release=self._ends_in_release,
-            stopped=self._stopped,
-        )
+        path = next(value for value in found.groupdict().values() if value).strip()
+        load = self.loaded.pop(path.lower(), None) if released else None
+        if load is not None:
+            self.released.setdefault(path.lower(), load)
+            self.ends_in_release = True
+        elif not released:
+            self.released.pop(path.lower(), None)
+            self.load(number, path)
 
 
-def _path(found: re.Match[str]) -> str:
-    return next(value for value in found.groupdict().values() if value).strip()
-
-
-# -------------------------------------------------------------------------------------------------------- loader snaps
-
+# --------------------------------------------------------------------------------------------------------- loader snaps
 
 _SNAP_LINE = re.compile(
     r"(?P<thread>[0-9a-fA-F]{1,8}:[0-9a-fA-F]{1,8}) @ \w{1,20} - (?P<function>\w{1,60}) - (?P<text>.*)"
@@ -200,29 +189,28 @@ _OLD_UNLOAD = re.compile(r"LDR: Unloading (?P<path>\S{1,500}) because either its
 _ENTRIES = frozenset({"LdrLoadDll", "LdrpLoadDll", "LdrpLoadDllInternal"})
 
 
-class SnapsReader:
-    """Collects what the loader said, thread by thread: several work on one load."""
+class _SnapsReader(_RecordingReader):
+    """Reads what Windows' own loader prints to a debugger after ``gflags /i python.exe +sls``.
 
-    markers: tuple[str, ...] = (" - Ldr", " - _Ldr", "LDR: DLL_PROCESS_ATTACH", "LDR: Unloading")
+    The lines are ``process:thread @ time - function - KIND: text``, whatever program wrote them down. They are followed
+    thread by thread: several work on one load.
+    """
+
+    tool = "loader snaps"
+    markers = (" - Ldr", " - _Ldr", "LDR: DLL_PROCESS_ATTACH", "LDR: Unloading")
 
     def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._loaded: dict[str, RecordedLoad] = {}
-        self._failed: list[RecordedLoad] = []
+        super().__init__()
         self._tops: dict[str, str] = {}
-        self._probing: dict[str, str] = {}
-        self._searched: dict[str, list[str]] = {}
-        self._names: dict[str, str] = {}
-        """Names that were looked for, as spelled."""
-        self._last_probe: dict[str, int] = {}
-        self._mapping: dict[str, str] = {}
+        self._entered: dict[tuple[str, str], str] = {}
+        """The path that each thread gave to each function that it is in."""
+        self._searched: dict[str, RecordedLoad] = {}
+        """Names that were looked for, with the folders, at the last line that did."""
         self._lines = 0
         self._attached = ""
         """The last DLL whose start-up routine was named, in lines of Windows before 7."""
-        self._stopped = ""
 
     def feed(self, number: int, line: str) -> None:
-        """Take one line in."""
         if "LDR: " in line:
             self._old_form(number, line)
             return
@@ -231,14 +219,18 @@ class SnapsReader:
         if not found:
             return
         self._lines += 1
-        if len(self._loaded) + len(self._failed) >= MAX_LOADS:
-            self._stopped = f"more than {MAX_LOADS} loads"
+        if self.is_full():
             return
         thread, function, text = found["thread"], found["function"], found["text"]
         if "ERROR" in text or "WARNING" in text:
-            self._fault(number, thread, function, text)
+            self._fault(number, thread, text)
         elif text.startswith("ENTER"):
-            self._enter(thread, function, text)
+            named = _NAMED.match(text)
+            if named and function in _ENTRIES:
+                # The process names a request once; calls within that load come from the same thread before it returns.
+                self._tops.setdefault(thread, named["path"].strip())
+            elif named:
+                self._entered[thread, function] = named["path"].strip()
         elif text.startswith("RETURN"):
             self._leave(number, thread, function, text)
 
@@ -250,21 +242,8 @@ class SnapsReader:
         unloaded = _OLD_UNLOAD.search(line)
         if unloaded and self._attached and base_name(unloaded["path"]) == base_name(self._attached):
             path = self._attached.removeprefix("\\\\?\\")
-            self._failed.append(RecordedLoad(base_name(path), path, 1114, line=number))
+            self.failed.append(RecordedLoad(base_name(path), path, 1114, line=number))
             self._lines += 1
-
-    def _enter(self, thread: str, function: str, text: str) -> None:
-        named = _NAMED.match(text)
-        if not named:
-            return
-        path = named["path"].strip()
-        if function in _ENTRIES:
-            # The process names a request once; calls within that load come from the same thread before it returns.
-            self._tops.setdefault(thread, path)
-        elif function == "LdrpResolveDllName":
-            self._probing[thread] = path
-        elif function == "LdrpMinimalMapModule":
-            self._mapping[thread] = path
 
     def _leave(self, number: int, thread: str, function: str, text: str) -> None:
         status = _STATUS.match(text)
@@ -272,97 +251,75 @@ class SnapsReader:
         if function == "LdrLoadDll":
             self._tops.pop(thread, None)
         elif function == "LdrpResolveDllName":
-            path = self._probing.pop(thread, "")
+            path = self._entered.pop((thread, function), "")
+            name = base_name(path)
             if status and not failed:
-                self._searched.pop(base_name(path).lower(), None)
+                self._searched.pop(name.lower(), None)
             if failed and path:
-                name = base_name(path)
-                places = self._searched.setdefault(name.lower(), [])
-                self._names.setdefault(name.lower(), name)
-                self._last_probe[name.lower()] = number
-                if len(places) < MAX_SEARCHED:
-                    places.append(path.rpartition("\\")[0])
+                before = self._searched.get(name.lower(), RecordedLoad(name, "", 126))
+                places = (*before.searched, path.rpartition("\\")[0])[:MAX_SEARCHED]
+                self._searched[name.lower()] = replace(before, searched=places, line=number)
         elif function == "LdrpMinimalMapModule" and not failed:
-            path = self._mapping.pop(thread, "")
+            path = self._entered.pop((thread, function), "")
             if path:
-                self._loaded.setdefault(path.lower(), RecordedLoad(base_name(path), path, line=number))
+                self.load(number, path)
 
-    def _fault(self, number: int, thread: str, function: str, text: str) -> None:
-        unable = _UNABLE.search(text)
-        if unable:
-            self._note_unable(number, thread, unable)
-            return
-        export = _EXPORT.search(text)
-        if export and "ERROR" in text:
-            parent = export["parent"]
-            code = win32_code(int(export["status"], 16))
-            self._failed.append(
-                RecordedLoad(
-                    base_name(parent), parent, code, top=self._top(thread), symbol=export["symbol"], line=number
-                )
-            )
-            return
-        broken = _INIT_FAILED.search(text)
-        if broken:
-            path = broken["name"]
-            self._failed.append(RecordedLoad(base_name(path), path, 1114, top=self._top(thread), line=number))
-
-    def _note_unable(self, number: int, thread: str, unable: re.Match[str]) -> None:
-        name = base_name(unable["name"])
-        parent = "" if unable["parent"] in ("", "(null)") else unable["parent"]
-        code = win32_code(int(unable["status"], 16))
-        searched = tuple(self._searched.get(name.lower(), ()))
-        path = unable["name"] if "\\" in unable["name"] else ""
-        self._failed.append(RecordedLoad(name, path, code, parent, self._top(thread), searched=searched, line=number))
-
-    def _top(self, thread: str) -> str:
-        """The load that was asked for: of this thread, else of the only one that waits for one."""
+    def _fault(self, number: int, thread: str, text: str) -> None:
+        # The load that was asked for: of this thread, else of the only one that waits for one.
         waiting = set(self._tops.values())
-        return self._tops.get(thread, "") or (waiting.pop() if len(waiting) == 1 else "")
+        top = self._tops.get(thread, "") or (waiting.pop() if len(waiting) == 1 else "")
+        if unable := _UNABLE.search(text):
+            name, parent = unable["name"], "" if unable["parent"] == "(null)" else unable["parent"]
+            code, path = win32_code(int(unable["status"], 16)), name if "\\" in name else ""
+            probed = self._searched.get(base_name(name).lower())
+            places = probed.searched if probed else ()
+            self.failed.append(RecordedLoad(base_name(name), path, code, parent, top, "", places, number))
+        elif (export := _EXPORT.search(text)) and "ERROR" in text:
+            code = win32_code(int(export["status"], 16))
+            parent = export["parent"]
+            self.failed.append(RecordedLoad(base_name(parent), parent, code, "", top, export["symbol"], line=number))
+        elif not export and (broken := _INIT_FAILED.search(text)):
+            path = broken["name"]
+            self.failed.append(RecordedLoad(base_name(path), path, 1114, "", top, line=number))
 
     def result(self) -> Recording | None:
-        """Return the recording; None when there was no line of the loader."""
         if not self._lines:
             return None
-        failed = distinct(self._failed) or self._never_found()
-        return Recording("loader snaps", tuple(self._loaded.values()), failed, stopped=self._stopped)
-
-    def _never_found(self) -> tuple[RecordedLoad, ...]:
-        """The last name that was looked for in folder after folder, where the record was cut before it says so."""
-        loaded = {load.key for load in self._loaded.values()}
-        names = [name for name in self._searched if name not in loaded]
-        return tuple(
-            RecordedLoad(self._names[name], "", 126, searched=tuple(self._searched[name]), line=self._last_probe[name])
-            for name in names[-1:]
-        )
+        if not self.failed:
+            # The last name that was looked for in folder after folder, where the record was cut before it says so.
+            loaded = {load.key for load in self.loaded.values()}
+            self.failed = [load for name, load in self._searched.items() if name not in loaded][-1:]
+        return super().result() or Recording(self.tool, stopped=self.stopped)
 
 
-# ----------------------------------------------------------------------------------------------------- Process Monitor
+# ------------------------------------------------------------------------------------------------------ Process Monitor
 
-
-_PROCMON_MARKERS = ("CreateFile", "Load Image", "QueryOpen", "Operation")
 _OPENS = frozenset({"CreateFile", "QueryOpen", "QueryNetworkOpenInformationFile", "Load Image"})
 _ABSENT = frozenset({"NAME NOT FOUND", "PATH NOT FOUND", "NO SUCH FILE"})
 _HEADINGS = ("Operation", "Path", "Result")
+PML_MAGIC = b"PML_"
+_MAX_EVENTS = 5_000_000
 
 
-class ProcmonReader:
-    """Collects the DLLs that processes opened or looked for."""
+class _ProcmonReader(_RecordingReader):
+    """Reads rows of Process Monitor's CSV export, or rows copied out of its window with tabs between the columns.
 
-    markers: tuple[str, ...] = _PROCMON_MARKERS
+    It watches files, not the loader: who needs a DLL is not in it. What it shows are DLLs that were looked for in
+    several folders and found in none.
+    """
+
+    tool = "Process Monitor"
+    markers = ("CreateFile", "Load Image", "QueryOpen", "Operation")
 
     def __init__(self) -> None:
-        """Begin with nothing seen."""
+        super().__init__()
         self._columns: dict[str, int] | None = None
-        self._loaded: dict[str, RecordedLoad] = {}
         self._found: set[tuple[str, str]] = set()
         self._absent: dict[tuple[str, str], tuple[int, list[str]]] = {}
         self._rows = 0
-        self._stopped = ""
 
     def feed(self, number: int, line: str) -> None:
-        """Take one line in."""
-        is_heading = "Operation" in line and "Path" in line and "Result" in line
+        is_heading = all(heading in line for heading in _HEADINGS)
         if not is_heading and ".dll" not in line.lower() and ".pyd" not in line.lower():
             return
         fields = _fields(line)
@@ -391,14 +348,14 @@ class ProcmonReader:
         name = base_name(path)
         if not name.lower().endswith((".dll", ".pyd")):
             return
-        if len(self._loaded) + len(self._absent) >= MAX_LOADS:
-            self._stopped = f"more than {MAX_LOADS} files"
+        if len(self.loaded) + len(self._absent) >= MAX_LOADS:
+            self.stopped = f"more than {MAX_LOADS} files"
             return
         self._rows += 1
         key = (process, name.lower())
         result = result.strip().upper()
         if operation == "Load Image" and result == "SUCCESS":
-            self._loaded.setdefault(path.lower(), RecordedLoad(name, path, line=number))
+            self.load(number, path)
         if result == "SUCCESS":
             self._found.add(key)
         elif result in _ABSENT:
@@ -408,7 +365,6 @@ class ProcmonReader:
                 places.append(folder)
 
     def result(self) -> Recording | None:
-        """Return the recording; None when no row was one of Process Monitor's."""
         if not self._rows:
             return None
         failed = [
@@ -416,7 +372,7 @@ class ProcmonReader:
             for (process, name), (number, places) in self._absent.items()
             if (process, name) not in self._found and _was_searched(name, places)
         ]
-        return Recording("Process Monitor", tuple(self._loaded.values()), tuple(failed), stopped=self._stopped)
+        return Recording(self.tool, tuple(self.loaded.values()), tuple(failed), stopped=self.stopped)
 
 
 def _fields(line: str) -> list[str]:
@@ -437,12 +393,8 @@ def _was_searched(name: str, places: list[str]) -> bool:
     return name.endswith(".dll") and len(places) > 1 and any(place.lower().endswith("\\system32") for place in places)
 
 
-MAGIC = b"PML_"
-_MAX_EVENTS = 5_000_000
-
-
 def read_pml(file: IO[bytes], source: str) -> Recording | None:
-    """Return the loads of a PML file; None when no process looked for a DLL in it."""
+    """Return the loads of a PML file, Process Monitor's own; None when no process looked for a DLL in it."""
     try:
         from procmon_parser import ProcmonLogsReader
     except ImportError as error:
@@ -451,13 +403,15 @@ def read_pml(file: IO[bytes], source: str) -> Recording | None:
             because="it is a PML file of Process Monitor, and procmon-parser is not installed",
             hint='python -m pip install "wheelfix[procmon]"; or save it as CSV in Process Monitor (File, Save, CSV)',
         ) from error
-    reader = ProcmonReader()
+    reader = _ProcmonReader()
+    words = {0: "SUCCESS", 0xC0000034: "NAME NOT FOUND", 0xC000003A: "PATH NOT FOUND", 0xC000000F: "NO SUCH FILE"}
     try:
         for number, event in enumerate(ProcmonLogsReader(file), start=1):
             if number > _MAX_EVENTS:
                 break
             operation = str(getattr(event.operation, "name", event.operation)).replace("_", " ")
-            reader.note(number, str(event.process.pid), operation, str(event.path), _result(event.result))
+            result = words.get(event.result & 0xFFFFFFFF, "")
+            reader.note(number, str(event.process.pid), operation, str(event.path), result)
     except Exception as error:  # the parser reports damage with whatever its struct readers raise
         raise InputError(
             source,
@@ -467,21 +421,11 @@ def read_pml(file: IO[bytes], source: str) -> Recording | None:
     return reader.result()
 
 
-def _result(status: int) -> str:
-    """Process Monitor's word for the NTSTATUS of an event."""
-    names = {0: "SUCCESS", 0xC0000034: "NAME NOT FOUND", 0xC000003A: "PATH NOT FOUND", 0xC000000F: "NO SUCH FILE"}
-    return names.get(status & 0xFFFFFFFF, f"0x{status & 0xFFFFFFFF:08X}")
-
-
-# ---------------------------------------------------------------------------------------------------------------- Wine
-
+# ----------------------------------------------------------------------------------------------------------------- Wine
 
 _NEEDED = re.compile(
-    r"Library (?P<name>\S[^()\r\n]{0,300}?) \(which is needed by L\"(?P<parent>[^\"\r\n]{1,500})\"\) not found"
-)
-_FAILED = re.compile(
-    r"Loading library (?P<name>\S[^()\r\n]{0,300}?) \(which is needed by L\"(?P<parent>[^\"\r\n]{1,500})\"\) "
-    r"failed \(error (?P<status>[0-9a-fA-F]{1,8})\)"
+    r"(?:Loading l|L)ibrary (?P<name>\S[^()\r\n]{0,300}?) \(which is needed by L\"(?P<parent>[^\"\r\n]{1,500})\"\) "
+    r"(?:not found|failed \(error (?P<status>[0-9a-fA-F]{1,8})\))"
 )
 _SYMBOL = re.compile(
     r"No implementation for (?P<name>[^\s:]{1,300}?\.(?:dll|DLL|pyd))\.(?P<symbol>\S{1,2000}) "
@@ -491,73 +435,47 @@ _OWN = re.compile(
     r"wine: (?:could not|failed to) load (?:L\")?(?P<name>[^\"\s,]{1,300}\.(?:dll|exe|so))\"?,? "
     r"(?:status|error) (?P<status>[0-9a-fA-F]{8})"
 )
-_LOADED = re.compile(r"Loaded L\"(?P<path>[^\"\r\n]{1,500})\" at (?:0x)?[0-9a-fA-F]+: (?P<kind>native|builtin)")
+_WINE_LOADED = re.compile(r"Loaded L\"(?P<path>[^\"\r\n]{1,500})\" at (?:0x)?[0-9a-fA-F]+: (?:native|builtin)")
 
 
-class WineReader:
-    """Collects what Wine's loader said."""
+class _WineReader(_RecordingReader):
+    """Reads Wine's ``err:module`` about what it could not load, and with ``WINEDEBUG=+loaddll`` what it loaded."""
 
-    markers: tuple[str, ...] = (
-        "module:",
-        ":loaddll:",
-        "No implementation for ",
-        "wine: could not load ",
-        "wine: failed to load ",
-    )
-
-    def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._loaded: dict[str, RecordedLoad] = {}
-        self._failed: list[RecordedLoad] = []
-        self._stopped = ""
+    tool = "Wine"
+    markers = ("module:", ":loaddll:", "No implementation for ", "wine: could not load ", "wine: failed to load ")
 
     def feed(self, number: int, line: str) -> None:
-        """Take one line in."""
-        if len(self._loaded) + len(self._failed) >= MAX_LOADS:
-            self._stopped = f"more than {MAX_LOADS} loads"
+        if self.is_full():
             return
+        line = line.replace("\\\\", "\\")
         if ":loaddll:" in line:
-            loaded = _LOADED.search(line)
-            if loaded:
-                path = _unescaped(loaded["path"])
-                self._loaded.setdefault(path.lower(), RecordedLoad(base_name(path), path, line=number))
+            if loaded := _WINE_LOADED.search(line):
+                self.load(number, loaded["path"])
         elif "which is needed by" in line:
-            self._note_library(number, line)
+            if found := _NEEDED.search(line):
+                code = win32_code(int(found["status"], 16)) if found["status"] else 126
+                self.failed.append(RecordedLoad(found["name"], "", code, found["parent"], line=number))
         elif own := _OWN.search(line):
             code = win32_code(int(own["status"], 16))
-            self._failed.append(RecordedLoad(base_name(_unescaped(own["name"])), "", code, line=number))
-        elif "No implementation for" in line:
-            found = _SYMBOL.search(line)
-            if found:
-                parent = _unescaped(found["parent"])
-                self._failed.append(
-                    RecordedLoad(found["name"], "", 127, parent, parent, symbol=found["symbol"], line=number)
-                )
-
-    def _note_library(self, number: int, line: str) -> None:
-        found = _NEEDED.search(line) or _FAILED.search(line)
-        if not found:
-            return
-        groups = found.groupdict()
-        code = win32_code(int(groups["status"], 16)) if groups.get("status") else 126
-        self._failed.append(RecordedLoad(groups["name"], "", code, _unescaped(groups["parent"]), line=number))
+            self.failed.append(RecordedLoad(base_name(own["name"]), "", code, line=number))
+        elif found := _SYMBOL.search(line):
+            parent, symbol = found["parent"], found["symbol"]
+            self.failed.append(RecordedLoad(found["name"], "", 127, parent, parent, symbol, line=number))
 
     def result(self) -> Recording | None:
-        """Return the recording; None when Wine said nothing about loads.
+        """Return the recording without what follows from it.
 
         Wine reports a missing DLL first and then everyone above it as not found; those follow from the first.
         """
-        if not self._loaded and not self._failed:
-            return None
         causes: list[RecordedLoad] = []
         broken: set[str] = set()
-        for load in self._failed:
+        for load in self.failed:
             if load.code != 126 or load.key not in broken:
                 causes.append(load)
             broken.add(base_name(load.needed_by).lower())
-        needed_by = {base_name(one.name).lower(): one.needed_by for one in self._failed if one.code == 126}
-        chained = tuple(_with_top(load, needed_by) for load in distinct(causes))
-        return Recording("Wine", tuple(self._loaded.values()), chained, stopped=self._stopped)
+        needed_by = {base_name(one.name).lower(): one.needed_by for one in self.failed if one.code == 126}
+        self.failed = [_with_top(load, needed_by) for load in distinct(causes)]
+        return super().result()
 
 
 def _with_top(load: RecordedLoad, needed_by: dict[str, str]) -> RecordedLoad:
@@ -566,20 +484,14 @@ def _with_top(load: RecordedLoad, needed_by: dict[str, str]) -> RecordedLoad:
     while (name := base_name(top).lower()) in needed_by and name not in seen:
         seen.add(name)
         top = needed_by[name]
-    return RecordedLoad(load.name, load.path, load.code, load.needed_by, top, load.symbol, load.searched, load.line)
+    return replace(load, top=top)
 
 
-def _unescaped(text: str) -> str:
-    return text.replace("\\\\", "\\")
+# ------------------------------------------------------------------------------------------ listings of what files need
 
-
-# ----------------------------------------------------------------------------------------- listings of what files need
-
-
-_NOT_FOUND_NUMBER = 0xFF
-"""Dependencies' ``ModuleSearchStrategy.NOT_FOUND`` in its JSON."""
-MAX_JSON = 64 << 20
-
+_NOT_FOUND = (0xFF, "NOT_FOUND")
+"""Dependencies' ``ModuleSearchStrategy.NOT_FOUND``, as in its JSON and as in its text."""
+_MAX_JSON = 64 << 20
 _MODULE = re.compile(
     r"[\s>|*-]{0,40}\[(?P<how>[A-Za-z0-9_]{2,30})\] (?P<name>[^\s:\\]{1,260}) :(?P<path>[^\r\n]{0,500})"
 )
@@ -593,97 +505,53 @@ _STRATEGIES = frozenset(
 )
 
 
-class DependenciesReader:
-    """Collects the lines of ``Dependencies.exe -modules`` and ``-chain``."""
+class _DependenciesReader(_RecordingReader):
+    """Reads ``Dependencies.exe -modules`` and ``-chain``, and its JSON. No process was watched for them."""
 
-    markers: tuple[str, ...] = ("] ", "├ ")
+    tool = "Dependencies"
+    markers = ("] ", "├ ")
 
     def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._loaded: list[RecordedLoad] = []
-        self._failed: list[RecordedLoad] = []
+        super().__init__()
         self._above: list[str] = []
+        self._first = ""
 
     def feed(self, number: int, line: str) -> None:
-        """Take one line in."""
-        if len(self._loaded) + len(self._failed) >= MAX_LOADS:
-            return
         found = _CHAIN.match(line) if "├" in line else _MODULE.match(line)
         if not found or found["how"] not in _STRATEGIES:
             return
-        name, path = base_name(found["name"]), found["path"].strip()
-        parent = ""
+        name, parent = base_name(found["name"]), ""
         if "bars" in found.groupdict():
             depth = len(found["bars"]) // 3
             self._above[depth:] = [name]
             parent = self._above[depth - 1] if depth and len(self._above) >= depth else ""
-        self._note(RecordedLoad(name, path, needed_by=parent, line=number), found["how"])
+        top = self._above[0] if self._above else self._first
+        self._note(number, name, found["path"].strip(), found["how"], parent, top)
 
-    def _note(self, load: RecordedLoad, how: str) -> None:
-        if how != "NOT_FOUND":
-            self._loaded.append(load)
+    def _note(self, number: int, name: str, path: str, how: object, parent: str, top: str = "") -> None:
+        if self.is_full():
             return
-        top = self._above[0] if self._above else next((one.name for one in self._loaded), "")
-        self._failed.append(RecordedLoad(load.name, "", 126, load.needed_by, top, line=load.line))
+        if how in _NOT_FOUND:
+            self.failed.append(RecordedLoad(name, "", 126, parent, top, line=number))
+        else:
+            self._first = self._first or name
+            load = RecordedLoad(name, path, needed_by=parent, line=number)
+            self.loaded.setdefault(f"{load.key} {parent.lower()}", load)
 
-    def result(self) -> Recording | None:
-        """Return the listing; None when no line was one of Dependencies'."""
-        if not self._loaded and not self._failed:
+    def read_json(self, text: str) -> Recording | None:
+        """Return what a JSON document of Dependencies says; None when the text is something else."""
+        try:
+            tree = parse_json(text)
+        except ValueError:
             return None
-        return Recording("Dependencies", distinct(self._loaded), distinct(self._failed))
+        for parent, item in _modules(tree):
+            if "SearchStrategy" in item:
+                name, path = base_name(item["ModuleName"]), str(item.get("Filepath") or "")
+                self._note(1, name, path, item["SearchStrategy"], parent)
+        return self.result()
 
 
-class DumpbinReader:
-    """Collects ``dumpbin /dependents`` and the DLL names of ``dumpbin /imports``."""
-
-    markers: tuple[str, ...] = ("Dump of file", ".dll", ".DLL", "dependencies:", "Summary")
-
-    def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._file = ""
-        self._listing = False
-        self._imports: list[RecordedLoad] = []
-
-    def feed(self, number: int, line: str) -> None:
-        """Take one line in."""
-        text = line.strip()
-        if text.startswith("Dump of file "):
-            self._file, self._listing = text.removeprefix("Dump of file ").strip(), False
-        elif self._file and text.endswith("dependencies:"):
-            # Delay-loaded DLLs have a list of their own; without them the file loads.
-            self._listing = "delay load" not in text
-        elif self._file and text == "Summary":
-            self._listing = False
-        elif self._listing and _DLL.fullmatch(text) and len(self._imports) < MAX_LOADS:
-            self._imports.append(RecordedLoad(text, needed_by=self._file, line=number))
-
-    def result(self) -> Recording | None:
-        """Return the listing; None when there was none."""
-        return Recording("dumpbin", imports=distinct(self._imports)) if self._imports else None
-
-
-def read_json(text: str) -> Recording | None:
-    """Return what a JSON document of Dependencies says; None when the text is something else."""
-    try:
-        tree = parse_json(text)
-    except ValueError:
-        return None
-    loaded, failed = [], []
-    for parent, item in _items(tree):
-        name = base_name(str(item["ModuleName"]))
-        path = str(item.get("Filepath") or "")
-        if item.get("SearchStrategy") in (_NOT_FOUND_NUMBER, "NOT_FOUND"):
-            failed.append(RecordedLoad(name, "", 126, parent, line=1))
-        elif "SearchStrategy" in item:
-            loaded.append(RecordedLoad(name, path, needed_by=parent, line=1))
-        if len(loaded) + len(failed) >= MAX_LOADS:
-            break
-    if not loaded and not failed:
-        return None
-    return Recording("Dependencies", distinct(loaded), distinct(failed))
-
-
-def _items(tree: object) -> Iterator[tuple[str, dict[str, Any]]]:
+def _modules(tree: object) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every module of the document with the one that imports it, without recursion."""
     pending: list[tuple[str, object]] = [("", tree)]
     while pending:
@@ -693,72 +561,78 @@ def _items(tree: object) -> Iterator[tuple[str, dict[str, Any]]]:
             if isinstance(name, str):
                 yield parent, value
                 parent = base_name(name)
-            pending += [(parent, one) for one in reversed(list(value.values())) if isinstance(one, (dict, list))]
-        elif isinstance(value, list):
+            value = list(value.values())
+        if isinstance(value, list):
             pending += [(parent, one) for one in reversed(value) if isinstance(one, (dict, list))]
 
 
+class _DumpbinReader(_RecordingReader):
+    """Reads ``dumpbin /dependents`` and the DLL names of ``dumpbin /imports``, which say only what is imported."""
+
+    tool = "dumpbin"
+    markers = ("Dump of file", ".dll", ".DLL", "dependencies:", "Summary")
+    _file = ""
+    _listing = False
+
+    def feed(self, number: int, line: str) -> None:
+        text = line.strip()
+        if text.startswith("Dump of file "):
+            self._file, self._listing = text.removeprefix("Dump of file ").strip(), False
+        elif self._file and text.endswith("dependencies:"):
+            # Delay-loaded DLLs have a list of their own; without them the file loads.
+            self._listing = "delay load" not in text
+        elif self._file and text == "Summary":
+            self._listing = False
+        elif self._listing and _DLL.fullmatch(text) and not self.is_full():
+            self.failed.append(RecordedLoad(text, needed_by=self._file, line=number))
+
+    def result(self) -> Recording | None:
+        return Recording(self.tool, imports=distinct(self.failed)) if self.failed else None
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
 _LONGEST = 8192
 """Characters of a line that are looked at; no tool writes longer ones about a load."""
-
-
-class _RecordingReader(Protocol):
-    markers: tuple[str, ...]
-
-    def feed(self, number: int, line: str) -> None: ...
-
-    def result(self) -> Recording | None: ...
+_READERS: tuple[type[_RecordingReader], ...] = (
+    _DlltracerReader,
+    _SnapsReader,
+    _ProcmonReader,
+    _WineReader,
+    _DebuggerReader,
+    _DependenciesReader,
+    _DumpbinReader,
+)
 
 
 def read_recordings(text: Text, limits: TextLimits | None = None) -> tuple[Recording, ...]:
-    """Return the recordings in a text, in bytes of any common encoding, or in an open file."""
-    readers: list[_RecordingReader] = [
-        DlltracerReader(),
-        SnapsReader(),
-        ProcmonReader(),
-        WineReader(),
-        DebuggerReader(),
-        DependenciesReader(),
-        DumpbinReader(),
-    ]
+    """Return the recordings in a text of any size, in bytes of any common encoding, or in an open file."""
+    readers = [reader() for reader in _READERS]
     document: list[str] | None = []
     number, carry = 1, ""
     for block in blocks(text, limits or TextLimits(), TextProgress()):
-        document = _kept(document, block)
+        if document is not None:
+            # A text that may be one JSON document is kept, until it is too long.
+            fits = document or block.lstrip("\ufeff \t\r\n").startswith("{")
+            document = [*document, block] if fits and sum(map(len, document)) + len(block) <= _MAX_JSON else None
         whole = carry + block
         end = whole.rfind("\n") + 1 if block else len(whole)
         lines, carry = whole[:end], whole[end:][-_LONGEST:]
         wanted = [reader for reader in readers if any(marker in lines for marker in reader.markers)]
-        if wanted:
-            _feed(wanted, number, lines)
+        for offset, line in enumerate(lines.split("\n")) if wanted else ():
+            line = line[:_LONGEST].rstrip("\r")
+            for reader in wanted:
+                if any(marker in line for marker in reader.markers):
+                    reader.feed(number + offset, line)
         number += lines.count("\n")
-    if document:
-        found = read_json("".join(document))
-        if found is not None:
-            return (found,)
+    found = _DependenciesReader().read_json("".join(document)) if document else None
+    if found is not None:
+        return (found,)
     results = (reader.result() for reader in readers)
     return tuple(result for result in results if result is not None)
 
 
-def _feed(readers: list[_RecordingReader], number: int, text: str) -> None:
-    for offset, line in enumerate(text.split("\n")):
-        line = line[:_LONGEST].rstrip("\r")
-        for reader in readers:
-            if any(marker in line for marker in reader.markers):
-                reader.feed(number + offset, line)
-
-
-def _kept(document: list[str] | None, block: str) -> list[str] | None:
-    """Keep a text that may be one JSON document; None once it is not, or is too long."""
-    if document is None:
-        return None
-    if not document and not block.lstrip("\ufeff \t\r\n").startswith("{"):
-        return None
-    document.append(block)
-    return document if sum(map(len, document)) <= MAX_JSON else None
-
-
-_TEXT = """\
+_HOW_TO_RECORD = """\
 Each of these records what Windows' loader really does while "import {module}" fails. Any one is enough; the first
 needs least, the second names the missing DLL itself.
 
@@ -787,5 +661,5 @@ Then, with the environment that was recorded:
 
 
 def how_to_record(module: str) -> str:
-    """Return the commands, for one module."""
-    return _TEXT.format(module=module)
+    """Return the commands that record the loads of a failing import on Windows."""
+    return _HOW_TO_RECORD.format(module=module)
