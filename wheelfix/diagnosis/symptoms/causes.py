@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.messages import message_by_id, message_of, messages
-from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy
+from wheelfix.diagnosis.symptoms.messages import message_by_id, messages
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, table_text
 from wheelfix.diagnosis.symptoms.templates import fill, fill_remedy, is_beside_torch, words_for
 from wheelfix.knowledge.runtime_needs import runtime_need
 from wheelfix.knowledge.system import classify
@@ -140,13 +139,12 @@ def _rule(row: Mapping[str, object], check: Checker) -> CauseRule:
 @lru_cache(maxsize=1)
 def cause_table() -> CauseTable:
     """Return the rules and causes of this package."""
-    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
-    return parse_causes(TABLE, text)
+    return parse_causes(TABLE, table_text(TABLE))
 
 
 def explain_symptom(symptom: Symptom) -> Cause | None:
     """Return what is behind a symptom, or None when the tables have nothing to say about it."""
-    message = message_of(symptom) or message_by_id(symptom.details.get("cause", ""))
+    message = message_by_id(symptom.details.get("message", "")) or message_by_id(symptom.details.get("cause", ""))
     if message is not None:
         return _message_cause(symptom, message)
     if "cause" in symptom.details:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+from importlib import resources
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -125,6 +126,11 @@ class Cause:
     """DLLs that are absent, most likely first; patterns where the version is not known. Empty when none is."""
     confidence: Confidence
     next_steps: tuple[Remedy, ...]
+
+
+def table_text(name: str) -> str:
+    """Return the text of a table that lies beside this module."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 _SITE = re.compile(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
