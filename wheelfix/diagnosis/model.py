@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.stream import Text
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.places import Environment
-    from wheelfix.model import MissingDll, Resolution
+    from wheelfix.model import Finding, MissingDll, Resolution
 
 
 class DiagnosisOutcome(str, enum.Enum):
@@ -87,11 +87,8 @@ class Diagnosis:
         if any(one.cause.confidence is not Confidence.GUESS for one in self.explained):
             return DiagnosisOutcome.CAUSE
         read_text = any(one.kind == "text" for one in self.evidence)
-        return (
-            DiagnosisOutcome.NO_FAULT
-            if self.sound and not self.explained and not read_text
-            else DiagnosisOutcome.UNKNOWN
-        )
+        sound = self.sound and not self.explained and not read_text
+        return DiagnosisOutcome.NO_FAULT if sound else DiagnosisOutcome.UNKNOWN
 
     @property
     def only_fault(self) -> bool | None:
@@ -118,6 +115,16 @@ class ScannedPackage:
     def resolution(self) -> Resolution:
         """What the loader model found out."""
         return self.exam.report.resolution
+
+    @property
+    def name(self) -> str:
+        """The distribution."""
+        return self.exam.identity.name
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the rules found."""
+        return tuple(self.exam.report.findings)
 
     @property
     def missing(self) -> dict[str, MissingDll]:
@@ -163,10 +170,10 @@ class GatheredEvidence:
     def case_of(self, explained: Explained, case: ScannedPackage) -> ScannedPackage:
         """The case of the distribution that a cause is in, which need not be the one that the text names."""
         wanted = canonical(explained.package)
-        if canonical(case.exam.identity.name) == wanted:
+        if canonical(case.name) == wanted:
             return case
         for other in self.cases:
-            if canonical(other.exam.identity.name) == wanted and bool(other.wheel) == bool(case.wheel):
+            if canonical(other.name) == wanted and bool(other.wheel) == bool(case.wheel):
                 return other
         return self.examine_other(wanted) or case
 

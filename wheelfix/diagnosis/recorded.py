@@ -86,7 +86,7 @@ def _explained(recording: Recording, load: RecordedLoad, cases: Sequence[Scanned
         return Explained(cause, symptom, _chain(load), _how_known(recording, load))
     item = blamed.missing.get(load.key) if load.code == 126 else None
     chain = item.chain if item is not None and item.chain else _chain(load)
-    return Explained(cause, symptom, chain, _how_known(recording, load), blamed.exam.identity.name)
+    return Explained(cause, symptom, chain, _how_known(recording, load), blamed.name)
 
 
 def _symptom(recording: Recording, load: RecordedLoad) -> Symptom:
@@ -167,7 +167,7 @@ def _explain_released(recording: Recording, cases: Sequence[ScannedPackage]) -> 
             )
             known = f"The record shows {top.name} mapped and released again; these files have no {edge.name}."
             chain = tuple(dict.fromkeys((top.name, needer, edge.name)))
-            return Explained(cause, replace(symptom, dlls=(edge.name,)), chain, known, case.exam.identity.name)
+            return Explained(cause, replace(symptom, dlls=(edge.name,)), chain, known, case.name)
     table = explain_symptom(symptom) or cause_by_id("load-failed", symptom)
     others = ", ".join(load.name for load in group if load is not top)
     summary = f"{top.name} was mapped and released again: something that it needs was not found, or failed to start."
@@ -246,11 +246,6 @@ def differences(recording: Recording, case: ScannedPackage) -> list[str]:
     if len(notes) > 2 * _SHOWN:
         notes = [*notes[: 2 * _SHOWN], f"… and {len(notes) - 2 * _SHOWN} more differences between record and model."]
     return notes
-
-
-def provided_by_record(recording: Recording, name: str) -> str:
-    """Return the path from which the record shows a DLL loaded, or nothing."""
-    return next((load.path for load in recording.loaded if load.key == dll_key(name)), "")
 
 
 def _other_places(loaded: dict[str, RecordedLoad], case: ScannedPackage) -> Iterator[str]:

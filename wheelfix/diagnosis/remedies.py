@@ -72,7 +72,7 @@ def target(case: ScannedPackage) -> str:
     """The arguments that make ``wheelfix repair`` work on these files."""
     if case.wheel:
         return f'"{case.wheel}"'
-    return f'--env "{case.prefix}" --package {case.exam.identity.name}'
+    return f'--env "{case.prefix}" --package {case.name}'
 
 
 def _with_candidates(explained: Explained, case: ScannedPackage) -> list[MissingDll]:
@@ -167,7 +167,7 @@ def _names(packages: dict[str, list[str]]) -> str:
 
 
 def _test_artefacts(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
-    found = [one for one in case.exam.report.findings if found_by(one, test_artifacts_shipped)]
+    found = [one for one in case.findings if found_by(one, test_artifacts_shipped)]
     if found:
         yield Remedy(
             "Drop the test artefacts that were packed by accident",
