@@ -223,9 +223,8 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
         elif isinstance(thing, Form):
             yield Site(thing.pattern.pattern, thing.pattern.flags, "finditer", f"form {thing.kind}")
         elif isinstance(thing, CauseRule):
-            for part in (thing.file, thing.dll, thing.module, thing.package):
-                if part is not None:
-                    yield Site(part.pattern, part.flags, "fullmatch", f"cause {thing.cause}")
+            for part in thing.patterns.values():
+                yield Site(part.pattern, part.flags, "fullmatch", f"cause {thing.cause}")
 
 
 def _try(loader: Callable[[], object]) -> None:

@@ -30,15 +30,13 @@ from wheelfix.roots.gather import open_index
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from wheelfix.diagnosis.model import Diagnosis
     from wheelfix.diagnosis.symptoms.model import Symptom
     from wheelfix.diagnosis.symptoms.stream import Text
-    from wheelfix.exam.examination import Examination
     from wheelfix.loader.installations import Distribution
     from wheelfix.loader.places import Environment
-    from wheelfix.roots.rootfile import Candidates
 
 
 def diagnose(
@@ -76,7 +74,7 @@ def answer(request: DiagnoseRequest) -> Diagnosis:
     gathered = GatheredEvidence()
     with ExitStack() as stack:
         if request.text is not None:
-            read_text(request, gathered, stack)
+            _read_text(request, request.text, gathered, stack)
         if request.environment is None and not request.wheels:
             request, gathered.how = find_environment(request, gathered.symptoms)
         if request.environment is not None or request.wheels:
@@ -91,36 +89,34 @@ _SHORT = 4096
 """Characters of a text that may be nothing but white space."""
 
 
-def read_text(request: DiagnoseRequest, gathered: GatheredEvidence, stack: ExitStack) -> None:
+def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence, stack: ExitStack) -> None:
     """Add the symptoms and recordings of the text to the evidence."""
-    assert request.text is not None
-    text = _rereadable(request.text, stack)
-    if not isinstance(text, str) and _starts_with(text, PML_MAGIC):
-        file = io.BytesIO(text) if isinstance(text, bytes) else text
+    file = _rereadable(text, stack)
+    is_pml = file.read(len(PML_MAGIC)) == PML_MAGIC
+    file.seek(0)
+    if is_pml:
         recording = read_pml(cast("IO[bytes]", file), request.text_source)
         gathered.recordings = (recording,) if recording is not None else ()
         gathered.log = Log()
     else:
-        gathered.recordings = read_recordings(text)
-        _rewind(text)
-        gathered.notes += contradictions(read_machine(text))
-        _rewind(text)
-        gathered.log = read_log(text)
-        if any(recording.tool in ("loader snaps", "Wine") for recording in gathered.recordings):
-            # The loader prints a status in every line, and Wine's drivers do; alone it says nothing more.
-            kept = tuple(symptom for symptom in gathered.log.symptoms if symptom.kind != "exit-code")
-            gathered.log = replace(gathered.log, symptoms=kept)
-        told = {load.line for recording in gathered.recordings for load in recording.failed if not recording.static}
-        if told:
-            kept = tuple(symptom for symptom in gathered.log.symptoms if symptom.line not in told)
-            gathered.log = replace(gathered.log, symptoms=kept)
+        gathered.recordings = read_recordings(file)
+        file.seek(0)
+        gathered.notes += contradictions(read_machine(file))
+        file.seek(0)
+        log = read_log(file)
+        # The loader prints a status in every line, and Wine's drivers do; alone it says nothing more.
+        statuses = any(recording.tool in ("loader snaps", "Wine") for recording in gathered.recordings)
+        shown = {load.line for recording in gathered.recordings for load in recording.failed if not recording.static}
+        kept = (one for one in log.symptoms if one.line not in shown and not (statuses and one.kind == "exit-code"))
+        gathered.log = replace(log, symptoms=tuple(kept))
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:
             gathered.notes.append(f"Not all of the record was used: {recording.stopped}.")
     if gathered.recordings and not gathered.symptoms:
         return
-    if not gathered.log.size or _is_blank(text, gathered.log.size):
+    file.seek(0)
+    if not gathered.log.size or (gathered.log.size <= _SHORT and not file.read(_SHORT + 1).strip()):
         gathered.log = replace(gathered.log, size=0)
         gathered.evidence.append(Evidence("text", request.text_source, "it is empty"))
         return
@@ -130,9 +126,13 @@ def read_text(request: DiagnoseRequest, gathered: GatheredEvidence, stack: ExitS
         gathered.notes.append(f"Not all of the text was used: {gathered.log.stopped}.")
 
 
-def _rereadable(text: Text, stack: ExitStack) -> Text:
-    """Return a text that can be read twice; what comes from a pipe is kept in a temporary file first."""
-    if isinstance(text, (str, bytes)) or text.seekable():
+def _rereadable(text: Text, stack: ExitStack) -> IO[bytes] | IO[str]:
+    """Return a text as a file that can be read twice; what comes from a pipe is kept in a temporary file first."""
+    if isinstance(text, str):
+        return io.StringIO(text, newline="")
+    if isinstance(text, bytes):
+        return io.BytesIO(text)
+    if text.seekable():
         return text
     kept = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # the stack closes it
     left = TextLimits().max_bytes + 1
@@ -142,28 +142,6 @@ def _rereadable(text: Text, stack: ExitStack) -> Text:
         left -= len(data)
     kept.seek(0)
     return kept
-
-
-def _starts_with(text: bytes | IO[bytes] | IO[str], magic: bytes) -> bool:
-    if isinstance(text, bytes):
-        return text.startswith(magic)
-    head = text.read(len(magic))
-    _rewind(text)
-    return head == magic
-
-
-def _is_blank(text: Text, size: int) -> bool:
-    """Whether a short text has nothing but white space."""
-    if size > _SHORT:
-        return False
-    _rewind(text)
-    content = text if isinstance(text, (str, bytes)) else text.read(_SHORT + 1)
-    return not content.strip()
-
-
-def _rewind(text: Text) -> None:
-    if not isinstance(text, (str, bytes)):
-        text.seek(0)
 
 
 def _in_short(symptom: Symptom) -> str:
@@ -205,7 +183,15 @@ def examine_files(request: DiagnoseRequest, gathered: GatheredEvidence, stack: E
     """Add the examined packages to the evidence; the stack closes what was opened for them."""
     options = request.options
     index = stack.enter_context(open_index(options.roots))
-    for wheel, exam in _examined_wheels(request, index, stack):
+    wheels = _wheel_files(request.wheels)
+    if len(wheels) == 1 and request.environment is None:
+        archive = stack.enter_context(Archive.open(wheels[0], options.limits))
+        examined = [(wheels[0], examine_wheel(archive, options, index))]
+    else:
+        # Several are one installation; with an environment, wheels are examined as if installed there.
+        beside = () if request.environment is None else (request.environment,)
+        examined = [*examine_set(wheels, replace(options, beside=beside), index, stack)] if wheels else []
+    for wheel, exam in examined:
         gathered.cases.append(ScannedPackage(exam, "", str(wheel), options=options))
         identity = exam.identity
         gathered.evidence.append(Evidence("wheel", str(wheel), f"{identity.name} {identity.version}"))
@@ -230,19 +216,6 @@ def examine_files(request: DiagnoseRequest, gathered: GatheredEvidence, stack: E
         text = gathered.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:SHOWN]) or "no package with DLLs"
         more = f" and {len(chosen) - SHOWN} more" if len(chosen) > SHOWN else ""
         gathered.evidence.append(Evidence("environment", str(request.environment), text + more))
-
-
-def _examined_wheels(
-    request: DiagnoseRequest, index: Candidates, stack: ExitStack
-) -> Iterator[tuple[Path, Examination]]:
-    """Examine the wheels: one by itself, several as one installation, with an environment as if installed there."""
-    wheels, options = _wheel_files(request.wheels), request.options
-    if len(wheels) == 1 and request.environment is None:
-        archive = stack.enter_context(Archive.open(wheels[0], options.limits))
-        yield wheels[0], examine_wheel(archive, options, index)
-    elif wheels:
-        beside = () if request.environment is None else (request.environment,)
-        yield from examine_set(wheels, replace(options, beside=beside), index, stack)
 
 
 def _situated(symptom: Symptom, environment: Environment) -> Symptom:

@@ -22,12 +22,13 @@ from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.pe.version import read_version
 from wheelfix.programs import find_program, run_program
 from wheelfix.streams.source import FileSource
-from wheelfix.values import dataclass, field
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from wheelfix.loader.places import Environment
+    from wheelfix.loader.view import ViewFile
     from wheelfix.model import FileVersion
     from wheelfix.roots.root import Root
 
@@ -84,23 +85,6 @@ class InstalledDll:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenRoot:
-    """A toolkit on the machine."""
-
-    label: str
-    path: str
-    learned: str
-
-
-def _silent(_command: tuple[str, ...]) -> str | None:
-    return None
-
-
-def _nowhere(_name: str) -> str | None:
-    return None
-
-
-@dataclass(frozen=True, slots=True)
 class MachineFacts:
     """Everything that the block is made from."""
 
@@ -111,17 +95,18 @@ class MachineFacts:
     environ: Mapping[str, str] = field(default_factory=dict)
     environment: str = ""
     """The prefix in question, with what it is."""
-    read_text: Callable[[str], str | None] = _nowhere
+    read_text: Callable[[str], str | None] = lambda name: None
     """Reads a file below site-packages: ``torch/version.py``."""
     dlls: tuple[InstalledDll, ...] = ()
-    roots: tuple[SeenRoot, ...] = ()
+    roots: tuple[str, ...] = ()
+    """The toolkits on the machine, each with its folder and how it is known."""
     runtime: tuple[InstalledDll, ...] = ()
     """The Visual C++ runtime's files that the machine and the environment have."""
     distributions: Mapping[str, str] = field(default_factory=dict)
     """Installed distributions with their versions."""
-    which: Callable[[str], str | None] = _nowhere
+    which: Callable[[str], str | None] = lambda name: None
     """Finds a program on PATH."""
-    run: Callable[[tuple[str, ...]], str | None] = _silent
+    run: Callable[[tuple[str, ...]], str | None] = lambda command: None
     """Runs a program and returns what it printed; None when it is not there or does not answer."""
 
 
@@ -213,7 +198,7 @@ def _tools(machine: MachineFacts) -> list[tuple[str, str]]:
 
 def _cuda(machine: MachineFacts) -> list[tuple[str, str]]:
     """The toolkits and which of them wins, for builds and for torch."""
-    rows = [("root", f"{root.label}, {root.path} ({root.learned})") for root in machine.roots]
+    rows = [("root", root) for root in machine.roots]
     nvcc = machine.which("nvcc")
     text = machine.read_text("torch/version.py") or ""
     cuda = _value(text, "cuda")
@@ -271,25 +256,39 @@ def _dll(dll: InstalledDll) -> str:
 
 
 _PATIENCE = 10.0
-_RUNTIME = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
 
 
 def describe_machine(environment: Environment | None, roots: Iterable[Root]) -> MachineFacts:
     """Return the facts of this machine and of an environment on it."""
-    view = environment.view if environment else None
-    return MachineFacts(
+    bits = "64 bit" if sys.maxsize > 1 << 32 else "32 bit"
+    facts = MachineFacts(
         tool=wheelfix.__version__,
-        python=_python(environment),
+        python=f"{platform.python_version()}, {bits}, {sys.executable}",
         platform=platform.platform(),
         environ=dict(os.environ),
-        environment=_environment(environment),
-        read_text=(lambda path: view.read_text(f"{SITE_PACKAGES}/{path}")) if view else lambda path: None,
-        dlls=tuple(_vendor_dlls(environment)) if environment else (),
-        roots=tuple(SeenRoot(root.label, str(root.path), root.learned) for root in roots if root.kind != "pip"),
-        runtime=tuple(_runtime(environment)),
-        distributions={one.name.lower(): one.version for one in environment.distributions} if environment else {},
+        roots=tuple(f"{root.label}, {root.path} ({root.learned})" for root in roots if root.kind != "pip"),
+        runtime=tuple(_system_runtime()),
         which=find_program,
         run=run_quietly,
+    )
+    if environment is None:
+        return facts
+    view, prefix = environment.view, environment.prefix
+    found = [(file, base_name(file.path)) for file in view.files]
+    own = [file for file, name in found if name.lower().endswith(".dll") and family_of(name) is not None]
+    outside = [(file, name) for file, name in found if not file.path.startswith(SITE_PACKAGES)]
+    runtime = [file for file, name in outside if classify(name).kind == "vcredist"]
+    version = ".".join(map(str, environment.python)) if environment.python else "unknown version"
+    kinds = {"conda-meta": "conda", "pyvenv.cfg": "venv", "python.exe": "Python installation"}
+    kind = next((kind for name, kind in kinds.items() if (prefix / name).exists()), "folder of packages")
+    return replace(
+        facts,
+        python=f"{version}, {prefix}",
+        environment=f"{prefix} ({kind})",
+        read_text=lambda path: view.read_text(f"{SITE_PACKAGES}/{path}"),
+        dlls=tuple(_installed(environment, file) for file in own),
+        runtime=(*facts.runtime, *(_installed(environment, file) for file in runtime)),
+        distributions={one.name.lower(): one.version for one in environment.distributions},
     )
 
 
@@ -304,58 +303,17 @@ def run_quietly(command: tuple[str, ...]) -> str | None:
         return None
 
 
-def _python(environment: Environment | None) -> str:
-    """The Python in question: that of the environment, as far as its files tell, else the one we run on."""
-    if environment is not None:
-        version = ".".join(map(str, environment.python)) if environment.python else "unknown version"
-        return f"{version}, {environment.prefix}"
-    bits = "64 bit" if sys.maxsize > 1 << 32 else "32 bit"
-    return f"{platform.python_version()}, {bits}, {sys.executable}"
+def _installed(environment: Environment, file: ViewFile) -> InstalledDll:
+    folder = parent(file.path).replace("/", "\\")
+    version = functools.partial(lambda path: read_version(environment.view.source(path)), file.path)
+    return InstalledDll(base_name(file.path), folder, file.size, version)
 
 
-def _environment(environment: Environment | None) -> str:
-    if environment is None:
-        return ""
-    prefix = environment.prefix
-    kind = (
-        "conda"
-        if (prefix / "conda-meta").is_dir()
-        else "venv"
-        if (prefix / "pyvenv.cfg").is_file()
-        else "Python installation"
-        if (prefix / "python.exe").is_file()
-        else "folder of packages"
-    )
-    return f"{prefix} ({kind})"
-
-
-def _vendor_dlls(environment: Environment) -> Iterator[InstalledDll]:
-    """The vendors' DLLs of an environment, with where they lie."""
-    for file in environment.view.files:
-        name = base_name(file.path)
-        if name.lower().endswith(".dll") and family_of(name) is not None:
-            version = functools.partial(_version_in, environment, file.path)
-            yield InstalledDll(name, parent(file.path).replace("/", "\\"), file.size, version)
-
-
-def _version_in(environment: Environment, path: str) -> FileVersion | None:
-    return read_version(environment.view.source(path))
-
-
-def _runtime(environment: Environment | None) -> Iterator[InstalledDll]:
-    """The C++ runtime in System32 and in the environment."""
+def _system_runtime() -> Iterator[InstalledDll]:
+    """The C++ runtime in System32."""
     windows = os.environ.get("SYSTEMROOT", "") if os.name == "nt" else ""
-    for name in _RUNTIME if windows else ():
+    for name in ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll") if windows else ():
         path = Path(windows) / "System32" / name
         if path.is_file():
-            yield InstalledDll(name, str(path.parent), path.stat().st_size, functools.partial(_version_at, path))
-    for file in environment.view.files if environment else ():
-        name = base_name(file.path)
-        if classify(name).kind == "vcredist" and not file.path.startswith(SITE_PACKAGES):
-            assert environment is not None
-            version = functools.partial(_version_in, environment, file.path)
-            yield InstalledDll(name, parent(file.path).replace("/", "\\"), file.size, version)
-
-
-def _version_at(path: Path) -> FileVersion | None:
-    return read_version(FileSource(path))
+            version = functools.partial(lambda path: read_version(FileSource(path)), path)
+            yield InstalledDll(name, str(path.parent), path.stat().st_size, version)

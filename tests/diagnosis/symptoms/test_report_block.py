@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wheelfix.diagnosis.machine import InstalledDll, MachineFacts, SeenRoot, collect
+from wheelfix.diagnosis.machine import InstalledDll, MachineFacts, collect
 from wheelfix.model import FileVersion
 
 LIB = r"C:\Users\dana\envs\lab\Lib\site-packages\torch\lib"
@@ -39,7 +39,7 @@ def machine(**changes: object) -> MachineFacts:
             dll("libiomp5md.dll"),
             dll("libiomp5md.dll", r"Library\bin", (5, 0, 2021, 1)),
         ),
-        "roots": (SeenRoot("CUDA 11.8", r"C:\NVIDIA\CUDA\v11.8", "environment variable CUDA_PATH"),),
+        "roots": (r"CUDA 11.8, C:\NVIDIA\CUDA\v11.8 (environment variable CUDA_PATH)",),
         "runtime": (dll("msvcp140.dll", r"C:\Windows\System32", (14, 44, 35211, 0)),),
         "distributions": {"torch": "2.7.1+cu118", "numpy": "2.2.6", "other": "1"},
         "which": PROGRAMS.get,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.diagnosis.symptoms.messages import message_by_id, messages
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, table_text
@@ -14,17 +14,31 @@ from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
-from wheelfix.values import dataclass, replace
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from wheelfix.diagnosis.symptoms.messages import Message
     from wheelfix.diagnosis.symptoms.model import Symptom
 
 TABLE = "causes.toml"
 NEEDS = {"venv", "conda", "built-here", "environment", "bundle", "older-numpy", "newer-numpy"}
-_PATTERNS = ("file", "dll", "name", "module", "package")
+_SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
+    "file": lambda symptom: (symptom.file.lower(),),
+    "dll": lambda symptom: map(str.lower, symptom.dlls),
+    "name": lambda symptom: (symptom.file.lower(), *map(str.lower, symptom.dlls)),
+    "module": lambda symptom: (symptom.module,),
+    "package": lambda symptom: (symptom.package,),
+}
+"""What each pattern of a rule is about; ``name`` is the file or one of the DLLs that the text names."""
+_CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
+    "bare": lambda symptom: bool(symptom.path) and "\\" not in (symptom.path or ""),
+    "bundle": lambda symptom: bool(symptom.details.get("bundle")),
+    "system": lambda symptom: _is_of_windows(symptom),
+}
+"""Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
+like made, and whether the DLL is a part of Windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,38 +48,24 @@ class CauseRule:
     cause: str
     kinds: tuple[str, ...] = ()
     codes: tuple[int, ...] = ()
-    file: re.Pattern[str] | None = None
-    dll: re.Pattern[str] | None = None
-    name: re.Pattern[str] | None = None
-    """The file or one of the DLLs that the text names."""
-    module: re.Pattern[str] | None = None
-    package: re.Pattern[str] | None = None
+    patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    """By what they are about, a key of ``_SUBJECTS``."""
+    conditions: tuple[str, ...] = ()
+    """Keys of ``_CONDITIONS``."""
     via: str = ""
-    bare: bool = False
-    """Whether the file was asked for by its name alone, without a folder."""
     runtime: str = ""
     """The Visual C++ runtime that the published wheel of the module expects on the machine."""
-    bundle: bool = False
-    """Whether the text is from a program that PyInstaller, Nuitka or the like made."""
-    system: bool = False
-    """Whether the DLL is a part of Windows."""
     missing: tuple[str, ...] = ()
-    confidence: Confidence | None = None
+    confidence: Confidence = Confidence.SURE
 
     def fits(self, symptom: Symptom) -> bool:
         """Whether every field that is set agrees with the symptom."""
         return (
             (not self.kinds or symptom.kind in self.kinds)
             and (not self.codes or symptom.code in self.codes)
-            and (self.file is None or bool(self.file.fullmatch(symptom.file.lower())))
-            and (self.dll is None or any(self.dll.fullmatch(name.lower()) for name in symptom.dlls))
-            and (self.name is None or any(self.name.fullmatch(name.lower()) for name in (symptom.file, *symptom.dlls)))
-            and (self.module is None or bool(self.module.fullmatch(symptom.module)))
-            and (self.package is None or bool(self.package.fullmatch(symptom.package)))
+            and all(any(map(one.fullmatch, _SUBJECTS[name](symptom))) for name, one in self.patterns.items())
             and (not self.via or symptom.details.get("via") == self.via)
-            and (not self.bare or (bool(symptom.path) and "\\" not in (symptom.path or "")))
-            and (not self.bundle or bool(symptom.details.get("bundle")))
-            and (not self.system or _is_of_windows(symptom))
+            and all(_CONDITIONS[name](symptom) for name in self.conditions)
             and (not self.runtime or runtime_need(symptom.package, symptom.module or symptom.file) == self.runtime)
         )
 
@@ -91,12 +91,7 @@ def parse_causes(table: str, text: str) -> CauseTable:
     # Rules and remedies are our own conclusions: the cause carries the source for both.
     remedies = {
         row["id"]: Remedy(
-            row["title"],
-            row["command"],
-            row["why"],
-            row.get("danger", ""),
-            when=row.get("when", ""),
-            needs=tuple(row.get("needs", ())),
+            **{key: row[key] for key in row if key not in ("id", "needs")}, needs=tuple(row.get("needs", ()))
         )
         for row in tree["remedy"]
     }
@@ -118,21 +113,16 @@ def parse_causes(table: str, text: str) -> CauseTable:
     return CauseTable(rules, causes)
 
 
-def _rule(row: Mapping[str, object], check: Checker) -> CauseRule:
-    patterns = {name: check.pattern(str(row[name])) for name in _PATTERNS if name in row}
-    kinds, codes, missing = (row.get(name, ()) for name in ("kinds", "codes", "missing"))
+def _rule(row: Mapping[str, Any], check: Checker) -> CauseRule:
+    lists = {name: tuple(row.get(name, ())) for name in ("kinds", "codes", "missing")}
     return CauseRule(
-        str(row["cause"]),
-        tuple(kinds),  # type: ignore[arg-type]  # lists of strings and numbers in the table
-        tuple(codes),  # type: ignore[arg-type]
-        via=str(row.get("via", "")),
-        bare=bool(row.get("bare", False)),
-        bundle=bool(row.get("bundle", False)),
-        system=bool(row.get("system", False)),
-        runtime=str(row.get("runtime", "")),
-        missing=tuple(missing),  # type: ignore[arg-type]
-        confidence=Confidence(row["confidence"]) if "confidence" in row else None,
-        **patterns,
+        row["cause"],
+        **lists,
+        patterns={name: check.pattern(row[name]) for name in _SUBJECTS if name in row},
+        conditions=tuple(name for name in _CONDITIONS if row.get(name)),
+        via=row.get("via", ""),
+        runtime=row.get("runtime", ""),
+        confidence=Confidence(row.get("confidence", "sure")),
     )
 
 
@@ -176,7 +166,7 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
     template = cause_table().causes[rule.cause]
     words = words_for(symptom, missing, candidates=len(missing) > 1 and missing == rule.missing)
     order = list(Confidence)
-    confidence = max(template.confidence, symptom.confidence, rule.confidence or Confidence.SURE, key=order.index)
+    confidence = max(template.confidence, symptom.confidence, rule.confidence, key=order.index)
     steps = (fill_remedy(step, words) for step in template.next_steps if _may_help(step, symptom))
     in_conda = symptom.details.get("environment") == "conda"
     # Where the environment is known to be conda's, what conda does comes first: the others do not reach its DLLs.
