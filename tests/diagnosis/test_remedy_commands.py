@@ -263,7 +263,7 @@ def test_no_remedy_replaces_a_build_for_a_gpu(package: str) -> None:
 MADE_FOR_A_CASE = {
     "causes.py": "the tables, looked at above",
     "conclusions.py": "test_commands_for_files_are_checked",
-    "confirm.py": "tests/diagnosis/test_pairs.py",
+    "confirm.py": "tests/diagnosis/test_confirm.py",
     "remedies.py": "test_commands_for_files_are_checked",
 }
 """The modules that make remedies, and what looks at their commands."""

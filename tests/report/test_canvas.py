@@ -1,4 +1,4 @@
-"""What a stream gets: colour, width, glyphs."""
+"""How a report looks on a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown pages on a terminal."""
+"""Markdown as a terminal shows it."""
 
 from __future__ import annotations
 

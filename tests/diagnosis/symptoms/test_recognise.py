@@ -1,3 +1,5 @@
+"""The sentences of Windows are recognised in every language and code page."""
+
 from __future__ import annotations
 
 import pytest

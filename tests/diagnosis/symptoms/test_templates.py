@@ -1,4 +1,4 @@
-"""Remedies that install something keep the kind of build, and name no distribution that nobody is sure of."""
+"""Commands that install again keep the kind of build."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from wheelfix.diagnosis.symptoms import recordings as procmon
 from wheelfix.diagnosis.symptoms.model import Recording, in_windows_folder
 from wheelfix.diagnosis.symptoms.recordings import read_recordings
 
-FIXTURES = Path(__file__).parents[4] / "fixtures" / "recordings"
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "recordings"
 TORCH = r"C:\envs\lab\Lib\site-packages\torch\lib"
 
 

@@ -1,4 +1,4 @@
-"""Names of DLLs and paths as people paste them."""
+"""DLL names and Windows paths are found in texts."""
 
 from __future__ import annotations
 
