@@ -124,8 +124,6 @@ ALLOWED = {
     "pycode/expressions.py": 1,  # of a number
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each
     "pe/signature.py": 1,
-    "report/html/element.py": 1,  # list marks of our own pages
-    "report/pages.py": 1,
     "report/ci.py": 1,  # totals of our own
     "report/progress.py": 2,  # a share and seconds of our own
     "report/trial.py": 1,  # totals of our own

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.pages import render_page
 
@@ -16,17 +18,9 @@ a second line on a narrow terminal → see [the page](https://example.org/x).
   and goes on here
 - then *that*
 
-1. one
-2. two
 ```bat
 wheelfix repair dist\\*.whl   --root "C:\\Some Folder\\which is longer than the width"
 ```
-| code | meaning |
-| ---- | :-----: |
-| 126 | The specified module could not be found, as everybody knows |
-| 1114 | `DllMain` said no |
-
-> quoted words
 """
 
 EXPECTED = """\
@@ -42,17 +36,7 @@ What to do
     full on one line and goes on here
   * then that
 
-  1. one
-  2. two
-
     wheelfix repair dist\\*.whl   --root "C:\\Some Folder\\which is longer than the width"
-
-  code  meaning
-  126   The specified module could not be found, as
-        everybody knows
-  1114  DllMain said no
-
-  quoted words
 """
 
 
@@ -71,3 +55,9 @@ def test_code_is_coloured_where_asked():
 
 def test_an_unclosed_fence_ends_with_the_page():
     assert render_page("```\nabc", TextStyle(60)) == "    abc\n"
+
+
+@pytest.mark.parametrize("text", ["1. one", "> quoted", "***"])
+def test_what_no_renderer_draws_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="which no renderer draws"):
+        render_page(text, TextStyle(60))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wheelfix.rules.registry import Group, Rule
 
 _LOOKS = {"strong": "bold", "em": "emphasis"}
+_STYLES = {"code": "note", "bold": "name", "emphasis": "name"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,69 +38,30 @@ Line: TypeAlias = "tuple[Piece, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    """``## What to do``"""
+class Block:
+    """A part of a page; our pages have no tables, quotes, numbered lists and lists in lists."""
 
-    level: int
-    line: Line
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Words that may be wrapped anywhere."""
-
-    line: Line
-    quoted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One entry of a list."""
-
-    mark: str
-    """``-`` or ``1.``"""
-    depth: int
-    """Columns of indentation."""
-    line: Line
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Entries below each other."""
-
-    items: tuple[Item, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CodeBlock:
-    """Lines that stay as they are."""
-
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TableBlock:
-    """Rows of equal length; the first is the head."""
-
-    rows: tuple[tuple[Line, ...], ...]
-
-
-Block: TypeAlias = "Heading | Paragraph | Listing | CodeBlock | TableBlock"
+    kind: str
+    """``heading``, ``paragraph``, ``list`` or ``code``."""
+    lines: tuple[Line, ...]
+    """The lines of code, the entries of a list; one for the others, which may be wrapped anywhere."""
+    level: int = 0
+    """Of a heading, from 1."""
 
 
 @functools.cache
 def _reader() -> MarkdownIt:
-    """Return the parser: CommonMark with tables; HTML in a page is text."""
+    """Return the parser: CommonMark; HTML in a page is text."""
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
+    return MarkdownIt("commonmark", {"html": False})
 
 
 def parse_markdown(text: str) -> list[Block]:
     """Return the blocks of a page, in their order."""
     from markdown_it.tree import SyntaxTreeNode
 
-    return [block for node in SyntaxTreeNode(_reader().parse(text)).children for block in _blocks(node)]
+    return [_block(node) for node in SyntaxTreeNode(_reader().parse(text)).children]
 
 
 def bare(line: Line) -> str:
@@ -107,45 +69,20 @@ def bare(line: Line) -> str:
     return "".join(piece.text for piece in line)
 
 
-def _blocks(node: SyntaxTreeNode, quoted: bool = False) -> Iterator[Block]:
-    """Yield what one node of the page is; a quote yields its parts, and a line across the page nothing."""
+def _block(node: SyntaxTreeNode) -> Block:
     if node.type == "heading":
-        yield Heading("h123456".index(node.tag[1]), _line_of(node))
-    elif node.type == "paragraph":
-        yield Paragraph(_line_of(node), quoted)
-    elif node.type in ("fence", "code_block"):
-        yield CodeBlock(tuple(node.content.rstrip("\n").split("\n")))
-    elif node.type in ("bullet_list", "ordered_list"):
-        yield Listing(tuple(_items(node, 0)))
-    elif node.type == "table":
-        yield TableBlock(
-            tuple(tuple(_line_of(cell) for cell in row.children) for part in node.children for row in part.children)
-        )
-    elif node.type == "blockquote":
-        for child in node.children:
-            yield from _blocks(child, quoted=True)
-
-
-def _items(node: SyntaxTreeNode, depth: int) -> Iterator[Item]:
-    """Yield the entries of a list, each with its paragraphs as one line, and behind it those of lists inside it."""
-    start = node.attrs.get("start", 1)
-    number = start if isinstance(start, int) else 1
-    for offset, item in enumerate(node.children):
-        mark = f"{number + offset}." if node.type == "ordered_list" else "-"
-        pieces: list[Piece] = []
-        for child in item.children:
-            if child.type in ("paragraph", "heading"):
-                pieces += [Piece(" ")] * bool(pieces) + list(_line_of(child))
-            elif child.type in ("fence", "code_block"):
-                pieces += [Piece(" ")] * bool(pieces) + [Piece(child.content.strip(), "code")]
-        yield Item(mark, depth, tuple(pieces))
-        for child in item.children:
-            if child.type in ("bullet_list", "ordered_list"):
-                yield from _items(child, depth + 2)
+        return Block("heading", (_line_of(node),), "h123456".index(node.tag[1]))
+    if node.type == "paragraph":
+        return Block("paragraph", (_line_of(node),))
+    if node.type in ("fence", "code_block"):
+        return Block("code", tuple((Piece(line, "code"),) for line in node.content.rstrip("\n").split("\n")))
+    if node.type == "bullet_list":
+        return Block("list", tuple(_line_of(item.children[0]) for item in node.children))
+    raise ValueError(f"a page has a {node.type}, which no renderer draws")
 
 
 def _line_of(node: SyntaxTreeNode) -> Line:
-    """Return the words of a heading, paragraph or cell."""
+    """Return the words of a heading or a paragraph."""
     pieces = [piece for inline in node.children for child in inline.children for piece in _pieces(child)]
     return tuple(piece for piece in pieces if piece.text)
 
@@ -165,49 +102,26 @@ def _pieces(node: SyntaxTreeNode, look: str = "text") -> Iterator[Piece]:
         yield Piece(node.content, look)
 
 
-def draw_markdown(canvas: Canvas, text: str) -> None:
-    """Write a page on the canvas."""
-    for number, block in enumerate(parse_markdown(text)):
-        if number:
-            canvas.blank()
-        _draw(canvas, block)
-
-
-def _draw(canvas: Canvas, block: Block) -> None:
-    match block:
-        case Heading(level, line):
-            canvas.line((bare(line), "head" if level < 3 else "name"))
-        case Paragraph(line, quoted):
-            canvas.paragraph(*_spans(line), indent=2 if quoted else 0)
-        case Listing(items):
-            for item in items:
-                mark = f"{item.mark} " if item.mark[0].isdigit() else "• "
-                canvas.paragraph(*_spans(item.line), indent=2 + item.depth, lead=mark)
-        case CodeBlock(lines):
-            for text in lines:
-                canvas.line((text, "note"), indent=4)
-        case TableBlock(rows):
-            canvas.table(
-                [[(bare(cell), "name" if number == 0 else "") for cell in row] for number, row in enumerate(rows)],
-                indent=2,
-            )
-
-
-_STYLES = {"code": "note", "bold": "name", "emphasis": "name"}
-
-
-def _spans(line: Line) -> list[Span]:
-    return [(_words(piece), _STYLES.get(piece.look, "")) for piece in line]
-
-
-def _words(piece: Piece) -> str:
-    return f"{piece.text} ({piece.target})" if piece.look == "link" and piece.target != piece.text else piece.text
+def _spans(line: Line) -> Iterator[Span]:
+    for piece in line:
+        target = f" ({piece.target})" if piece.look == "link" and piece.target != piece.text else ""
+        yield piece.text + target, _STYLES.get(piece.look, "")
 
 
 def render_page(markdown: str, look: TextStyle) -> str:
     """Return a Markdown page as a terminal shows it."""
     canvas = Canvas(look)
-    draw_markdown(canvas, markdown)
+    for number, block in enumerate(parse_markdown(markdown)):
+        if number:
+            canvas.blank()
+        for line in block.lines:
+            if block.kind == "heading":
+                canvas.line((bare(line), "head" if block.level < 3 else "name"))
+            elif block.kind == "code":
+                canvas.line((bare(line), "note"), indent=4)
+            else:
+                indent, lead = (2, "• ") if block.kind == "list" else (0, "")
+                canvas.paragraph(*_spans(line), indent=indent, lead=lead)
     return canvas.text()
 
 
@@ -221,12 +135,9 @@ def render_rules(rules: Iterable[Rule], look: TextStyle) -> str:
         if number:
             canvas.blank()
         canvas.line((group.value, "head"))
-        rows: list[list[Span]] = [
-            [(rule.code, "code"), (str(rule.severity), SEVERITY_STYLES[rule.severity.value]), (rule.name, "name")]
-            for rule in members
-        ]
-        for row, rule in zip(rows, members, strict=True):
-            canvas.table([row], indent=2)
+        for rule in members:
+            severity = rule.severity.value
+            canvas.table([[(rule.code, "code"), (severity, SEVERITY_STYLES[severity]), (rule.name, "name")]], indent=2)
             canvas.paragraph(rule.summary, indent=9)
     canvas.blank()
     canvas.paragraph("'wheelfix explain CODE' shows the page of one.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
 from wheelfix.report.json_ import dump, pick, summary_value
-from wheelfix.report.pages import CodeBlock, Heading, Listing, Paragraph, TableBlock, bare, parse_markdown
+from wheelfix.report.pages import bare, parse_markdown
 from wheelfix.report.words import label, sentence
 from wheelfix.rules.registry import all_rules, page
 
@@ -96,17 +96,8 @@ def _rule(rule: Rule, documentation: str) -> dict[str, Json]:
 
 def _plain(markdown: str) -> str:
     """Return a page as text, for viewers that show no Markdown."""
-    parts = []
-    for block in parse_markdown(markdown):
-        match block:
-            case Heading(_, line) | Paragraph(line, _):
-                parts.append(bare(line))
-            case Listing(items):
-                parts.append("\n".join(f"{' ' * item.depth}{item.mark} {bare(item.line)}" for item in items))
-            case CodeBlock(lines):
-                parts.append("\n".join(f"    {line}" for line in lines))
-            case TableBlock(rows):
-                parts.append("\n".join(" | ".join(map(bare, row)) for row in rows))
+    marks = {"list": "- ", "code": "    "}
+    parts = ("\n".join(marks.get(one.kind, "") + bare(line) for line in one.lines) for one in parse_markdown(markdown))
     return "\n\n".join(parts) + "\n"
 
 

@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from wheelfix.report import safe
-from wheelfix.report.pages import Block, CodeBlock, Heading, Line, Listing, Paragraph, Piece, TableBlock, parse_markdown
+from wheelfix.report.pages import Block, Line, Piece, bare, parse_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,9 +47,7 @@ def join(children: Iterable[str | None]) -> Html:
     )
 
 
-def table(
-    heads: Iterable[str], rows: Iterable[Html], class_: str | None = "cards", *, numbers: Sequence[str] = ()
-) -> Html:
+def table(heads: Iterable[str], rows: Iterable[Html], class_: str = "cards", *, numbers: Sequence[str] = ()) -> Html:
     """Return a table with one row of headings; ``numbers`` are those of columns that are set to the right."""
     cells = (el("th", head, scope="col", class_="number" if head in numbers else None) for head in heads)
     return el("table", el("thead", el("tr", *cells)), el("tbody", *rows), class_=class_)
@@ -87,18 +85,13 @@ def from_markdown(text: str, top: int = 3) -> Html:
 
 
 def _block(block: Block, top: int) -> Html:
-    match block:
-        case Heading(level, line):
-            return el(f"h{min(6, level + top - 1)}", _line(line))
-        case Paragraph(line, quoted):
-            return el("blockquote", _line(line)) if quoted else el("p", _line(line))
-        case Listing(items):
-            return el("ol" if items[0].mark[0].isdigit() else "ul", *(el("li", _line(item.line)) for item in items))
-        case CodeBlock(lines):
-            return el("pre", el("code", "\n".join(lines)), tabindex=0)
-        case TableBlock(rows):
-            body = (el("tr", *(el("td", _line(cell)) for cell in row)) for row in rows[1:])
-            return table(map(_line, rows[0]), body, None)
+    if block.kind == "heading":
+        return el(f"h{min(6, block.level + top - 1)}", _line(block.lines[0]))
+    if block.kind == "list":
+        return el("ul", *(el("li", _line(line)) for line in block.lines))
+    if block.kind == "code":
+        return el("pre", el("code", "\n".join(map(bare, block.lines))), tabindex=0)
+    return el("p", _line(block.lines[0]))
 
 
 def _line(line: Line) -> Html:
