@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptoms
+from tests.diagnosis.symptoms.explaining import explain_symptoms
+from wheelfix.diagnosis.symptoms.causes import cause_table
 from wheelfix.diagnosis.symptoms.messages import libraries, messages
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.diagnosis.symptoms.templates import again, for_card, for_cpu, in_release, together

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptom, explain_symptoms, parse_causes
+from tests.diagnosis.symptoms.explaining import explain_symptoms
+from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptom, parse_causes
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Symptom, environment_prefix
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.tables import TableFault

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import wheelfix
+from tests.diagnosis.symptoms.explaining import explain_symptoms
 from tools.diagnosis_samples import figures, rows
 from wheelfix.diagnosis.model import DiagnosisOutcome
-from wheelfix.diagnosis.symptoms.causes import explain_symptoms
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.options import RootOptions, ScanOptions
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptoms
+from tests.diagnosis.symptoms.explaining import explain_symptoms
+from wheelfix.diagnosis.symptoms.causes import cause_table
 from wheelfix.diagnosis.symptoms.messages import (
     libraries,
     library_of,

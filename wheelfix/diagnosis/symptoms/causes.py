@@ -216,16 +216,6 @@ def _numpy_is_older(details: Mapping[str, str]) -> bool:
     return False
 
 
-def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
-    """Return the causes of several symptoms in their order, guesses last; one that comes twice is reported once."""
-    found: dict[tuple[str, tuple[str, ...], str], Cause] = {}
-    for symptom in symptoms:
-        cause = explain_symptom(symptom)
-        if cause:
-            found.setdefault((cause.id, cause.likely_missing, cause.summary), cause)
-    return tuple(sorted(found.values(), key=lambda cause: cause.confidence is Confidence.GUESS))
-
-
 _BY_NAME = frozenset({"ctypes-not-found", "load-library", "named-file-missing", "library"})
 """Kinds of symptoms whose path is what a program asked for."""
 

@@ -30,7 +30,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     ``candidates`` says that the missing DLLs are those that are known to be absent in such cases, any one of them:
     then nothing is said about where to get them, because most of them are there.
     """
-    details = symptom.details
+    details, path = symptom.details, symptom.path or ""
     names = symptom.dlls or ((symptom.file,) if symptom.file else missing)
     capability = details.get("capability", "")
     supported = details.get("supported", "").rstrip(" .")
@@ -38,7 +38,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     card = details.get("card", "")
     pip, conda, who = _vendor(() if candidates else missing)
     error = winerror(symptom.code) if symptom.code is not None else None
-    prefix = environment_prefix(symptom.path or "") or details.get("prefix", "")
+    prefix = environment_prefix(path) or details.get("prefix", "")
     package = _package(symptom)
     distribution = details.get("distribution", "") or distribution_of_module(package)
     build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
@@ -49,7 +49,8 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "library_command": library.command if library else "",
         "library_why": library.why if library else "",
         "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
-        "full_path": _full_path(symptom.path or ""),
+        # It stands between the quotes of a command; a bare name is looked for elsewhere.
+        "full_path": path if "\\" in path and "'" not in path else "",
         "names": _and(names) or "a part",
         "module": symptom.module,
         "package": package,
@@ -67,7 +68,8 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "card_arch": details.get("arch", ""),
         "arch_known": about_architecture(details.get("arch", "")),
         "symbol": details.get("symbol", ""),
-        "torch_imports": _torch_imports(symptom.file),
+        # The DLLs of CUDA beside torch import none of its own.
+        "torch_imports": "" if is_beside_torch(symptom.file) else " (often torch_cpu.dll or torch_cuda.dll)",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "same_build": " and the same kind of build (CPU, CUDA, ROCm, XPU)" if may_replace_a_build(distribution) else "",
         "collect": _collect(symptom),
@@ -87,9 +89,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "vendor_command": pip,
         "conda_command": conda,
         "vendor_why": who,
-        "wildcard": _with_suffix(
-            symptom.dlls[0] if symptom.dlls else "" if "\\" in (symptom.path or "") else symptom.file
-        ),
+        "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else "" if "\\" in path else symptom.file),
         "script": "script.py",
     }
 
@@ -141,11 +141,6 @@ def is_beside_torch(file: str) -> bool:
     return member is not None and not member.family.id.startswith("torch")
 
 
-def _torch_imports(file: str) -> str:
-    """What a DLL of torch itself imports; those of CUDA beside it import none of torch's."""
-    return "" if is_beside_torch(file) else " (often torch_cpu.dll or torch_cuda.dll)"
-
-
 def _collect(symptom: Symptom) -> str:
     """The option of PyInstaller for the package whose DLLs were left out; empty for other tools."""
     if symptom.details.get("bundle") != "PyInstaller":
@@ -158,11 +153,6 @@ def _package_name(symptom: Symptom, package: str) -> str:
     if symptom.package or not package.startswith("_"):
         return package or "the package"
     return f"the package that has {package}"
-
-
-def _full_path(path: str) -> str:
-    """A path that can stand between the quotes of a command; empty for a bare name, which is looked for elsewhere."""
-    return path if "\\" in path and "'" not in path else ""
 
 
 def _with_suffix(name: str) -> str:
