@@ -212,22 +212,24 @@ _REBUILT = frozenset({"openmp-intel", "tbb"})
 def doubtful_dlls(environment: Environment, trusted_roots: Path | None = None) -> tuple[str, ...]:
     """Return a warning for each vendor DLL of unknown origin and each one without its vendor's signature."""
     owned = {path for distribution in environment.distributions for path in distribution.paths}
-    strangers, unsigned = [], []
+    strangers: list[str] = []
+    unsigned: list[str] = []
     for file in environment.view.files:
         name = base_name(file.path)
         member = family_of(name) if name.lower().endswith(".dll") else None
         if member is None or not file.path.startswith(SITE_PACKAGES + "/"):
             continue
-        if environment.distributions and file.path not in owned:
-            strangers.append((file.path, member))
-        elif _without_signature(environment, file.path, member):
-            unsigned.append((file.path, member))
-    warnings = [_stranger(environment, path, trusted_roots) for path, _ in strangers[:_MOST]]
-    warnings += [
-        f"{_where(path)} is not signed, although {_SIGNED[member.family.id]} signs its releases."
-        for path, member in unsigned[:_MOST]
-    ]
-    return tuple(warnings)
+        where = f"{name} in {parent(file.path).removeprefix(SITE_PACKAGES + '/')}"
+        if not environment.distributions or file.path in owned:
+            if _without_signature(environment, file.path, member):
+                signer = _SIGNED[member.family.id]
+                unsigned.append(f"{where} is not signed, although {signer} signs its releases.")
+        elif len(strangers) < _MOST:
+            # It belongs to no package: its signature is the only evidence of where it is from.
+            signature = read_signature(environment.view.source(file.path), trusted_roots)
+            signed = "it is not signed" if signature.status == "unsigned" else f"signature {signature}"
+            strangers.append(f"{where} does not belong to any installed package: it was put there by hand; {signed}.")
+    return (*strangers, *unsigned[:_MOST])
 
 
 def _without_signature(environment: Environment, path: str, member: FamilyMember) -> bool:
@@ -237,14 +239,3 @@ def _without_signature(environment: Environment, path: str, member: FamilyMember
         return False
     facts = environment.view.image(path)
     return isinstance(facts, Image) and not facts.signed
-
-
-def _stranger(environment: Environment, path: str, trusted_roots: Path | None) -> str:
-    """A file that belongs to no package: its signature is the only evidence of where it is from."""
-    signature = read_signature(environment.view.source(path), trusted_roots)
-    signed = "it is not signed" if signature.status == "unsigned" else f"signature {signature}"
-    return f"{_where(path)} does not belong to any installed package: it was put there by hand; {signed}."
-
-
-def _where(path: str) -> str:
-    return f"{base_name(path)} in {parent(path).removeprefix(SITE_PACKAGES + '/')}"

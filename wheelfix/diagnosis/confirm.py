@@ -434,27 +434,22 @@ def torch_version(version: str, view: FileView) -> str:
 
 def pair_remedies(pair: Pair) -> tuple[Remedy, ...]:
     """Return the ways to make two distributions fit: another user of the same provider, or another provider."""
-    steps = [_other_user(pair)]
+    user, provider = pair.user, f"{pair.provider} {pair.provider_version}"
+    wanted = _user_for(pair)
+    if not wanted:
+        title, command = f"Install the {user} that was built for {provider}", ""
+        why = f"the page of {user} lists which release belongs to which {pair.provider}"
+    else:
+        title = f"Install the {user} that was built for {provider}: {wanted}"
+        command = _install(f"{user}=={wanted}", pair)
+        why = f"{user} {wanted} requires {pair.provider} in that version"
+    if wanted and wanted == pair.user_version.partition("+")[0]:
+        title = f"Install {user} {wanted} again, as the same kind of build as {pair.provider}"
+        command = _install(f"{user}=={wanted}", pair, " --force-reinstall --no-deps")
+    steps = [Remedy(title, command, why)]
     if pair.requirement and not pair.requirement_holds:
         steps.append(_other_provider(pair))
     return tuple(steps)
-
-
-def _other_user(pair: Pair) -> Remedy:
-    wanted = _user_for(pair)
-    title = f"Install the {pair.user} that was built for {pair.provider} {pair.provider_version}"
-    if wanted == pair.user_version.partition("+")[0]:
-        title = f"Install {pair.user} {wanted} again, as the same kind of build as {pair.provider}"
-        again = "--force-reinstall --no-deps "
-    else:
-        again = ""
-    if not wanted:
-        return Remedy(title, "", f"the page of {pair.user} lists which release belongs to which {pair.provider}")
-    return Remedy(
-        f"{title}: {wanted}" if not again else title,
-        _install(f"{again}{pair.user}=={wanted}", pair),
-        f"{pair.user} {wanted} requires {pair.provider} in that version",
-    )
 
 
 def _other_provider(pair: Pair) -> Remedy:
@@ -488,13 +483,10 @@ def _user_for(pair: Pair) -> str:
     return newest_fitting(found, "")
 
 
-def _install(words: str, pair: Pair) -> str:
+def _install(requirement: str, pair: Pair, options: str = "") -> str:
     """The command, or nothing where it could replace a build for a GPU by one without."""
-    *options, requirement = words.split(" ")
-    start = " ".join(["python -m pip install", *options])
+    command = f'python -m pip install{options} "{requirement}"'
     if pair.provider == "torch" and pair.user in FAMILY:
         build = TorchBuild.parse(pair.provider_build)
-        return f'{start} "{requirement}"{build.index_option}' if build.is_published else ""
-    if may_replace_a_build(requirement) or "+" in pair.provider_build:
-        return ""
-    return f'{start} "{requirement}"'
+        return command + build.index_option if build.is_published else ""
+    return "" if may_replace_a_build(requirement) or "+" in pair.provider_build else command
