@@ -42,7 +42,6 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
     ("diagnosis/symptoms/forms.py", "parse_forms"): (),  # Form: found as objects
     ("diagnosis/symptoms/forms.py", "_compile_phrase"): (),  # Form as well
-    ("diagnosis/symptoms/forms.py", "_backwards"): (r"\s*[\"']?((?:lld|dyp)\.[A-Za-z0-9_.+-]{1,119})",),
     ("pycode/patterncalls.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
     ("pycode/codefiles.py", "sets_variable"): (

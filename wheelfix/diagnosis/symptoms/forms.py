@@ -74,29 +74,34 @@ def _statuses(statuses: tuple[int, ...]) -> str:
 # ------------------------------------------------------------------------------------------ what stands before a match
 
 
-def _backwards(group: str, pattern: str, dropped: str | None, shortest: int) -> Callable[[str], dict[str, str] | None]:
-    """Return what reads a group at the end of a text, with a pattern for the text from right to left."""
-    compiled = re.compile(pattern, re.IGNORECASE)
+_QUOTE = "[\"'“”„«»‘’「」『』]?"
+# Patterns for a text that is read from right to left.
+_SENTENCE_BACKWARDS = re.compile(r"([^\r\n(]+)")
+_CARD_BACKWARDS = re.compile(r"\s([\w -]{1,60})")
+_DLL_BACKWARDS = re.compile(rf"\s*{_QUOTE}((?:lld|dyp)\.[A-Za-z0-9_.+-]{{1,119}})", re.IGNORECASE)
+_FILE_BACKWARDS = re.compile(
+    rf"\s*{_QUOTE}((?:lld|dyp|exe)\.[^\"“”„«»*?<>|:\r\n]{{1,260}}(?:(?<=[\\/]):[A-Za-z])?)", re.IGNORECASE
+)
+
+
+def _backwards(
+    group: str, match: Callable[[str], re.Match[str] | None], dropped: str | None, shortest: int
+) -> Callable[[str], dict[str, str] | None]:
+    """Return what reads a group at the end of a text, without some characters before it."""
 
     def read(text: str) -> dict[str, str] | None:
-        found = compiled.match(text[::-1])
+        found = match(text[::-1])
         value = found[1][::-1].lstrip(dropped) if found else ""
         return {group: value} if len(value) > shortest else None
 
     return read
 
 
-_QUOTE = "[\"'“”„«»‘’「」『』]?"
 _BEFORE = {
-    "sentence": _backwards("text", r"([^\r\n(]+)", "", 0),
-    "card": _backwards("d_card", r"\s([\w -]{1,60})", " -", 1),
-    "dll": _backwards("dlls", rf"\s*{_QUOTE}((?:lld|dyp)\.[A-Za-z0-9_.+-]{{1,119}})", ".+-", 4),
-    "file": _backwards(
-        "path",
-        rf"\s*{_QUOTE}((?:lld|dyp|exe)\.[^\"“”„«»*?<>|:\r\n]{{1,260}}(?:(?<=[\\/]):[A-Za-z])?)",
-        None,
-        0,
-    ),
+    "sentence": _backwards("text", _SENTENCE_BACKWARDS.match, "", 0),
+    "card": _backwards("d_card", _CARD_BACKWARDS.match, " -", 1),
+    "dll": _backwards("dlls", _DLL_BACKWARDS.match, ".+-", 4),
+    "file": _backwards("path", _FILE_BACKWARDS.match, None, 0),
 }
 
 
