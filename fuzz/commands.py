@@ -14,22 +14,20 @@ from xml.etree import ElementTree
 
 from fuzz.wheels import LACKING, PARTS, SLOTS, Bench, lay_out, scratch
 from wheelfix.archive.names import why_unsafe
-from wheelfix.archive.reader import Limits
+from wheelfix.base.options import Limits, RepairOptions, RootOptions, ScanOptions
 from wheelfix.diagnosis.diagnose import diagnose as diagnose_text
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan as scan_wheel
 from wheelfix.exam.verify import verify
 from wheelfix.model import Severity
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.plan.model import plan_from_json
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.repairs.replay import replay
-from wheelfix.report.diagnosis import render_json
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.diagnosis import render_diagnosis, render_json
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.text.diagnosis import render_diagnosis
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.text import render_scan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import wheelfix
-from wheelfix.archive import metadatacheck
-from wheelfix.diagnosis.symptoms import report_block
-from wheelfix.diagnosis.symptoms.causetable import CauseRule
-from wheelfix.diagnosis.symptoms.form import Form
-from wheelfix.knowledge.tables import NamePattern
-from wheelfix.roots.vendors import cudnn
+from wheelfix.archive import metadata
+from wheelfix.diagnosis import machine as report_block
+from wheelfix.diagnosis.symptoms.causes import CauseRule
+from wheelfix.diagnosis.symptoms.forms import Form
+from wheelfix.knowledge.tables import NamePattern, TomlTable
+from wheelfix.roots import toolkits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,17 +31,17 @@ ROOT = Path(wheelfix.__file__).parent
 MODES = frozenset({"search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split"})
 
 MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
-    ("archive/metadatacheck.py", "_is_list"): (
-        metadatacheck.NAME,
-        metadatacheck.CLAUSE,
-        metadatacheck.COMPARISON,
+    ("archive/metadata.py", "_is_list"): (
+        metadata.NAME,
+        metadata.CLAUSE,
+        metadata.COMPARISON,
         " ?, ?",
         " (?:and|or) ",
     ),
     ("knowledge/tables.py", "fullmatch"): (),  # NamePattern: found as objects
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
-    ("diagnosis/symptoms/form.py", "form"): (),  # Form: found as objects
-    ("diagnosis/symptoms/phrases.py", "compile_phrase"): (),  # Form as well
+    ("diagnosis/symptoms/forms.py", "parse_forms"): (),  # Form: found as objects
+    ("diagnosis/symptoms/forms.py", "_compile_phrase"): (),  # Form as well
     ("pycode/patterncalls.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
     ("pycode/codefiles.py", "sets_variable"): (
@@ -51,11 +51,10 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("rules/policy.py", "list_test_artifacts"): (r"\A(?:test_\w+|\w+_test|\w+_benchmark)\.exe",),
     ("roots/tree.py", "subfolders"): (),  # found where it is called
     ("roots/tree.py", "dll_names"): (),
-    ("diagnosis/symptoms/mask.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
-    ("diagnosis/symptoms/report_block.py", "_value"): (report_block.ASSIGNMENT.format(name="cuda"),),
-    ("diagnosis/symptoms/report_block.py", "_tools"): tuple(pattern for _, pattern in report_block.TOOLS.values()),
-    ("roots/vendors/cudnn.py", "_version"): cudnn.NAMED_VERSIONS,
-    ("roots/vendors/cudnn.py", "header_version"): (cudnn.DEFINED.format(name="MAJOR"),),
+    ("diagnosis/machine.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
+    ("diagnosis/machine.py", "_value"): (report_block.ASSIGNMENT.format(name="cuda"),),
+    ("diagnosis/machine.py", "_tools"): tuple(pattern for _, pattern in report_block.TOOLS.values()),
+    ("roots/toolkits.py", "_cudnn_version"): (*toolkits.NAMED_VERSIONS, r"#define\s+CUDNN_MAJOR\s+(\d+)"),
 }
 """Examples of the patterns that each place makes while it runs, by file and function."""
 _NAMED_FILES = frozenset({"subfolders", "dll_names"})
@@ -209,7 +208,7 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
     """Yield the patterns of tables, which their loaders keep."""
     for module in modules:
         for value in list(vars(module).values()):
-            if hasattr(value, "cache_info") and value.__module__ == module.__name__:
+            if isinstance(value, TomlTable) or (hasattr(value, "cache_info") and value.__module__ == module.__name__):
                 _try(value)
     frozen = gc.get_freeze_count()  # the tests freeze what is there when they were collected
     gc.unfreeze()
@@ -217,14 +216,15 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
     if frozen:
         gc.freeze()
     for thing in things:
+        if isinstance(thing, toolkits.Vendor) and thing.versions:
+            yield Site(thing.versions, 0, "fullmatch", f"folders of {thing.kind}")
         if isinstance(thing, NamePattern):
             yield Site(thing.pattern, 0, "fullmatch", f"table: {thing.pattern}")
         elif isinstance(thing, Form):
             yield Site(thing.pattern.pattern, thing.pattern.flags, "finditer", f"form {thing.kind}")
         elif isinstance(thing, CauseRule):
-            for part in (thing.file, thing.dll, thing.module, thing.package):
-                if part is not None:
-                    yield Site(part.pattern, part.flags, "fullmatch", f"cause {thing.cause}")
+            for part in thing.patterns.values():
+                yield Site(part.pattern, part.flags, "fullmatch", f"cause {thing.cause}")
 
 
 def _try(loader: Callable[[], object]) -> None:

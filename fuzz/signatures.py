@@ -32,7 +32,7 @@ from tests.support.signing import (
     trust,
     with_table,
 )
-from wheelfix.pe.sections import CERTIFICATES
+from wheelfix.pe.image import CERTIFICATES
 from wheelfix.pe.signature import Signature, read_signature
 from wheelfix.streams.source import MemorySource
 

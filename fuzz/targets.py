@@ -25,26 +25,25 @@ from fuzz.wheels import scratch
 from tests.archive.drafts import draft
 from tests.support.agreement import CLIENTS, disagreements
 from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, render
-from wheelfix.archive.recordcheck import check_record
-from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.record import Record, check_record, render
+from wheelfix.cli.config import read_configuration
 from wheelfix.cli.settings import vocabulary
-from wheelfix.config import read_configuration
 from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Image
-from wheelfix.pe.fatbin import read_gpu_code
+from wheelfix.pe.gpucode import read_gpu_code
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
-from wheelfix.roots.vendors.condafile import open_package
+from wheelfix.roots.condafile import open_package
 from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.config import Option
+    from wheelfix.cli.config import Option
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 

@@ -27,8 +27,7 @@ from wheelfix.plan.lock import read_lock
 from wheelfix.remote.packageindex import PackageIndex
 from wheelfix.remote.settings import Connection, IndexSettings
 from wheelfix.remote.transport import Patience, Transport
-from wheelfix.repairs.installed import undo
-from wheelfix.repairs.journal import SCHEMA, JournalPlace
+from wheelfix.repairs.installed import SCHEMA, JournalPlace, undo
 from wheelfix.repairs.replay import replay
 
 if TYPE_CHECKING:

@@ -28,27 +28,19 @@ CONTRACTS = {
 """Names that stay, because others rely on them."""
 FILE_NAMES = {
     "model.py": "the values of its room",
-    "target.py": "the machine that a wheel is for: as the loader sees it, and as a package index does",
-    "targets.py": "kinds of Windows: the lists, the question, the findings, and what reports show of them",
-    "abi.py dependencies.py diagnosis.py gpu.py missing.py signers.py trial.py": "report/ prints what the other makes",
-    "diff.py roots.py scan.py sign.py": "the command, what does its work, and what prints it",
+    "targets.py": "kinds of Windows: the lists, the question, the findings",
+    "diff.py scan.py sign.py": "the command, what does its work, and what prints it",
     "cache.py diagnose.py repair.py": "the command and what does its work",
     "run.py": "does the work of its room's command",
     "verify.py": "the command, what does its work, and the same for a signature",
-    "cuda.py": "the tables, the toolkit as a root, and the rules about CUDA",
-    "wine.py": "the table of deviations, Wine's log as a recording, and Wine that imports a wheel",
-    "failures.py placement.py": "the facts, and the rules that judge them",
-    "markdown.py": "Markdown as a format of reports, and Markdown shown on a terminal",
-    "fetched.py": "wheels on the index as roots, and why what came from them is trusted",
+    "cuda.py": "the tables, and the rules about CUDA",
+    "ci.py": "the command, and the formats that CI systems read",
+    "builds.py": "how two builds of a wheel differ, and the page that shows it",
     "needs.py": "unmet needs as a value, and which of them a plan has to meet",
-    "modules.py": "modules by name: which distribution has one, and which of a wheel are imported",
     "reader.py": "reads the input of its room: a zip archive, a pasted text",
-    "tree.py": "folders on a disk, and the tree of DLLs on a terminal",
     "output.py": "where a command's output goes: the options, and files that appear whole",
     "settings.py": "what files set: our own, and those of pip and uv",
     "tables.py": "tables that come with us, and tables that a survey writes",
-    "wheel.py": "a wheel under examination, on a server, and in an HTML report",
-    "pages.py": "pages of an index, and pages of findings",
 }
 """File names that several rooms have, with the one thing that they share; ``cli/`` has one file per command."""
 

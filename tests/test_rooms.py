@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 PACKAGE = Path(wheelfix.__file__).parent
 LONGEST_MODULE = 800
 ORDER: tuple[str, ...] = (
-    "errors values toml tomllines inputfiles parsing listed streams",
-    "failures ownership programs model workers workerprocess",
+    "errors base streams",
+    "model",
     "remote",
     "archive",
     "pe",
-    "options knowledge schemas",
+    "knowledge schemas",
     "loader pycode",
     "roots",
     "exam.needs",  # what rules judge; the rest of the room runs them
@@ -35,7 +35,7 @@ ORDER: tuple[str, ...] = (
     "repairs",
     "survey",
     "diagnosis demo trial",
-    "report baseline config diff",
+    "report",
     "cli",
     "__main__",
 )
@@ -56,9 +56,8 @@ LATE_IMPORTS = {
     "pe.signature": "for signed files that are asked about only: 9 modules, 6 ms without cryptography",
     "repairs.repair": "what plans and writes is imported while threads inflate and hash the wheel: 166 modules, 97 ms",
     "repairs.rewrite": "a bill of materials is for wheels that change only: 18 modules, 8 ms",
-    "repairs.several": "as exam.verify",
     "repairs.replay": "what a lock rarely needs, such as the renamed layout: 59 modules, 30 ms of 250",
-    "report.formats": "for that format only: text takes 35 modules, 10 ms",
+    "report.formats": "for that format only",
     "remote.client": "connections, caches and indexes are for wheels on servers only: 87 modules, 53 ms",
     "roots.card": "programs are run for --gpu native only: 21 modules, 8 ms",
     "roots.lazy": "discovering roots is for wheels with something missing only: 127 modules, 65 ms",

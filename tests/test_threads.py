@@ -9,11 +9,10 @@ import wheelfix
 
 PACKAGE = Path(wheelfix.__file__).parent
 STARTERS = {
-    "streams/pool.py": "the pool itself",
-    "streams/signals.py": "sends an interrupt again: the interrupted thread may hold a lock that a pool needs",
-    "workers.py": "one for each worker process, waiting at its pipe as long as it lives",
-    "workerprocess.py": "waits at stdin, whose end asks the process to stop, while the main thread works",
-    "programs.py": "waits at the pipe of a program, which may never write and is given up at a time limit",
+    "streams/pool.py": "the pool, and what sends an interrupt again: the interrupted thread may hold its lock",
+    "base/workers.py": "one for each worker process, waiting at its pipe as long as it lives",
+    "base/workerprocess.py": "waits at stdin, whose end asks the process to stop, while the main thread works",
+    "base/programs.py": "waits at the pipe of a program, which may never write and is given up at a time limit",
     "remote/transport.py": "waits for a server, which may never answer and is given up at a deadline",
     "report/progress.py": "draws the clock of the progress bar while every worker of the pool is busy",
 }

@@ -25,11 +25,10 @@ from typing import TYPE_CHECKING
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.streams.signals import interruptible
-from wheelfix.streams.workfolder import WorkFolder
-from wheelfix.trial.install import empty
+from wheelfix.streams.output import WorkFolder
+from wheelfix.streams.pool import interruptible
 from wheelfix.trial.model import TrialOptions
-from wheelfix.trial.run import open_interpreter, try_one
+from wheelfix.trial.run import empty, open_interpreter, try_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

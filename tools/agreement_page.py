@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from wheelfix import toml
+from wheelfix.base.parsing import load_toml
 
 RECORDED = Path("fixtures/agreement")
 PAGE = Path("docs/explained/agreement.md")
@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--recorded", type=Path, default=RECORDED)
     parser.add_argument("--page", type=Path, default=PAGE)
     args = parser.parse_args(argv)
-    document: Any = toml.loads((args.recorded / "explained.toml").read_text(encoding="utf-8"))
+    document: Any = load_toml((args.recorded / "explained.toml").read_text(encoding="utf-8"))
     lines: list[str] = []
     unexplained: list[str] = []
     for sample in document["sample"]:

@@ -27,7 +27,7 @@ typed. [Use it from Python](../howto/python.md) has examples.
 
 BESIDES = {
     "wheelfix.model": ("MissingDll", "Candidate", "Prediction", "Verdict", "Severity", "Repairable"),
-    "wheelfix.diagnosis.answer": ("Explained", "Evidence", "DiagnosisOutcome"),
+    "wheelfix.diagnosis.model": ("Explained", "Evidence", "DiagnosisOutcome"),
     "wheelfix.errors": ("WheelfixError", "UsageError", "InputError", "EnvironmentFailure", "CannotRepair"),
 }
 """Classes of results, without importing them from ``wheelfix`` itself."""

@@ -12,7 +12,7 @@ from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.cli.parser import Parser
+    from wheelfix.cli.commands import Parser
 
 FOLDER = "reference/commands"
 _KIND = {"arguments": "argument"}

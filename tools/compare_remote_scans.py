@@ -15,17 +15,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import RemoteOptions, RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan_all
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.model import ScanReport
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.remote.client import Client
-from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.report.json_ import scan_value
 
 if TYPE_CHECKING:
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
 CUDA = re.compile(
     r"nvidia-(?:cublas|cuda-(?:cupti|nvrtc|runtime|opencl)|cudnn|cudss|cufft|curand|cusolver|cusparse|cusparselt|npp"

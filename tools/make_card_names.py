@@ -17,8 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import card_table, plain_name
-from wheelfix.knowledge.othercards import other_cards, plain_other_name, vendor_of
+from wheelfix.knowledge.cards import card_table, other_cards, plain_name, plain_other_name, vendor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

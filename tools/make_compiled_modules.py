@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.knowledge.compiled_modules import HEADER, TABLE, parse_compiled_modules
+from wheelfix.knowledge.providers import COMPILED_HEADER as HEADER
+from wheelfix.knowledge.providers import COMPILED_TABLE as TABLE
+from wheelfix.knowledge.providers import parse_compiled_modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 from wheelfix.archive.reader import Archive
+from wheelfix.base.options import RemoteOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.model import fold
 from wheelfix.remote.client import Client
-from wheelfix.remote.remoteoptions import RemoteOptions
 
 TABLE = Path(__file__).parent.parent / "wheelfix/knowledge/member_hashes.txt"
 HEADING = """\

@@ -29,8 +29,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from tools.provider_tables import Looked, write_tables
 from tools.remote_wheel import Contents, comparable, read_contents, wheel_rank
-from wheelfix.knowledge.distributions import distributions
 from wheelfix.knowledge.provider_index import provider_index
+from wheelfix.knowledge.providers import distributions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

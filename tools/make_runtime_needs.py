@@ -16,17 +16,17 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import wheelfix
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
-from wheelfix.knowledge.runtime_needs import HEADER, RUNTIMES, TABLE, parse_runtime_needs
+from wheelfix.knowledge.companions import RUNTIME_NEEDS, RUNTIME_NEEDS_HEADER, RUNTIMES, parse_runtime_needs
 from wheelfix.model import EdgeKind
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from wheelfix.model import ScannedImage
 
-OUTPUT = Path(wheelfix.__file__).parent / "knowledge" / TABLE
+OUTPUT = Path(wheelfix.__file__).parent / "knowledge" / RUNTIME_NEEDS
 _RUNTIME = re.compile(r"(?:msvcp|msvcr|vcruntime|concrt|vcomp|vccorlib|mfc)(\d{3})\w*\.dll", re.IGNORECASE)
 _LEFT_OUT = frozenset({"torch", "functorch", "torchvision", "torchaudio", "torchcodec", "xformers"})
 _LEAF = re.compile(r"\.(?:cp\d+|abi3|pypy\w*)[^.]*(?=\.pyd$)")
@@ -114,7 +114,7 @@ def main(folders: list[str]) -> int:
         for (package, name), runtime in sorted(needs.items())
         if runtime in RUNTIMES and package not in _LEFT_OUT and not package.endswith(".data")
     ]
-    OUTPUT.write_text(HEADER + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    OUTPUT.write_text(RUNTIME_NEEDS_HEADER + "".join(f"{row}\n" for row in rows), encoding="utf-8")
     return 0
 
 

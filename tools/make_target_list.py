@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import classify
 from wheelfix.model import Image, Machine
-from wheelfix.pe.image import read_image
-from wheelfix.pe.sections import Headers, read_headers
+from wheelfix.pe.image import Headers, read_headers, read_image
 from wheelfix.pe.version import read_version
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.windowssince import RELEASES
+from wheelfix.knowledge.targets import RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

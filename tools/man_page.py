@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.cli.commands import DESCRIPTION, EXIT_CODES
-from wheelfix.cli.grammar import read_grammar
+from wheelfix.cli.completion import read_grammar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.cli.grammar import Word
+    from wheelfix.cli.completion import Word
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -6,16 +6,15 @@ import io
 import tempfile
 from pathlib import Path
 
+from wheelfix.base.options import RemoteOptions
+from wheelfix.base.values import replace
 from wheelfix.errors import WheelfixError
 from wheelfix.remote import packageindex
-from wheelfix.remote.credentials import Credentials
-from wheelfix.remote.pages import IndexFile
+from wheelfix.remote.cache import Segments
+from wheelfix.remote.packageindex import IndexFile
 from wheelfix.remote.ranges import RangeSource
-from wheelfix.remote.remoteoptions import RemoteOptions
-from wheelfix.remote.segments import Segments
-from wheelfix.remote.settings import IndexSettings, index_settings
+from wheelfix.remote.settings import Credentials, IndexSettings, index_settings
 from wheelfix.remote.transport import Patience, Transport
-from wheelfix.values import replace
 
 __all__ = ["IndexFault", "IndexFile", "PackageIndex", "index_url"]
 

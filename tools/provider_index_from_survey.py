@@ -28,14 +28,12 @@ from packaging.version import InvalidVersion, Version
 from tools.make_member_hashes import rows_of, write_table
 from tools.provider_tables import Looked, write_tables
 from tools.remote_wheel import Contents, comparable, required_on_windows, wheel_rank
+from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main as wheelfix
 from wheelfix.errors import InputError, WheelfixError
-from wheelfix.knowledge.member_hashes import TABLE
-from wheelfix.knowledge.provider_index import provider_index
+from wheelfix.knowledge.provider_index import MEMBER_HASHES, provider_index, vendor_of
 from wheelfix.remote.client import Client
-from wheelfix.remote.remoteoptions import RemoteOptions
-from wheelfix.remote.wheel import RemoteWheel
-from wheelfix.roots.trust import vendor_of
+from wheelfix.remote.ranges import RemoteWheel
 from wheelfix.survey.queries import ask
 from wheelfix.survey.sources import file_sha256
 
@@ -94,7 +92,7 @@ def write_index(wheels: Sequence[Shipped], output: Path, date: str = "") -> None
 
 def write_hashes(wheels: Sequence[Shipped], output: Path, options: RemoteOptions) -> list[str]:
     """Add the DLLs of vendors' wheels to the table of hashes; return why wheels were left out."""
-    table = output / TABLE
+    table = output / MEMBER_HASHES
     known = (
         {line.split("\t")[1] for line in table.read_text("utf-8").splitlines() if "\t" in line}
         if table.exists()

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.modules import HEADER
-from wheelfix.knowledge.provider_entries import DISTRIBUTIONS, DLLS
+from wheelfix.knowledge.provider_index import DISTRIBUTIONS, DLLS
+from wheelfix.knowledge.providers import MODULES_HEADER as HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from wheelfix.knowledge.provider_index import HASHED
-from wheelfix.survey.contents import dll_places, modules_of
+from wheelfix.survey.wheelrows import dll_places, modules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

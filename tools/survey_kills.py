@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.survey.queries import ask
-from wheelfix.survey.schema import TABLES
-from wheelfix.survey.tables import MANIFEST, SurveyFolder
+from wheelfix.survey.tables import MANIFEST, TABLES, SurveyFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

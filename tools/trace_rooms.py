@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import wheelfix
+from wheelfix.base.values import is_value
 from wheelfix.demo import example
-from wheelfix.report import sarif
-from wheelfix.values import is_value
+from wheelfix.report.formats import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,7 +118,7 @@ class Watcher:
         try:
             if event == "return" and frame.f_code.co_name == "__init__":
                 self._made(frame, frame.f_locals.get("self"))
-            elif (module := _module(frame)) and module != "values":
+            elif (module := _module(frame)) and module != "base.values":
                 self._handed(module, frame, event, value)
         finally:
             self._busy.on = False
@@ -126,7 +126,7 @@ class Watcher:
     def _made(self, frame: FrameType, value: Any) -> None:
         if is_value(value) and _holds(value, self.trace.name):
             maker = frame.f_back
-            while maker is not None and _module(maker) in ("", "values"):
+            while maker is not None and _module(maker) in ("", "base.values"):
                 maker = maker.f_back
             if maker is not None:
                 self._step(Step(_module(maker), type(value).__name__))
@@ -182,7 +182,7 @@ def trace_sarif(code: str = CODE) -> Trace:
         wheel = example.write_wheel(example.kepler_cu117(), Path(folder))
         with Watcher(code) as trace:
             report = wheelfix.scan(wheel, wheelfix.ScanOptions(roots=wheelfix.RootOptions(discover=False)))
-            sarif.render_scan([report])
+            render("sarif", [report])
     return trace
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wheelfix.diagnosis.answer import Diagnosis
+    from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions, SignOptions
     from wheelfix.diagnosis.diagnose import diagnose
+    from wheelfix.diagnosis.model import Diagnosis
     from wheelfix.errors import WheelfixError
     from wheelfix.exam.scan import scan, scan_all
     from wheelfix.exam.verify import verify
     from wheelfix.model import Finding, ScanReport
-    from wheelfix.options import RepairOptions, RootOptions, ScanOptions, SignOptions
     from wheelfix.repairs.repair import repair_wheel as repair
     from wheelfix.repairs.sign import Signed, sign
 
@@ -41,14 +41,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Diagnosis": "wheelfix.diagnosis.answer",
+    "Diagnosis": "wheelfix.diagnosis.model",
     "Finding": "wheelfix.model",
     "ScanReport": "wheelfix.model",
     "WheelfixError": "wheelfix.errors",
-    "RepairOptions": "wheelfix.options",
-    "RootOptions": "wheelfix.options",
-    "ScanOptions": "wheelfix.options",
-    "SignOptions": "wheelfix.options",
+    "RepairOptions": "wheelfix.base.options",
+    "RootOptions": "wheelfix.base.options",
+    "ScanOptions": "wheelfix.base.options",
+    "SignOptions": "wheelfix.base.options",
     "Signed": "wheelfix.repairs.sign",
     "diagnose": "wheelfix.diagnosis.diagnose",
     "repair": "wheelfix.repairs.repair:repair_wheel",

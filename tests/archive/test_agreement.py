@@ -22,9 +22,9 @@ from tests.support.clients import find
 from tests.support.installers import install_with, pip_here, pip_program, wheel_unpack
 from tests.support.parts import parts
 from tests.support.tiers import absent
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.verify import verify
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair_wheel
 

@@ -16,11 +16,11 @@ from tests.archive.byhand import DIST_INFO, Entry, central_entry, extra_field, h
 from tests.support.parts import some
 from tests.support.tiers import impossible
 from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.readback import read_back
-from wheelfix.archive.reader import Archive, Limits
+from wheelfix.archive.conformance import check_archive, read_back
+from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, Row
 from wheelfix.archive.writer import write_wheel
+from wheelfix.base.options import Limits
 from wheelfix.streams import codec
 
 if TYPE_CHECKING:
@@ -154,7 +154,8 @@ def test_many_members(tmp_path: Path, count: int) -> None:
 MEASURED = """
 import pathlib, re, sys
 from wheelfix.archive.changes import WheelChanges, NewMember
-from wheelfix.archive.reader import Archive, Limits
+from wheelfix.archive.reader import Archive
+from wheelfix.base.options import Limits
 from tests.archive.byhand import hash_bytes
 from wheelfix.archive.record import Row
 from wheelfix.archive.writer import write_wheel

@@ -10,12 +10,10 @@ import pytest
 from tests.support.tiers import unavailable, wheels_folder
 from tests.support.tiers import wheel as named
 from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.readback import read_back
+from wheelfix.archive.conformance import check_archive, read_back
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, record_member
-from wheelfix.archive.recordcheck import check_record
-from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.record import Record, check_record, record_member
 from wheelfix.archive.writer import write_wheel
 
 if TYPE_CHECKING:

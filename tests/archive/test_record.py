@@ -9,15 +9,22 @@ import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from installer.records import parse_record_file
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, hash_bytes, record_row, wheel_entries, write_wheel_by_hand
-from wheelfix.archive.faults import RECORD_KINDS
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import ALGORITHMS, Record, Row, decode_digest, encode_digest, record_member, render
-from wheelfix.archive.recordcheck import check_record, record_matches
+from wheelfix.archive.record import (
+    ALGORITHMS,
+    Record,
+    Row,
+    check_record,
+    decode_digest,
+    encode_digest,
+    record_member,
+    render,
+)
 from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,7 +84,6 @@ def test_line_ends_empty_lines_and_a_mark_at_the_start() -> None:
 )
 def test_garbage_is_told_and_never_raised(data: bytes) -> None:
     record = Record.parse(data)
-    assert {fault.kind for fault in record.faults} <= RECORD_KINDS.keys()
     assert record.faults or record.rows
 
 
@@ -198,56 +204,13 @@ def test_disagreements(tmp_path: Path, change: object, expected: list[tuple[str,
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("folder", [False, True])
-def test_what_agrees_is_seen_at_sight_in_any_order(tmp_path: Path, folder: bool, end: str) -> None:
+def test_what_agrees_does_so_in_any_order(tmp_path: Path, folder: bool, end: str) -> None:
     text = "".join(sorted(_rows().splitlines(keepends=True), reverse=True)).replace("\n", end)
     path = _wheel(tmp_path, text, *([Entry("pkg/sub/", b"")] if folder else []))
     with Archive.open(path) as archive:
         own = record_member(archive)
         assert own is not None
-        assert record_matches(archive, own, archive.read(own))
         assert check_record(archive, Record.parse(archive.read(own))) == ()
-
-
-def test_a_signed_record_and_a_name_with_a_comma_are_looked_at_closer(tmp_path: Path) -> None:
-    for name in (f"{DIST_INFO}/RECORD.jws", "pkg/a,b.py"):
-        text = record_row(name, b"x").replace('"', "") + _rows()
-        with Archive.open(_wheel(tmp_path, text, Entry(name, b"x"))) as archive:
-            own = record_member(archive)
-            assert own is not None
-            assert not record_matches(archive, own, archive.read(own))
-            assert check_record(archive)
-
-
-EDITS = st.lists(
-    st.tuples(
-        st.integers(0, 600), st.integers(0, 60), st.sampled_from([*',\n\r"\\0é=/', "", ",,", "\r\n", ",sha256="])
-    ),
-    min_size=1,
-    max_size=3,
-)
-
-
-@pytest.fixture(scope="module")
-def agreeing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _wheel(tmp_path_factory.mktemp("agreeing"), _rows())
-
-
-@given(EDITS, st.sampled_from(["utf-8", "latin-1"]))
-@example([(16, 0, "\r"), (255, 3, "\n")], "utf-8")  # a row without its commas: fewer hashes than paths
-@example([(40, 1, "\r")], "utf-8")  # within a hash
-@example([(len(_rows()) - 3, 3, "\n,")], "utf-8")  # the last row ends before its commas
-def test_what_is_believed_at_sight_has_no_faults_at_a_closer_look(
-    agreeing: Path, edits: list[tuple[int, int, str]], encoding: str
-) -> None:
-    text = _rows()
-    for at, length, new in edits:
-        text = text[:at] + new + text[at + length :]
-    data = text.encode(encoding)
-    with Archive.open(agreeing) as archive:
-        own = record_member(archive)
-        assert own is not None
-        if record_matches(archive, own, data):
-            assert check_record(archive, Record.parse(data)) == ()
 
 
 def test_hashes_are_looked_at_only_on_request(tmp_path: Path) -> None:

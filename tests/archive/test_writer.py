@@ -11,6 +11,7 @@ import sys
 import time
 import zipfile
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,21 +29,21 @@ from tests.archive.byhand import (
     write_wheel_by_hand,
 )
 from tests.archive.hostile import CASES
-from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.readback import read_back
+from wheelfix.archive.changes import NewMember, WheelChanges, arrange, new_stamp
+from wheelfix.archive.conformance import check_archive, read_back
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, Row
-from wheelfix.archive.recordcheck import check_record
+from wheelfix.archive.record import Record, Row, check_record
 from wheelfix.archive.writer import write_wheel
-from wheelfix.errors import CannotRepair, EnvironmentFailure, WheelfixError
+from wheelfix.errors import CannotRepair, EnvironmentFailure, UsageError, WheelfixError
 from wheelfix.streams import codec
 from wheelfix.streams.deflate import BLOCK
+from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from wheelfix.archive.writer import Written
+
 
 RECORD = f"{DIST_INFO}/RECORD"
 TEXT = b"text that is compressed, text that is compressed\n" * 30
@@ -151,24 +152,17 @@ def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "dropped", [(), ("a.txt",), ("b/c.bin", "z.txt"), ("d/",), ("a.txt", "b/c.bin", "d/", "z.txt")]
 )
-def test_a_plain_archive_is_copied_in_runs_with_the_same_result(tmp_path: Path, dropped: tuple[str, ...]) -> None:
+def test_members_of_a_regular_archive_may_be_left_out(tmp_path: Path, dropped: tuple[str, ...]) -> None:
     entries = [Entry("a.txt", TEXT), Entry("b/c.bin", b"b", method=0), Entry("d/", method=0), Entry("z.txt", TEXT * 9)]
     source = write_wheel_by_hand(tmp_path, entries)
-    made = []
-    for plain in (True, False):
-        with Archive.open(source) as archive:
-            assert check_archive(archive) == ()
-            assert archive.is_regular
-            archive.is_regular = plain
-            gone = frozenset(member for member in archive.members if member.name in dropped)
-            edition = WheelChanges(
-                DIST_INFO, drop=gone, add=(NewMember("pkg/new.dll", data=TEXT),), rows=own_rows(source)
-            )
-            target = tmp_path / str(plain) / source.name
-            write_wheel(archive, target, edition)
-            assert_right(target)
-            made.append(target.read_bytes())
-    assert made[0] == made[1]
+    target = tmp_path / "out" / source.name
+    with Archive.open(source) as archive:
+        assert check_archive(archive) == ()
+        assert archive.is_regular
+        gone = frozenset(member for member in archive.members if member.name in dropped)
+        new = (NewMember("pkg/new.dll", data=TEXT),)
+        write_wheel(archive, target, WheelChanges(DIST_INFO, drop=gone, add=new, rows=own_rows(source)))
+    assert_right(target)
 
 
 @pytest.mark.parametrize("key", sorted(CASES))
@@ -431,34 +425,36 @@ def test_in_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["source", "root"])
-def test_an_input_that_changes_meanwhile(tmp_path: Path, which: str) -> None:
+def test_an_input_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
     source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
     root_path = root_wheel(tmp_path, TEXT)
     victim = source if which == "source" else root_path
     target = tmp_path / "out" / "x.whl"
 
-    def change(_: int) -> None:
+    def change(*_: object) -> None:
         with victim.open("r+b") as file:
             file.write(b"PK")
         os.utime(victim, (1, 1))
 
+    monkeypatch.setattr(AtomicFile, "_note", change)  # called after every write
     with Archive.open(root_path) as root:
         edition = WheelChanges(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
         with pytest.raises(EnvironmentFailure, match="changed while it was read"):
-            rewrite(source, target, edition, progress=change)
+            rewrite(source, target, edition)
     assert list(target.parent.iterdir()) == []
 
 
-def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
     target = tmp_path / "out" / "x.whl"
 
-    def interrupt(_: int) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(AtomicFile, "_note", interrupt)
     edition = WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=TEXT * 50_000),))
     with pytest.raises(KeyboardInterrupt):
-        rewrite(source, target, edition, progress=interrupt)
+        rewrite(source, target, edition)
     assert list(target.parent.iterdir()) == []
 
 
@@ -467,12 +463,14 @@ import sys, pathlib, time
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.changes import WheelChanges, NewMember
 from wheelfix.archive.writer import write_wheel
+from wheelfix.streams.output import AtomicFile
+AtomicFile._note = lambda *_: time.sleep(0.002)
 source, target = map(pathlib.Path, sys.argv[1:])
 print("go", flush=True)
 with Archive.open(source) as archive:
     add = tuple(NewMember(f"lib/{n}.dll", data=bytes(range(256)) * 4000) for n in range(6))
     changes = WheelChanges("pkg-1.0.dist-info", add=add)
-    write_wheel(archive, target, changes, jobs=2, progress=lambda _: time.sleep(0.002))
+    write_wheel(archive, target, changes, jobs=2)
 """
 
 
@@ -520,3 +518,118 @@ def test_crc_of_long_members_is_right(tmp_path: Path) -> None:
     rewrite(source, target, WheelChanges(DIST_INFO, add=(NewMember("x", data=data),)))
     with zipfile.ZipFile(target) as wheel:
         assert zlib.crc32(data) == wheel.getinfo("x").CRC
+
+
+# -------------------------------------------------------------------------------------------------------------- changes
+# What goes where in a new wheel, and which editions are refused before a byte is written.
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    """A wheel with dist-info in the middle and a signature."""
+    entries = [Entry("lib/a.dll", b"a"), Entry(f"{DIST_INFO}/RECORD.jws", b"{}"), Entry("lib/b.dll", b"b")]
+    with Archive.open(write_wheel_by_hand(tmp_path, entries)) as archive:
+        yield archive
+
+
+def test_the_order(archive: Archive) -> None:
+    add = (
+        NewMember(f"{DIST_INFO}/sboms/x.json", data=b"{}"),
+        NewMember("lib/z.dll", data=b""),
+        NewMember("lib/c.dll", data=b""),
+        NewMember("lib/b.dll", data=b"other"),
+    )
+    arranged = arrange(archive, WheelChanges(DIST_INFO, add=add))
+    assert [member.name for member in arranged.kept_first] == ["lib/a.dll", "pkg/__init__.py"]
+    assert [member.name for member in arranged.new_first] == ["lib/b.dll", "lib/c.dll", "lib/z.dll"]
+    assert [member.name for member in arranged.kept_last] == [f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL"]
+    assert [member.name for member in arranged.new_last] == [f"{DIST_INFO}/sboms/x.json"]
+    assert sorted(arranged.replaced) == ["lib/b.dll", f"{DIST_INFO}/RECORD", f"{DIST_INFO}/RECORD.jws"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../evil.dll", "/evil.dll", "C:/evil.dll", "lib\\x.dll", "lib/NUL.dll", "lib/x.dll.", "", "lib/x.dll:s"],
+)
+def test_unsafe_names_do_not_get_in(archive: Archive, name: str) -> None:
+    with pytest.raises(CannotRepair, match="refusing to write"):
+        arrange(archive, WheelChanges(DIST_INFO, add=(NewMember(name, data=b""),)))
+
+
+def test_unsafe_names_do_not_stay_in(tmp_path: Path) -> None:
+    path = write_wheel_by_hand(tmp_path, [Entry("../evil.py", b"")])
+    with Archive.open(path) as archive:
+        with pytest.raises(CannotRepair, match="leads upwards"):
+            arrange(archive, WheelChanges(DIST_INFO))
+        arrange(archive, WheelChanges(DIST_INFO, drop=frozenset(archive.members[:1])))
+        arrange(archive, WheelChanges(DIST_INFO, rename={"../evil.py": ""}))
+
+
+@pytest.mark.parametrize(
+    ("add", "message"),
+    [
+        (("lib/x.dll", "lib/x.dll"), "twice"),
+        (("lib/A.DLL",), "clash"),
+        (("lib/x.dll", "lib/X.dll"), "clash"),
+    ],
+)
+def test_names_that_clash(archive: Archive, add: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CannotRepair, match=message):
+        arrange(archive, WheelChanges(DIST_INFO, add=tuple(NewMember(name, data=b"") for name in add)))
+
+
+def test_duplicates_must_be_resolved_first(tmp_path: Path) -> None:
+    path = tmp_path / "x.whl"
+    path.write_bytes(build_zip([Entry("a", b"1"), Entry("a", b"2")]))
+    with Archive.open(path) as archive:
+        with pytest.raises(CannotRepair, match="twice"):
+            arrange(archive, WheelChanges(DIST_INFO))
+        arranged = arrange(archive, WheelChanges(DIST_INFO, drop=frozenset(archive.members[:1])))
+        assert arranged.kept_first == archive.members[1:]
+
+
+def test_record_is_nobody_elses(archive: Archive) -> None:
+    with pytest.raises(UsageError, match="written by the writer"):
+        arrange(archive, WheelChanges(DIST_INFO, add=(NewMember(f"{DIST_INFO}/RECORD", data=b""),)))
+
+
+def test_bytes_come_from_one_place() -> None:
+    with pytest.raises(UsageError, match="not 0"):
+        NewMember("x")
+    with pytest.raises(UsageError, match="not 2"):
+        NewMember("x", data=b"", path=Path("y"))
+
+
+def _stamp(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> int:
+    return (year - 1980) << 25 | month << 21 | day << 16 | hour << 11 | minute << 5 | second // 2
+
+
+@pytest.mark.parametrize(
+    ("epoch", "expected"),
+    [
+        ("0", _stamp(1980, 1, 1)),
+        ("315532800", _stamp(1980, 1, 1)),
+        ("1700000001", _stamp(2023, 11, 14, 22, 13, 21)),
+        ("9999999999", _stamp(2107, 12, 31, 23, 59, 58)),
+    ],
+)
+def test_source_date_epoch(monkeypatch: pytest.MonkeyPatch, archive: Archive, epoch: str, expected: int) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    assert new_stamp(archive.members) == expected
+
+
+@pytest.mark.parametrize("epoch", ["soon", "1.5", "-5", "9" * 40])
+def test_source_date_epoch_that_is_no_time(monkeypatch: pytest.MonkeyPatch, epoch: str) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH"):
+        new_stamp([])
+
+
+def test_without_it_the_newest_member_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    stamps = [_stamp(2019, 2, 28), _stamp(2021, 5, 6), _stamp(2030, 2, 31), 0, 0xFFFFFFFF]
+    path = tmp_path / "x.whl"
+    path.write_bytes(build_zip([Entry(str(stamp), both={"stamp": stamp}) for stamp in stamps]))
+    with Archive.open(path) as archive:
+        assert new_stamp(archive.members) == _stamp(2021, 5, 6)
+    assert new_stamp([]) == _stamp(1980, 1, 1)

@@ -9,8 +9,7 @@ import subprocess
 import pytest
 
 from wheelfix.cli.commands import COMMANDS
-from wheelfix.cli.completion import SHELLS, render
-from wheelfix.cli.grammar import read_grammar
+from wheelfix.cli.completion import SHELLS, read_grammar, render
 from wheelfix.cli.main import main
 
 CASES = [

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.validate import validate
+from tests.cli.test_schemas import validate
 from tests.support.environments import install, lay
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_wheel
-from wheelfix.diagnosis.answer import Diagnosis
 from wheelfix.diagnosis.diagnose import diagnose
-from wheelfix.report.text.diagnosis import render_diagnosis
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.diagnosis.model import Diagnosis
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.diagnosis import render_diagnosis
 
 CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 LIB = r"C:\e\Lib\site-packages\torch\lib"

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from wheelfix.cli.main import main
-from wheelfix.report.text.pages import render_page, render_rules
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules.registry import all_rules, page
 
 

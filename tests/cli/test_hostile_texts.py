@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.archive.byhand import build_zip, wheel_entries
+from tests.support.patience import patience
 from wheelfix.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EVIL = "a\x1b[2J\u202e\x85b"
 LINE = "::error::owned ##vso[task.setvariable]"
@@ -80,3 +86,91 @@ def test_baselines_and_saved_scans(text, tmp_path, monkeypatch, capsys):
     (tmp_path / "new.json").write_text(json.dumps(old))
     for kind in ("text", "markdown", "json"):
         run(capsys, "diff", "old.json", "new.json", "--format", kind)
+
+
+FILES = {
+    "blank lines": lambda size: "\n" * size + "# wheelfix\n",
+    "blanks": lambda size: " " * size + "\n# wheelfix\n",
+    "blank lines in a header": lambda size: "[tool" + " " * size + "\n.wheelfix",
+    "brackets": lambda size: "[" * size + "wheelfix",
+    "dots": lambda size: "a" + ".a" * (size // 2) + "=1",
+    "quotes": lambda size: "wheelfix '\"" * (size // 11),
+    "keys": lambda size: "[tool.wheelfix]\n" + "".join(f"k{number}=1\n" for number in range(size // 9)),
+    "tables": lambda size: "".join(f"[tool.wheelfix.t{number}]\n" for number in range(size // 24)),
+    "long key": lambda size: "[tool.wheelfix]\n" + "k" * size + "=1",
+    "nested": lambda size: "[tool.wheelfix]\na=" + "[" * size,
+}
+COMMANDS = (
+    ["scan", "x.whl"],
+    ["verify", "x.whl"],
+    ["repair", "x.whl"],
+    ["ci", "x.whl"],
+    ["diff", "x.whl", "y.whl"],
+    ["roots"],
+    ["diagnose", "--text", "x"],
+    ["scan", "--show-config"],
+)
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("name", ["pyproject.toml", "wheelfix.toml"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind == "blank lines" else kind for kind in FILES]
+)
+def test_no_file_stops_a_command(kind, name, tmp_path, monkeypatch, capsys):
+    (tmp_path / name).write_text(FILES[kind](200_000), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    for command in COMMANDS if kind == "blank lines" else COMMANDS[:1]:
+        start = time.process_time()
+        assert main(list(command)) in (0, 1, 2, 3, 5)
+        assert time.process_time() - start < patience(5), command
+        assert len(capsys.readouterr().err) < 250_000
+
+
+WHEEL = "demo-1.0-py3-none-any.whl"
+ADDRESSES = [
+    f"ftp://me:s3cret@h.invalid/{WHEEL}",
+    f"file://me:s3cret@h.invalid/{WHEEL}",
+    f" https://me:s3cret@h.invalid/{WHEEL}",
+    f"https://me:s3/cret@h.invalid/{WHEEL}",
+    f"https://me:s3#cret@h.invalid/{WHEEL}",
+    f"https://me:s3?cret@h.invalid/{WHEEL}",
+    f"sftp://me:s3/cret@h.invalid/{WHEEL}",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["scan", "WORD", "--no-discover", "--offline"],
+        ["scan", "WORD", "--no-discover", "--offline", "--format", "json"],
+        ["scan", "WORD", "--no-discover", "--offline", "--format", "junit"],
+        ["scan", "demo==1.0", "--no-discover", "--offline", "--index-url", "WORD"],
+        ["scan", "WHEEL", "--no-discover", "--root", "WORD"],
+        ["verify", "WORD"],
+        ["repair", "WORD", "--no-discover"],
+        ["repair", "--locked", "WORD"],
+        ["diff", "WORD", "WORD"],
+        ["diagnose", "error.txt", "--wheel", "WORD"],
+        ["sign", "WORD", "--command", "sign {}"],
+        ["ci", "WORD", "--no-discover"],
+        ["roots", "--root", "WORD"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_prints_a_password(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    address: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "error.txt").write_text("ImportError: DLL load failed while importing x")
+    (tmp_path / WHEEL).write_bytes(b"PK")
+    main([{"WORD": address, "WHEEL": WHEEL}.get(word, word) for word in command])
+    printed = "".join(capsys.readouterr())
+    assert printed
+    assert "s3" not in printed
+    assert "cret" not in printed

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import errno
+import importlib
+import json
 import os
+import re
 import subprocess
 import sys
 import types
+from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 
 import wheelfix
+from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from wheelfix.cli import main as door
 from wheelfix.cli.commands import COMMANDS, load_command
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.cli.common import size, write_result
+from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import EnvironmentFailure, Exit, InputError
+from wheelfix.exam import verify as exam_verify
+from wheelfix.report.formats import MACHINE_KINDS, SCAN_KINDS
+from wheelfix.rules import registry
+from wheelfix.schemas import load_schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.archive.reader import Archive
+    from wheelfix.report.document import Document
+    from wheelfix.rules.context import Subject
 
 
 def run(*argv: str, **settings) -> subprocess.CompletedProcess[bytes]:
@@ -177,7 +199,8 @@ def test_scanning_a_wheel_on_disk_imports_nothing_for_servers(tmp_path):
         "import argparse, sys; argparse.ArgumentParser().format_help(); before = set(sys.modules); "
         f"from wheelfix.cli.main import main; main(['scan', {str(wheel)!r}, '-q']); "
         "heavy = {'requests', 'urllib.request', 'http.client', 'email', 'ssl', 'socket', 'configparser', 'inspect', "
-        "'subprocess', 'pickle', 'json', 'pyarrow', 'packaging', 'wheelfix.remote.transport', 'wheelfix.workers'}; "
+        "'subprocess', 'pickle', 'json', 'pyarrow', 'packaging', 'wheelfix.remote.transport', "
+        "'wheelfix.base.workers'}; "
         "print(sorted(heavy & set(sys.modules) - before))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -202,3 +225,223 @@ def test_a_reader_that_leaves_is_no_traceback():
 
 def test_as_a_module():
     assert run("--version").stdout.decode().split() == ["wheelfix", wheelfix.__version__]
+
+
+NAMES = ("alpha", "bad", "omega")
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three wheels; a rule fails on the second as no rule should."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WHEELFIX_DEBUG", raising=False)
+    for name in NAMES:
+        module = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"]}, exports=["PyInit__x"])
+        build_wheel(
+            tmp_path / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": module, f"{name}/__init__.py": ""}
+        )
+    whole = registry.run
+
+    def run(subject: Subject, *rest: object) -> object:
+        paths = [*subject.view.images()] if subject.installed else [subject.name]
+        if any("bad" in path for path in paths):
+            raise ZeroDivisionError("a mistake of ours")
+        return whole(subject, *rest)  # type: ignore[arg-type]
+
+    whole_archive = exam_verify.archive_findings
+
+    def run_for_archive(archive: Archive, *rest: object) -> object:
+        if "bad" in archive.shown:
+            raise ZeroDivisionError("a mistake of ours")
+        return whole_archive(archive, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("wheelfix.exam.examine.run", run)
+    monkeypatch.setattr("wheelfix.exam.verify.archive_findings", run_for_archive)
+    return tmp_path
+
+
+def is_told(err: str) -> bool:
+    """Whether the text has what a bug report needs."""
+    return (
+        "ZeroDivisionError: a mistake of ours" in err
+        and "in run" in err
+        and "Python 3" in err
+        and "please report" in err
+    )
+
+
+@pytest.mark.parametrize("jobs", ["1", "4"])
+@pytest.mark.parametrize("kind", SCAN_KINDS)
+def test_scan(wheels: Path, kind: str, jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", "dist", "--format", kind, "-j", jobs, "--no-discover"]) == Exit.ENVIRONMENT
+    told = capsys.readouterr()
+    assert is_told(told.err)
+    assert "Traceback" not in told.err + told.out
+    if kind not in ("github", "sarif", "concise"):  # which have nothing to say about sound wheels
+        assert "alpha" in told.out
+        assert "omega" in told.out
+    if kind == "json":
+        document = json.loads(told.out)
+        jsonschema.validate(document, load_schema("scan-1"))
+        assert [wheel["name"] for wheel in document["wheels"]] == ["alpha", "omega"]
+        assert "ZeroDivisionError" in document["failures"][0]["because"]
+
+
+def test_verify(wheels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "dist", "--format", "json"]) == Exit.ENVIRONMENT
+    told = capsys.readouterr()
+    assert is_told(told.err)
+    assert [wheel["name"] for wheel in json.loads(told.out)["wheels"]] == ["alpha", "omega"]
+
+
+def test_repair(wheels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["repair", "dist", "--format", "json", "--no-discover"]) == Exit.ENVIRONMENT
+    told = capsys.readouterr()
+    assert is_told(told.err)
+    outcomes = {
+        entry["path"].split("/")[-1].split("-")[0]: entry["outcome"] for entry in json.loads(told.out)["wheels"]
+    }
+    assert outcomes == {"alpha": "unchanged", "bad": "failed", "omega": "unchanged"}
+    assert sorted(path.name.split("-")[0] for path in (wheels / "wheelhouse").iterdir()) == ["alpha", "omega"]
+
+
+def test_ci(wheels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ci", "dist", "--format", "json", "--no-discover"]) == Exit.ENVIRONMENT
+    told = capsys.readouterr()
+    assert is_told(told.err)
+    assert [wheel["name"] for wheel in json.loads(told.out)["wheels"]] == ["alpha", "omega"]
+
+
+@pytest.mark.parametrize("kind", ["text", "json", "markdown"])
+def test_diff(wheels: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What could not be read is neither lost nor new."""
+    arguments = ["diff", "dist", "dist", "--fail-on-lost", "--format", kind]
+    assert main(arguments) == Exit.ENVIRONMENT
+    told = capsys.readouterr()
+    assert is_told(told.err)
+    assert "alpha" in told.out
+    assert "omega" in told.out
+    if kind == "json":
+        document = json.loads(told.out)
+        jsonschema.validate(document, load_schema("diff-1"))
+        assert document["only_old"] == document["only_new"] == []
+        assert [path.split("/")[-1] for path in document["unread"]] == ["bad-1.0-cp311-cp311-win_amd64.whl"]
+    else:
+        assert "ot compared" in told.out or "NOT COMPARED" in told.out
+
+
+def test_diff_with_the_only_wheel_unread(wheels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "dist/bad-1.0-cp311-cp311-win_amd64.whl", "dist"]) == Exit.ENVIRONMENT
+    assert capsys.readouterr().out == ""
+
+
+def test_environment(wheels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prefix = wheels / "env"
+    for name in NAMES:
+        install(wheels / "dist" / f"{name}-1.0-cp311-cp311-win_amd64.whl", prefix)
+    (prefix / "python.exe").write_bytes(b"MZ")
+    assert main(["scan", str(prefix), "--format", "json", "--no-discover"]) == Exit.ENVIRONMENT
+    told = capsys.readouterr()
+    assert is_told(told.err)
+    assert [wheel["name"] for wheel in json.loads(told.out)["wheels"]] == ["alpha", "omega"]
+
+
+@pytest.mark.parametrize("kind", ["markdown", "json"])
+def test_a_report_that_cannot_be_drawn(
+    wheels: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A renderer that fails on one report draws the others, and names the one."""
+    module, function = MACHINE_KINDS[kind]
+    whole = getattr(importlib.import_module(module), function)
+
+    def render(document: Document) -> str:
+        if any(report.name == "alpha" for report in document.reports):
+            raise KeyError("a mistake of ours")
+        return str(whole(document))
+
+    monkeypatch.setattr(f"{module}.{function}", render)
+    wheels.joinpath("dist", "bad-1.0-cp311-cp311-win_amd64.whl").unlink()
+    assert main(["scan", "dist", "--format", kind, "--no-discover"]) == Exit.ENVIRONMENT
+    out = capsys.readouterr().out
+    assert "omega" in out
+    assert "KeyError" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1", 1), ("512K", 512 << 10), ("2 GiB", 2 << 30), ("3mb", 3 << 20), ("1T", 1 << 40), ("77B", 77)],
+)
+def test_sizes(text, expected):
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5G", "G", "1X", "1e9", "9" * 20])
+def test_what_is_no_size(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a size"):
+        size(text)
+
+
+@pytest.mark.parametrize("command", ["scan", "verify", "repair"])
+@pytest.mark.parametrize(
+    ("option", "value", "because"),
+    [
+        ("--max-members", "3", "more than 3 members"),
+        ("--max-total", "1K", "would unpack to"),
+    ],
+)
+def test_limits_can_be_lowered(command, option, value, because, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files={"pkg/a.py": "a = 1\n" * 500, "pkg/b.py": ""})
+    assert main([command, str(wheel), "--no-config"]) in (Exit.OK, Exit.FINDINGS)
+    capsys.readouterr()
+    assert main([command, str(wheel), "--no-config", option, value]) == Exit.BAD_INPUT
+    said = capsys.readouterr().err
+    assert because in said
+    assert f"raise the limit with {option}" in said
+
+
+def test_a_member_beyond_the_limit_is_a_finding(tmp_path, capsys):
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/a.py": "a = 1\n" * 5000})
+    assert main(["verify", str(wheel), "--no-config", "--max-size", "1K", "--format", "json"]) == Exit.FINDINGS
+    document = json.loads(capsys.readouterr().out)
+    codes = {finding["code"] for report in document["wheels"] for finding in report["findings"]}
+    assert codes & {"WF115", "WF116", "WF121"}
+
+
+def test_a_result_takes_the_place_of_the_old_one_whole(tmp_path):
+    target = tmp_path / "out.json"
+    target.write_text("old")
+    write_result("new \udcff", target)
+    assert target.read_text(encoding="utf-8") == "new ?"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_the_help_of_verify_names_the_threshold_that_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    """It failed from warnings on and said that errors were the default."""
+    shown = {}
+    for command in ("scan", "verify"):
+        with contextlib.suppress(SystemExit):
+            main([command, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        shown[command] = re.findall(r"(\w+) \(default\)", text.partition("--fail-on")[2])[0]
+    assert shown == {"scan": "error", "verify": "warning"}
+
+
+@pytest.mark.parametrize("loud", [[], ["-v"], ["-q"]], ids=["plain", "verbose", "quiet"])
+def test_versions_of_large_files_count_whatever_is_printed(tmp_path, capsys, loud) -> None:
+    """``scan --select WF4 --fail-on warning`` exited with 0, and with 1 if -v was given: MKL is larger than 16 MB."""
+    files = {
+        "pkg/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", imports={"mkl_intel_thread.2.dll": ["f"]}),
+        "pkg/mkl_intel_thread.2.dll": forge_dll(
+            "mkl_intel_thread.2.dll",
+            imports={"libiomp5md.dll": ["f"]},
+            exports=["f"],
+            version=(2025, 3, 0, 0),
+            size=17 << 20,
+        ),
+        "pkg/libiomp5md.dll": forge_dll("libiomp5md.dll", exports=["f"], version=(5, 0, 2019, 1002)),
+    }
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    words = ["scan", str(wheel), "--no-discover", "--select", "WF4", "--fail-on", "warning"]
+    assert main([*words, *loud]) == 1
+    assert loud == ["-q"] or "WF412" in capsys.readouterr().out

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.wheels import build_wheel
-from wheelfix.cli.output import Output
+from wheelfix.cli.diagnose import current_spelling
+from wheelfix.cli.main import main
+from wheelfix.cli.output import Output, command_line, now
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 
@@ -29,3 +35,209 @@ def test_images_are_kept_only_for_documents(kind: str, others: tuple[str, ...], 
     assert bool(output.reports[0].resolution.edges) is kept
     assert output.reports[0].verdict is report.verdict
     assert output.exit_code == 1
+
+
+TEXT = 'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\e\\a.dll"'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A wheel whose module needs a DLL, a wheel that needs nothing, and a folder with the DLL."""
+    monkeypatch.chdir(tmp_path)
+    module = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"], "a.dll": ["f"]})
+    build_wheel(tmp_path / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module, "one/__init__.py": ""})
+    build_wheel(tmp_path / "dist", "two", "1.0", files={"two/__init__.py": ""})
+    (tmp_path / "dlls").mkdir()
+    (tmp_path / "dlls" / "a.dll").write_bytes(forge_dll("a.dll", exports=["f"]))
+    return tmp_path
+
+
+COMMANDS = {
+    "scan": ["scan", "dist", "--no-discover"],
+    "verify": ["verify", "dist"],
+    "ci": ["ci", "dist", "--no-discover", "--root", "dlls"],
+    "repair": ["repair", "dist", "--no-discover", "--root", "dlls"],
+    "diff": ["diff", "dist/one-1.0-cp311-cp311-win_amd64.whl", "dist/one-1.0-cp311-cp311-win_amd64.whl"],
+    "diagnose": ["diagnose", "--text", TEXT, "--no-discover"],
+}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_file_is_written_besides_what_is_printed(folder, capsys, command):
+    plain = main(COMMANDS[command])
+    printed = capsys.readouterr().out
+    assert main([*COMMANDS[command], "--report", "json=out.json", "--report", "text=out.txt"]) == plain
+    assert json.loads((folder / "out.json").read_text(encoding="utf-8"))["schema"].startswith("wheelfix.")
+    assert (folder / "out.txt").read_text(encoding="utf-8")
+    if command not in ("repair", "ci"):  # these find a wheel that is there already
+        assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"diagnose"}))
+def test_pages(folder, command):
+    main([*COMMANDS[command], "--report", "html=out.html"])
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert f"wheelfix {command}" in page
+
+
+def test_a_repair_says_what_was_added_and_from_where(folder):
+    main([*COMMANDS["repair"], "--format", "html", "-o", "out.html"])
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert "1 wheel repaired, 1 wheel unchanged" in page
+    assert "Added (1, " in page
+    assert "a.dll" in page
+
+
+def test_a_repair_that_fails_comes_first(folder, capsys):
+    assert main(["repair", "dist", "--no-discover", "--report", "html=out.html"]) == 1
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert page.index("not repaired") < page.index("unchanged")
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [("nonsense=x", "'nonsense' is not a kind of report"), ("json=nowhere/x.json", "nowhere/x.json")],
+)
+def test_a_slip_is_said_before_the_work_is_done(folder, capsys, command, request_, message):
+    assert main([*COMMANDS[command], "--report", request_]) in (2, 4)
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+
+
+def test_the_old_spelling_of_diagnose_issue(folder, capsys, monkeypatch):
+    """``diagnose --report`` printed the block for an issue until ``--report`` got one meaning."""
+    monkeypatch.setenv("PATH", "")  # a compiler of this machine may answer once and be too slow the next time
+    main([*COMMANDS["diagnose"], "--issue"])
+    block = capsys.readouterr().out
+    main(["diagnose", "--report", *COMMANDS["diagnose"][1:]])
+    assert capsys.readouterr().out == block
+    assert current_spelling(["a.txt", "--report"]) == ["a.txt", "--issue"]
+    assert current_spelling(["--report", "a.txt"]) == ["--issue", "a.txt"]
+    assert current_spelling(["--report", "json=x", "a.txt"]) == ["--report", "json=x", "a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["scan", "dist"], "wheelfix scan dist"),
+        (["scan", "a b.whl", "C:\\x\\y.whl"], "wheelfix scan 'a b.whl' C:\\x\\y.whl"),
+        (["scan", "/home/me/dist/*.whl"], "wheelfix scan ~/dist/*.whl"),
+        (["scan", "--root", "https://me:pass@host/x"], "wheelfix scan --root https://host/x"),
+        (["scan", "https://host/x.whl?sig=abc&y=1"], "wheelfix scan https://host/x.whl"),
+        (["scan", "--api-token", "hush", "dist"], "wheelfix scan --api-token *** dist"),
+        (["scan", "--password=hush"], "wheelfix scan --password=***"),
+        (["scan", "ghp_0123456789abcdefghij"], "wheelfix scan ***"),
+    ],
+)
+def test_a_command_line_without_secrets(argv, shown):
+    assert command_line(argv, home="/home/me") == shown
+
+
+def test_the_date_is_utc_and_can_be_set(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert now() == "1970-01-01 00:00 UTC"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "-5")
+    assert now().endswith("UTC")
+
+
+def test_the_page_has_date_command_and_hash(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    wheel = build_wheel(tmp_path / "dist", "one", "1.0", files={"one/__init__.py": ""})
+    main(["scan", "dist", "--no-discover", "--report", "html=out.html"])
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "wheelfix scan dist --no-discover --report html=out.html" in page
+    assert hashlib.sha256(wheel.read_bytes()).hexdigest() in page
+    assert " UTC" in page
+
+
+def test_a_plain_scan_imports_no_markdown_and_no_html(tmp_path):
+    wheel = build_wheel(tmp_path, "one", "1.0", files={"one/__init__.py": ""})
+    code = (
+        "import sys; from wheelfix.cli.main import main; main(['scan', sys.argv[1], '--no-discover', '-q']); "
+        "print([name for name in sys.modules if name.startswith(('markdown_it', 'wheelfix.report.html', 'rich'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(wheel)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """Builds ``dist/demo-*.whl`` whose module imports these DLLs."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(*imports: str) -> None:
+        module = forge_dll("_x.pyd", imports={name: ["f"] for name in imports})
+        build_wheel(tmp_path / "dist", "demo", "1.0", files={"demo/_x.cp311-win_amd64.pyd": module})
+
+    return make
+
+
+def scan_with_baseline(capsys, *argv: str) -> tuple[int, str, str]:
+    code = main(["scan", "dist", "--no-discover", "--baseline", "known.json", *argv])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_known_findings_pass_new_ones_fail_cured_ones_are_said(build, capsys):
+    build("gone.dll")
+    code, _, err = scan_with_baseline(capsys, "--write-baseline")
+    assert (code, err) == (0, "wheelfix: 1 finding written to known.json\n")
+
+    code, out, err = scan_with_baseline(capsys)
+    assert (code, err) == (0, "")
+    assert "Known, in the baseline (1): WF301" in out
+    assert "Verdict: broken (1 error, 0 warnings; nothing new)" in out
+    assert scan_with_baseline(capsys, "-q")[1] == "BROKEN  demo-1.0-cp311-cp311-win_amd64.whl  (nothing new)\n"
+    assert json.loads(scan_with_baseline(capsys, "--format", "json")[1])["wheels"][0]["findings"][0]["known"] is True
+
+    build("gone.dll", "lost.dll")
+    code, out, _ = scan_with_baseline(capsys)
+    assert code == 1
+    assert "lost.dll" in out
+    assert "; 1 new)" in out
+
+    build("kernel32.dll")
+    code, _, err = scan_with_baseline(capsys, "-q")
+    assert (code, err) == (
+        0,
+        "wheelfix: the baseline still has WF301 for demo, gone.dll: no longer found\n",
+    )
+
+
+def test_misuse(build, capsys):
+    build("gone.dll")
+    assert main(["scan", "dist", "--write-baseline"]) == 2
+    assert "--write-baseline needs --baseline FILE" in capsys.readouterr().err
+    code, _, err = scan_with_baseline(capsys)
+    assert code == 2
+    assert "there is not a baseline known.json\n  hint: --write-baseline makes it" in err
+
+
+def test_what_is_known_is_not_listed_as_missing(build, capsys):
+    build("gone.dll")
+    scan_with_baseline(capsys, "--write-baseline")
+    assert "Missing (" not in scan_with_baseline(capsys)[1]
+    build("gone.dll", "lost.dll")
+    out = scan_with_baseline(capsys)[1]
+    assert "Missing (1)" in out
+    assert out.count("gone.dll") == out.count("gone.dll", 0, out.index("Missing"))  # in the prediction only
+
+
+def test_statistics(build, capsys):
+    build("gone.dll", "lost.dll")
+    assert main(["scan", "dist", "--no-discover", "--statistics"]) == 1
+    assert "Findings by rule\n  2  WF301  " in capsys.readouterr().out
+    assert main(["scan", "dist", "--no-discover", "--statistics", "--format", "concise"]) == 1
+    said = capsys.readouterr()
+    assert [line.split()[1] for line in said.out.splitlines()] == ["WF301", "WF301"]
+    assert "2 findings of 1 rule" in said.err
+
+
+@pytest.mark.parametrize(("choice", "coloured"), [("always", True), ("never", False), ("auto", False)])
+def test_colour_is_a_choice(build, capsys, choice, coloured):
+    build("gone.dll")
+    assert main(["scan", "dist", "--no-discover", "--color", choice]) == 1
+    assert ("\x1b[" in capsys.readouterr().out) is coloured

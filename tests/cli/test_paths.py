@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import pytest
 
+import wheelfix
+from tests.remote.indexes import index_of
+from tests.remote.server import Reply, Server
+from tests.support.wheels import build_wheel
+from wheelfix.base.options import RemoteOptions, ScanOptions
+from wheelfix.cli.main import main
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -85,3 +99,125 @@ def test_a_path_that_cannot_be_looked_at(here):
 def test_nothing_typed(here):
     with pytest.raises(UsageError):
         expand_inputs([])
+
+
+def files(*, whole: bool) -> dict[str, bytes]:
+    module = forge_dll("_x.pyd", imports={"dep.dll": ["f"], "python311.dll": ["Py_Initialize"]}, exports=["PyInit__x"])
+    found = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    return {**found, "demo/dep.dll": forge_dll("dep.dll", exports=["f"])} if whole else found
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> list[Path]:
+    """Two releases of one distribution, the newer one without a DLL, and a third for 32 bits alone."""
+    folder = tmp_path / "files"
+    return [
+        build_wheel(folder, "demo", "1.0", files=files(whole=True)),
+        build_wheel(folder, "demo", "1.1", files=files(whole=False)),
+        build_wheel(folder, "demo", "1.2", files=files(whole=True), tags=("cp311-cp311-win32",)),
+    ]
+
+
+@pytest.fixture
+def server(wheels: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
+    with index_of(wheels) as found:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{found.url}/simple")
+        yield found
+
+
+def scanned(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object], str]:
+    """Return the exit code, the scan without what is about the place of the file, and what was said."""
+    code = main(["scan", "--format", "json", "--no-discover", *words])
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    for wheel in document["wheels"]:
+        wheel["path"] = ""
+    return code, document, captured.err
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_scan_is_that_of_the_file(
+    server: Server, wheels: list[Path], capsys: pytest.CaptureFixture[str], by_name: bool, number: int
+) -> None:
+    word = f"demo==1.{number}" if by_name else f"{server.url}/files/{wheels[number].name}"
+    code, remote, said = scanned(capsys, word, "--python-version", "3.11")
+    assert (code, remote) == scanned(capsys, str(wheels[number]))[:2]
+    assert code == number
+    assert f"wheelfix: {wheels[number].name}: read " in said
+
+
+def test_the_newest_release_that_fits_is_taken(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["scan", "demo>=1", "--format", "json", "--python-version", "3.11"])
+    assert json.loads(capsys.readouterr().out)["wheels"][0]["version"] == "1.1"
+    main(["scan", "demo>=1", "--format", "json", "--platform", "win32"])
+    assert json.loads(capsys.readouterr().out)["wheels"][0]["version"] == "1.2"
+
+
+def test_diff_of_two_releases(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "demo==1.0", "demo==1.1", "--python-version", "3.11", "--fail-on-lost"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.startswith("demo 1.0 -> 1.1: 1 lost")
+    assert captured.err.count("from the server") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["demo==9"], 3, "there is no wheel of demo==9"),
+        (["nothing==1"], 3, "there is no distribution nothing"),
+        (["demo==1.0", "--python-version", "3.7"], 3, "demo==1.0 has no wheel for win_amd64 and Python 3.7"),
+        (["demo==1.0", "--platform", "win_arm64"], 3, "version 1.0 has wheels for cp311-win_amd64"),
+        (["demo==1.0", "--python-version", "eleven"], 2, "is not a version of Python 3"),
+        (["demo==1.0", "--offline"], 4, "--offline was given"),
+        (["demo=="], 3, "demo== does not exist"),
+        (["demo==not a version"], 2, "is neither a file nor a requirement"),
+        (["demo"], 3, "add its version: demo==VERSION"),
+        (["demo==1.0", "--index-url", "ftp://x/simple"], 2, "is not the URL of an index"),
+    ],
+)
+def test_mistakes(server: Server, capsys: pytest.CaptureFixture[str], words: list[str], code: int, says: str) -> None:
+    assert main(["scan", *words]) == code
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_url_that_is_not_a_wheel(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", f"{server.url}/files/"]) == 3
+    assert "does not end in the name of a wheel" in capsys.readouterr().err
+
+
+def test_a_command_for_files_says_so(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "demo==1.0"]) == 3
+    assert "this command works on files" in capsys.readouterr().err
+
+
+def test_passwords_are_never_shown(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    secret = f"{server.url.replace('//', '//me:hunter2@')}/simple"
+    main(["scan", "demo==1.0", "--python-version", "3.11", "--index-url", secret, "--format", "json", "-v"])
+    captured = capsys.readouterr()
+    assert all("Authorization" in request.headers for request in server.asked)
+    server.fault = lambda request, reply: Reply(403, {}, b"")
+    main(["scan", secret.replace("simple", "files/x-1.0-py3-none-any.whl")])
+    after = capsys.readouterr()
+    assert "hunter2" not in captured.out + captured.err + after.out + after.err
+    assert "answers 403" in after.err
+
+
+def test_the_python_interface_takes_names(server: Server, wheels: list[Path]) -> None:
+    report = wheelfix.scan("demo==1.1", ScanOptions(remote=RemoteOptions(python_version="3.11")))
+    assert [missing.name for missing in report.missing] == ["dep.dll"]
+    assert report.path == f"{server.url}/files/{wheels[1].name}"
+
+
+def test_without_the_library_the_message_says_how_to_get_it(
+    server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "requests", None)
+    assert main(["scan", "demo==1.0"]) == 4
+    assert '"wheelfix[fetch]"' in capsys.readouterr().err

@@ -11,13 +11,12 @@ import pytest
 
 from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel
-from wheelfix.cli.commands import COMMANDS, command_parser, load_command
+from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
+from wheelfix.cli.commands import COMMANDS, command_parser, is_only_typed, load_command
 from wheelfix.cli.main import main
-from wheelfix.cli.parser import is_only_typed
 from wheelfix.cli.settings import option_actions, vocabulary
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-from wheelfix.ownership import distrust_by_owner, distrust_by_status, owner_in_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.invariants.generate import make
+from tests.support.environments import install
+from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.cli.commands import command_parser, load_command
+from wheelfix.cli.common import root_options
 from wheelfix.cli.main import main
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.diagnosis.diagnose import diagnose
+from wheelfix.exam.scan import scan
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.formats import MACHINE_KINDS, render
+from wheelfix.report.text import render_scan
+from wheelfix.report.words import missing_hints
+from wheelfix.rules.registry import all_rules, page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,3 +50,148 @@ def test_a_bill_of_materials_unless_told_otherwise(options: list[str], expected:
     assert main(["repair", str(wheel), "--no-discover", "--no-config", "-w", str(out), *roots, *options]) == 0
     with zipfile.ZipFile(out / wheel.name) as archive:
         assert (SBOM in archive.namelist()) is expected
+
+
+@pytest.fixture
+def dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a wheel, in a folder whose name has a blank and an umlaut."""
+    folder = tmp_path / "my ümläut dir"
+    build_wheel(folder, "pkg", "1.0", files={"pkg/__init__.py": b"", "pkg/x.dll": forge_dll("x.dll")})
+    (folder / "notes.txt").write_text("text")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Run a command that is refused and return what it says."""
+    assert main([*words]) in (2, 3, 4)
+    return capsys.readouterr().err
+
+
+WHEEL = "pkg-1.0-cp311-cp311-win_amd64.whl"
+
+
+@pytest.mark.parametrize("command", ["scan", "repair", "verify", "ci"])
+def test_a_path_that_does_not_exist_says_what_is_there(
+    dist: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    said = failed(capsys, command, "nope.whl")
+    assert said == "wheelfix: error: nope.whl does not exist\n  because: this folder holds 1 wheel\n"
+
+
+@pytest.mark.parametrize("command", ["scan", "repair", "ci"])
+def test_an_environment_that_does_not_exist_is_named_with_its_option(
+    dist: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    said = failed(capsys, command, WHEEL, "--python", "nope")
+    assert said.startswith("wheelfix: error: --python nope\n  because: the folder does not exist\n")
+
+
+def test_an_installed_package_needs_a_folder(dist: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--env notes.txt\n  because: is a file, not a folder" in failed(
+        capsys, "repair", "--env", "notes.txt", "--package", "x"
+    )
+
+
+@pytest.mark.parametrize("command", ["repair", "ci"])
+def test_a_file_is_not_a_folder_for_wheels(dist: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    said = failed(capsys, command, WHEEL, "-w", "notes.txt")
+    assert said.startswith("wheelfix: error: --wheel-dir notes.txt\n  because: it is a file\n")
+    assert (dist / "notes.txt").read_text() == "text"
+
+
+def test_no_code_is_suggested_for_another_number(dist: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (("explain", "WF999"), ("scan", WHEEL, "--select", "WF9")):
+        said = failed(capsys, *words)
+        assert "did you mean" not in said
+        assert "'wheelfix explain' lists them all" in said
+    assert "did you mean missing-symbol" in failed(capsys, "explain", "missing-symbl")
+
+
+def test_blanks_and_umlauts(dist: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", str(dist), "--no-discover", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["wheels"][0]["path"].endswith(WHEEL)
+
+
+def test_a_dry_run_says_why_a_required_dll_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The built-ins of an NVRTC that is missing itself were called optional."""
+    module = forge_dll("_x.pyd", imports={"nvrtc64_112_0.dll": ["f"], "cupti64_2022.2.1.dll": ["g"]})
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": b"", "pkg/_x.cp311-win_amd64.pyd": module})
+    main(["repair", str(wheel), "--dry-run", "--no-discover"])
+    text = capsys.readouterr().out
+    assert "nvrtc-builtins64_118.dll\n    it goes with nvrtc64_112_0.dll, which is missing too" in text
+    assert "optional; --companions all adds it" not in text.partition("Still missing")[2].partition("optional DLL")[0]
+
+
+COMMAND = re.compile(r"'(wheelfix (?:scan|repair|diagnose|verify|ci|explain|roots)[^']*)'")
+
+
+def parsed(command: str):
+    """What our own parser makes of a command; the placeholders in it are words like any other."""
+    _, name, *words = shlex.split(command)
+    return command_parser(name, load_command(name)).parse_args(words)
+
+
+def printed(text: str) -> set[str]:
+    return {re.sub(r"\s+", " ", found).replace('\\"', '"') for found in COMMAND.findall(text)}
+
+
+@pytest.mark.parametrize("story", [kepler_cu117, kepler_cu114], ids=["cuda-11.7", "cuda-11.4"])
+def test_what_diagnose_proposes_keeps_every_option(story, tmp_path) -> None:
+    """It dropped --cuda and --assume, so that the repair which was pasted planned something else."""
+    example = story()
+    wheel = write_wheel(example, tmp_path)
+    named = tuple(write_roots(example, tmp_path / "roots of mine").values())
+    toolkits = tuple(path for path in named if "CUDA" in path.parts)
+    others = tuple(path for path in named if path not in toolkits)
+    options = ScanOptions(
+        assume=("nvidia-driver", "vcredist"),
+        no_assume=("conda",),
+        roots=RootOptions(roots=others, cuda=toolkits, discover=False, search_path=True),
+    )
+    prefix = install(wheel, tmp_path / "env")
+    for target in ({"wheel": wheel}, {"environment": prefix}):
+        remedies = diagnose(options=options, **target).remedies
+        commands = [part for remedy in remedies for part in remedy.command.split(" && ") if "wheelfix repair" in part]
+        assert commands
+        for command in commands:
+            args = parsed(command)
+            assert (args.assume, args.no_assume) == (["nvidia-driver", "vcredist"], ["conda"])
+            kept = root_options(args)
+            assert (kept.roots, kept.cuda) == (others, toolkits)
+            assert kept.search_path
+            assert args.paths == [str(wheel)] or args.env == prefix
+
+
+def test_what_a_scan_proposes_names_the_roots_that_it_was_given(tmp_path) -> None:
+    example = kepler_cu117()
+    roots = tuple(write_roots(example, tmp_path / "roots").values())
+    toolkits = tuple(path for path in roots if "CUDA" in path.parts)
+    others = tuple(path for path in roots if path not in toolkits)
+    chosen = RootOptions(roots=others, cuda=toolkits, discover=False)
+    report = scan(write_wheel(example, tmp_path), ScanOptions(roots=chosen))
+    commands = set().union(*map(printed, missing_hints(report.missing, report.machine)))
+    named = [path for command in commands for path in (*parsed(command).root, *parsed(command).cuda)]
+    assert named
+    assert set(named) <= set(roots)
+    assert all(set(parsed(command).cuda) <= set(toolkits) for command in commands)
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 2))
+def test_every_command_in_every_report_can_be_parsed(seed, tmp_path) -> None:
+    report = scan(make(seed).wheel(tmp_path), ScanOptions(jobs=1, roots=RootOptions(discover=False)))
+    texts = [
+        render_scan(report, TextStyle(), verbose=True),
+        *(render(kind, [report]) for kind in ("markdown", "github")),
+    ]
+    texts += [finding.hint for finding in report.findings]
+    for command in set().union(*map(printed, texts)):
+        parsed(command)
+    assert set(MACHINE_KINDS) >= {"markdown", "github"}
+
+
+def test_every_command_on_the_pages_of_findings_can_be_parsed() -> None:
+    for rule in all_rules():
+        for command in re.findall(r"`(wheelfix (?:scan|repair|verify|diagnose) [^`]*)`", page(rule.code)):
+            left_out = "" if re.search(r" WHEEL| ENV|\.whl", command) else " one.whl"  # pages may leave the wheel out
+            parsed(command.replace("\\", "/").replace("…", "x") + left_out)

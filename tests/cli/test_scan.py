@@ -7,11 +7,13 @@ import json
 import os
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -253,3 +255,214 @@ class TestLockfile:
         code, _, err = run(capsys, str(dist), option, "gui")
         assert code == 2
         assert f"{option} says what is installed of a lock file" in err
+
+
+PART = "cudnn_ops_infer64_8.dll"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A wheel with a cuDNN part that begins with Maxwell, and kernels for Ampere and Ada."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    files = {
+        f"pkg/{PART}": gpu_dll(PART, "sm_50", "sm_86", "ptx_90"),
+        "pkg/kernels.dll": gpu_dll("kernels.dll", "sm_86", "sm_89"),
+    }
+    return str(build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files))
+
+
+@pytest.mark.parametrize(
+    ("card", "code", "said"),
+    [
+        ("sm_86", 0, "native      cudnn_ops_infer64_8.dll"),
+        ("RTX 4060", 0, "GPU code for sm_89 (RTX 4060)"),
+        ("sm_89", 0, "same major  cudnn_ops_infer64_8.dll"),
+        ("3.5", 1, "take cuDNN 8.7.0, the last that is known to have code for sm_35"),
+        ("K40c", 1, "nothing     cudnn_ops_infer64_8.dll"),
+        ("RTX 5070", 0, "PTX only    cudnn_ops_infer64_8.dll"),
+        ("RTX 5070", 0, "-DCMAKE_CUDA_ARCHITECTURES=120"),
+    ],
+)
+def test_the_answer_for_a_card(wheel: str, capsys: pytest.CaptureFixture[str], card: str, code: int, said: str) -> None:
+    assert main(["scan", "--gpu", card, wheel]) == code
+    assert said in capsys.readouterr().out
+
+
+def test_what_there_is(wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", "--archs", wheel]) == 0
+    said = capsys.readouterr().out
+    assert "cudnn_ops_infer64_8.dll  SASS 50 86, PTX 90" in said
+    assert "all together: SASS 50 86 89, PTX 90" in said
+
+
+def test_nothing_is_read_that_nobody_asked_for(wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", wheel]) == 0
+    assert "GPU code" not in capsys.readouterr().out
+
+
+def test_the_document_for_machines(wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", "--gpu", "K40c", "--format", "json", wheel]) == 1
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, load_schema("scan-1"), cls=jsonschema.Draft202012Validator)
+    (told,) = document["wheels"]
+    assert [image["gpu"] for image in told["images"]] == [{"card": "K40c", "arch": "sm_35", "fit": "none"}] * 2
+    assert told["archs"] == ["sm_50", "sm_86", "sm_89", "ptx_90"]
+
+
+@pytest.mark.parametrize("command", ["scan", "repair"])
+def test_a_card_that_nobody_knows_is_said_once(wheel: str, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert main([command, "--gpu", "RTX 5071", wheel, wheel]) == 2
+    said = capsys.readouterr().err
+    assert said.count("no table knows that card") == 1
+    assert "RTX 5070" in said
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Two wheels whose modules lack a DLL, and a folder that has it."""
+    monkeypatch.chdir(tmp_path)
+    lacking = forge_dll(
+        "_x.pyd",
+        imports={"python311.dll": ["Py_Initialize"], "cudart64_110.dll": ["f"]},
+        exports=["PyInit__x"],
+    )
+    for name in ("one", "two"):
+        build_wheel(
+            tmp_path / "dist",
+            name,
+            "1.0",
+            files={f"{name}/__init__.py": b"from . import _x\n", f"{name}/_x.cp311-win_amd64.pyd": lacking},
+        )
+    (tmp_path / "dlls").mkdir()
+    (tmp_path / "dlls" / "cudart64_110.dll").write_bytes(forge_dll("cudart64_110.dll", exports=["f"]))
+    (tmp_path / "wheelfix.toml").write_text('no-discover = true\n[wheels.one]\nroot = ["dlls"]\n')
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["repair", "ci"])
+def test_a_root_for_one_wheel(folder, capsys, command):
+    assert main([command, "-q", "dist"]) == 1
+    assert [path.name for path in (folder / "wheelhouse").glob("*.whl")] == ["one-1.0-cp311-cp311-win_amd64.whl"]
+
+
+def test_a_wheel_that_need_not_be_clean(folder, capsys):
+    (folder / "wheelfix.toml").write_text('no-discover = true\nroot = ["dlls"]\n[wheels.two]\nfail-on = "never"\n')
+    assert main(["ci", "-q", "dist"]) == 0
+
+
+OWN = """\
+wheelfix target 1
+name: mine
+title: My machine
+date: 2026-11-16
+base: none
+
+[has]
+source: a test
+date: 2026-11-16
+kernel32.dll
+ CreateFileW
+"""
+
+
+@pytest.fixture
+def targeted_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    media = forge_dll(
+        "media.pyd",
+        imports={"python311.dll": ["PyModule_Create2"], "MFPlat.DLL": ["MFStartup"]},
+        exports=["PyInit_media"],
+    )
+    return str(build_wheel(tmp_path, "media", "1", "cp311-cp311-win_amd64", files={"media.pyd": media}))
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["windows-11"], 0),
+        (["windows-n"], 1),
+        (["windows-11,windows-n"], 1),
+        (["windows-11", "--target", "windows-n"], 1),
+        (["nano-server"], 0),
+        (["nano-server", "--fail-on", "warning"], 1),
+        (["all"], 1),
+    ],
+)
+def test_the_exit_code(targeted_wheel: str, capsys: pytest.CaptureFixture[str], words: list[str], code: int) -> None:
+    assert main(["scan", targeted_wheel, "--no-discover", "--target", *words]) == code
+    assert "Targets" in capsys.readouterr().out
+
+
+def test_two_wheels_give_a_table(targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = forge_dll("plain.pyd", imports={"python311.dll": ["PyModule_Create2"]}, exports=["PyInit_plain"])
+    other = build_wheel(tmp_path, "plain", "1", "cp311-cp311-win_amd64", files={"plain.pyd": plain})
+    main(["scan", targeted_wheel, str(other), "--no-discover", "--target", "windows-n,windows-11"])
+    rows = [line.split() for line in capsys.readouterr().out.rpartition("Targets\n")[2].splitlines()[:3]]
+    assert rows == [
+        ["wheel", "windows-n", "windows-11"],
+        ["media-1-cp311-cp311-win_amd64.whl", "broken", "ok"],
+        ["plain-1-cp311-cp311-win_amd64.whl", "ok", "ok"],
+    ]
+
+
+def test_a_users_own_list(targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.txt").write_text(OWN, encoding="utf-8")
+    assert main(["scan", targeted_wheel, "--no-discover", "--target", "mine.txt"]) == 1
+    assert "MFPlat.DLL on mine is absent" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [(None, 2, "neither a known target nor a file"), ("hello\n", 3, "does not begin with 'wheelfix target 1'")],
+)
+def test_a_slip_is_said_once(
+    targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, code: int, said: str
+) -> None:
+    if text is not None:
+        (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
+    assert main(["scan", targeted_wheel, targeted_wheel, "--target", "mine.txt"]) == code
+    assert " ".join(capsys.readouterr().err.split()).count(said) == 1
+
+
+def test_settings_have_it(targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "wheelfix.toml").write_text('target = ["windows-n"]\n', encoding="utf-8")
+    assert main(["scan", targeted_wheel, "--no-discover"]) == 1
+    assert "windows-n" in capsys.readouterr().out
+
+
+def test_the_document_about_targets(targeted_wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["scan", targeted_wheel, "--no-discover", "--target", "windows-n", "--format", "json"])
+    (target,) = json.loads(capsys.readouterr().out)["wheels"][0]["targets"]
+    assert target["verdict"] == "broken"
+    assert target["absent"] == ["MFPlat.DLL"]
+    assert target["first_failure"]["code"] == 126
+
+
+def test_sarif_junit_and_html_have_it(targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = [f"--report={kind}={kind}.out" for kind in ("sarif", "junit", "html")]
+    main(["scan", targeted_wheel, "--no-discover", "--target", "windows-n,windows-11", *reports])
+    capsys.readouterr()
+    (result,) = json.loads((tmp_path / "sarif.out").read_text(encoding="utf-8"))["runs"][0]["results"]
+    assert (result["ruleId"], result["properties"]["evidence"]["target"]) == ("WF323", "windows-n")
+    suite = ET.parse(tmp_path / "junit.out").getroot()
+    properties = {item.get("name"): item.get("value") for item in suite.iter("property")}
+    assert properties["target windows-n"] == "broken"
+    assert properties["target windows-11"] == "ok"
+    html = (tmp_path / "html.out").read_text(encoding="utf-8")
+    assert "windows-11" in html
+    assert "without MFPlat.DLL" in html
+
+
+def test_repair_writes_no_wheel_that_does_not_load_on_the_target(
+    targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-n"]) == 1
+    assert "MFPlat.DLL on windows-n is absent" in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.glob("out/*.whl"))
+    assert main(["repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-11"]) == 0
+
+
+def test_ci_has_it(targeted_wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ci", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-n"]) == 1
+    assert "windows-n" in capsys.readouterr().out

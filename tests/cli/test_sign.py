@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.validate import validate
+from tests.cli.test_schemas import validate
 from tests.support.closing import watch_replacing
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
@@ -37,7 +37,7 @@ for name in sys.argv[1:]:
         continue
     sys.path.insert(0, {root!r})
     from tests.support.signing import signed
-    from wheelfix.pe.sections import read_headers
+    from wheelfix.pe.image import read_headers
     from wheelfix.streams.source import MemorySource
     at, _ = read_headers(MemorySource(data)).directory(4)
     file.write_bytes(signed(data[:at] if at else data))
@@ -445,7 +445,7 @@ def test_what_a_file_says_about_repairs_does_not_leave_files_unsigned(
 
 
 def test_many_files_are_split_over_command_lines(tmp_path: Path) -> None:
-    from wheelfix.repairs.signcommand import LONGEST, SignCommand, Staged
+    from wheelfix.repairs.sign import LONGEST, SignCommand, Staged
 
     command = SignCommand("/bin/sign", ("-a", "{files}"))
     files = [Staged(tmp_path / f"{number:05}" / "a.dll", tmp_path) for number in range(2000)]

@@ -10,12 +10,12 @@ import pytest
 
 import wheelfix
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.cli.paths import other_system
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError, WheelfixError
-from wheelfix.options import RootOptions, ScanOptions
 
 LINUX = "pkg-1.0-cp311-cp311-manylinux2014_x86_64.whl"
 WINDOWS = "pkg-1.0-cp311-cp311-win_amd64.whl"

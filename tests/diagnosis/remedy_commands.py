@@ -6,12 +6,12 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.causetable import cause_table
-from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, in_release, together
-from wheelfix.diagnosis.symptoms.libraries import libraries
-from wheelfix.diagnosis.symptoms.messages import messages
-from wheelfix.knowledge.torch_builds import TorchBuild
+from tests.diagnosis.symptoms.explaining import explain_symptoms
+from wheelfix.diagnosis.symptoms.causes import cause_table
+from wheelfix.diagnosis.symptoms.messages import libraries, messages
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
+from wheelfix.diagnosis.symptoms.templates import again, for_card, for_cpu, in_release, together
+from wheelfix.knowledge.cuda import TorchBuild
 
 WITHOUT_CODE = rb"OSError: Could not load this library: C:\env\Lib\site-packages\package\core.dll"
 """An error whose code the text does not have."""

@@ -7,20 +7,18 @@ from pathlib import Path
 import pytest
 
 import wheelfix
-from tests.pe.test_fatbin import SASS, container, entry
+from tests.pe.test_gpucode import SASS, container, entry
 from tests.support.environments import install, lay
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.diagnosis.answer import Diagnosis, DiagnosisOutcome
-from wheelfix.diagnosis.diagnose import answer
-from wheelfix.diagnosis.files import active_environment
-from wheelfix.diagnosis.gathered import DiagnoseRequest
-from wheelfix.diagnosis.symptoms import Confidence
+from wheelfix.diagnosis.diagnose import active_environment, answer
+from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis, DiagnosisOutcome
+from wheelfix.diagnosis.symptoms.model import Confidence
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Machine
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))
 STORY = kepler_cu117()
@@ -290,8 +288,8 @@ def test_a_package_may_be_named(kepler: Path) -> None:
 def test_on_windows_the_environment_of_the_text_is_used_when_it_is_there(
     kepler: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wheelfix.diagnosis.files._on_windows", lambda: True)
-    monkeypatch.setattr("wheelfix.diagnosis.files.environment_prefix", lambda path: str(kepler) if path else "")
+    monkeypatch.setattr("wheelfix.diagnosis.diagnose._on_windows", lambda: True)
+    monkeypatch.setattr("wheelfix.diagnosis.diagnose.environment_prefix", lambda path: str(kepler) if path else "")
     named = answer(DiagnoseRequest(text=torch_error("aoti_custom_ops.dll"), options=HERMETIC))
     assert named.evidence[1].told == "named in the text; torch 2.7.1+cu117"
     assert named.explained[0].proven

@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.tiers import wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
-from wheelfix.diagnosis.answer import DiagnosisOutcome
 from wheelfix.diagnosis.diagnose import diagnose
-from wheelfix.diagnosis.symptoms import Confidence
-from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.diagnosis.model import DiagnosisOutcome
+from wheelfix.diagnosis.symptoms.model import Confidence
 
 if TYPE_CHECKING:
     from pathlib import Path

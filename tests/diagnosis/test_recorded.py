@@ -8,11 +8,11 @@ import pytest
 
 import wheelfix
 from tests.support.environments import install, lay
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu117, write_wheel
-from wheelfix.diagnosis.answer import Diagnosis, DiagnosisOutcome
-from wheelfix.diagnosis.symptoms import Confidence
+from wheelfix.diagnosis.model import Diagnosis, DiagnosisOutcome
+from wheelfix.diagnosis.symptoms.model import Confidence
 from wheelfix.errors import InputError
-from wheelfix.options import RootOptions, ScanOptions
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "recordings"
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))

@@ -9,15 +9,15 @@ import pytest
 
 import wheelfix
 from tests.support.environments import install, lay
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.diagnosis.answer import DiagnosisOutcome
-from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.diagnosis.model import DiagnosisOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.diagnosis.symptoms.causetable import Remedy
+    from wheelfix.diagnosis.symptoms.model import Remedy
 
 STORY = kepler_cu117()
 ERROR = (

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from tools.man_page import render_man
-from wheelfix.cli.grammar import read_grammar
+from wheelfix.cli.completion import read_grammar
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff is installed")

@@ -187,7 +187,7 @@ def test_delvewheel_is_found_in_the_zipapp(zipapp, tmp_path):
     """It runs as a process of its own, in an isolated Python that would not look there by itself."""
     program = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
-        "from wheelfix.programs import python_command, run_program\n"
+        "from wheelfix.base.programs import python_command, run_program\n"
         "command = python_command('delvewheel', ['--help'])\n"
         "command.insert(1, '-S')\n"
         "print(run_program(command, timeout=60).text)\n"

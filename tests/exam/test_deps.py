@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
 from tests.support.wheels import build_wheel
-from wheelfix.archive.reader import Limits
+from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.deps import MOST_LINES, required_wheels
@@ -18,9 +18,7 @@ from wheelfix.exam.versionchoice import MOST_ASKED, choose_versions
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine
 from wheelfix.remote.client import Client
-from wheelfix.remote.pages import IndexFile
-from wheelfix.remote.remoteoptions import RemoteOptions
-from wheelfix.remote.target import InstallTarget
+from wheelfix.remote.packageindex import IndexFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

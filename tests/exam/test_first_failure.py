@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.tiers import cache_folder, unavailable
 from wheelfix import scan
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.model import Severity, Verdict
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

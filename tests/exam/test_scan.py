@@ -11,7 +11,8 @@ import pytest
 
 import wheelfix
 from tests.support.wheels import build_wheel
-from wheelfix import workers
+from wheelfix.base import workers
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
@@ -22,7 +23,6 @@ from wheelfix.exam.scan import scan, scan_all
 from wheelfix.exam.verify import verify_all
 from wheelfix.loader.profile import python_of_tags
 from wheelfix.model import Machine, ScanReport, Verdict
-from wheelfix.options import RootOptions, ScanOptions
 
 QUIET = ScanOptions(roots=RootOptions(discover=False), jobs=3)
 

@@ -8,17 +8,17 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
-from wheelfix.options import ScanOptions
 from wheelfix.pycode import fileloads
 from wheelfix.pycode.budget import CodeBudget
 from wheelfix.pycode.codefiles import ViewFiles
-from wheelfix.values import replace
 
 OPTIONS = replace(ScanOptions(), jobs=1)
 LOCKS = {

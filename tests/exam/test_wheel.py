@@ -9,11 +9,11 @@ import pytest
 from tests.archive.byhand import Entry, build_zip
 from tests.support.wheels import build_wheel
 from wheelfix.archive.reader import Archive
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.wheel import Images, examine_wheel, looking_at
 from wheelfix.model import Image
-from wheelfix.options import RootOptions, ScanOptions
 
 FILES = {
     "pkg/__init__.py": b"",

@@ -229,7 +229,7 @@ def run(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     modes = args.modes.split(",")
     work = ("exam.examine", "repairs.installed", "repairs.mangled", "repairs.repair", "repairs.rewrite", "plan.make")
-    for module in ("cli.repair", "report.text.plan", "roots.gather", *work):
+    for module in ("cli.repair", "report.repairs", "roots.gather", *work):
         importlib.import_module(f"wheelfix.{module}")
     broken = 0
     with tempfile.TemporaryDirectory(prefix="killing-") as folder:

@@ -13,10 +13,9 @@ import pytest
 
 from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
 from tests.support.tiers import program
-from wheelfix.archive.assembly import Assembly
+from wheelfix.archive.writer import Assembly
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
-from wheelfix.plan import newmembers
 from wheelfix.repairs import rewrite as writing
 from wheelfix.streams.deflate import Deflating
 from wheelfix.streams.output import AtomicFile
@@ -142,7 +141,7 @@ def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, capsys
         dll.unlink()
         dll.symlink_to(outside)
 
-    meanwhile(newmembers, "new_members", happens)
+    meanwhile(writing, "new_members", happens)
     assert main(bench.command()) == Exit.ENVIRONMENT
     assert "leads out of" in capsys.readouterr().err
     assert not bench.out.exists()

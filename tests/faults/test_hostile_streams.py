@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import Entry, build_zip, deflate, wheel_entries
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.report.json_ import scan_value
 
 if TYPE_CHECKING:

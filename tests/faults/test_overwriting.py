@@ -12,10 +12,10 @@ import pytest
 
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
-from wheelfix.options import RepairOptions
 from wheelfix.repairs.repair import repair_wheel
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"

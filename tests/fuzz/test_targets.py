@@ -36,9 +36,13 @@ def damaged(draw: st.DrawFn, target: str) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in TARGETS]
-)
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    """Those that take longest are for ``dev.py long``: ``dev.py fuzz``, which CI runs, begins with the seeds."""
+    long = [pytest.mark.long] if name in ("package-code", "diagnose") else []
+    return [pytest.mark.slow, *long] if name in SLOW else []
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in TARGETS])
 def test_every_seed(name: str) -> None:
     for data in dict.fromkeys(corpus(name)):
         TARGETS[name](data)

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.cli.main import main
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Severity, Verdict
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair_wheel
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.textstyle import TextStyle
-from wheelfix.values import replace
+from wheelfix.report.text import render_scan
 
 if TYPE_CHECKING:
     from pathlib import Path

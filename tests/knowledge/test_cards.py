@@ -9,7 +9,11 @@ from wheelfix.knowledge.cards import (
     build_flags,
     capability_of_arch,
     card_table,
-    parse_cards,
+    close_names,
+    known_archs,
+    named_cards,
+    nvidia_capability,
+    parse_card_names,
 )
 from wheelfix.knowledge.tables import TableFault, read_text
 
@@ -58,20 +62,68 @@ def test_build_flags() -> None:
     assert build_flags((12, 0)) == ("TORCH_CUDA_ARCH_LIST=12.0", "-DCMAKE_CUDA_ARCHITECTURES=120")
 
 
+def test_every_architecture_of_the_list_is_known() -> None:
+    known = known_archs() | {architecture.name for architecture in card_table().architectures.values()}
+    cards = parse_card_names("card_names.txt", read_text("card_names.txt"))
+    assert len(cards) > 600
+    assert {arch for card in cards.values() for arch in card.archs} <= known
+
+
+def test_what_a_maker_says_counts_more_than_the_list() -> None:
+    """The list has an old chip under this name, too; NVIDIA's page has one."""
+    (card,) = named_cards("GeForce GT 1030")
+    assert card.archs == ("sm_61",)
+
+
+def test_the_series_may_be_left_out() -> None:
+    assert [card.name for card in named_cards("4090")] == ["GeForce RTX 4090"]
+    assert {card.archs for card in named_cards("580")} == {("sm_20",), ("gfx803",)}
+    assert named_cards("") == ()
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "fault"),
+    ("text", "expected"),
     [
-        pytest.param('capability = "3.2"', 'capability = "3.0"', "capability '3.0' twice", id="twice"),
-        pytest.param('last_cuda = "10.2"', 'last_cuda = "4.2"', "end before they begin", id="range"),
-        pytest.param('cudnn_has = "8.7.0"', 'cudnn_has = "8.9.7"', "and 8.8.0 has none", id="cudnn"),
-        pytest.param('"Tesla K80",', '"Tesla K40",', "two capabilities", id="card twice"),
-        pytest.param(
-            'capability = "12.1"\nnames', 'capability = "12.7"\nnames', "unknown capability 12.7", id="unknown"
-        ),
+        ("K40c", (3, 5)),
+        ("Tesla K20Xm", (3, 5)),
+        ("Tesla K80", (3, 7)),
+        ("NVIDIA GeForce GTX 1080 Ti", (6, 1)),
+        ("Tesla V100-SXM2-16GB", (7, 0)),
+        ("rtx 2080 super", (7, 5)),
+        ("NVIDIA A100-PCIE-40GB", (8, 0)),
+        ("RTX 3060", (8, 6)),
+        ("NVIDIA GeForce RTX 4070 Laptop GPU", (8, 9)),
+        ("RTX 6000 Ada Generation", (8, 9)),
+        ("Quadro RTX 6000", (7, 5)),
+        ("RTX A6000", (8, 6)),
+        ("NVIDIA H100 80GB HBM3", (9, 0)),
+        ("RTX 5070", (12, 0)),
+        ("NVIDIA GeForce RTX 5070 Ti", (12, 0)),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", (12, 0)),
+        ("NVIDIA T1000 8GB", (7, 5)),
+        ("NVIDIA GeForce MX450", (7, 5)),
+        ("Quadro M2200", (5, 2)),
+        ("GeForce GTX 860M", None),
+        ("GeForce GT 730", None),
+        ("RTX 6000", None),
+        ("RTX 5071", None),
+        ("Radeon RX 7900 XTX", None),
+        ("Intel(R) Arc(TM) B580 Graphics", None),
+        ("", None),
     ],
 )
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("cards.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        parse_cards("cards.toml", text.replace(old, new, 1))
+def test_the_compute_capability_of_a_name_is_told_only_where_one_card_has_it(
+    text: str, expected: tuple[int, int] | None
+) -> None:
+    assert nvidia_capability(text) == expected
+
+
+def test_names_that_are_close() -> None:
+    assert close_names("RTX 5071")[0].startswith("GeForce RTX 507")
+    assert close_names("Voodoo 2") == ()
+
+
+@pytest.mark.parametrize("line", ["sm_86 GeForce RTX 3060", ": GeForce", "sm_86: Tesla", "sm_86: T4\nsm_86: Tesla T4"])
+def test_a_damaged_list_is_refused(line: str) -> None:
+    with pytest.raises(TableFault, match="cannot be used"):
+        parse_card_names("card_names.txt", line)

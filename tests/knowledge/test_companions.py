@@ -9,11 +9,15 @@ from wheelfix.knowledge.companions import (
     companion_rules,
     companions_of,
     needs_in_practice,
-    parse_companions,
+    parse_runtime_needs,
+    program_of,
+    programs,
+    runtime_need,
+    runtime_needs,
 )
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import TableFault
 from wheelfix.model import Machine, Severity
 
 
@@ -138,29 +142,73 @@ def test_no_companion_is_something_that_may_not_be_vendored() -> None:
             assert member.family.redistribute
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param('strength = "beside"', 'strength = "maybe"', "strength 'maybe'", id="strength"),
-        pytest.param('versions = ">=8.3"', 'versions = "eight"', "not a set of versions", id="versions"),
-        pytest.param('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_core.{w}.dll"]', "no group for", id="group"),
-        pytest.param('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_rt.{v}.dll"]', "its own companion", id="itself"),
-        pytest.param(
-            'each = ["zlibwapi.dll"]', 'each = ["cudnn_ops_infer64_8.dll"]', "as required and as", id="two strengths"
-        ),
-        pytest.param('globs = ["cudnn*64_{v}.dll"]\n', "", "names no companion", id="nothing"),
-        pytest.param('globs = ["cudnn*64_{v}.dll"]', 'each = ["cudnn_ext64_9.dll"]', "given as globs", id="beside"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("companions.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        parse_companions("companions.toml", text.replace(old, new, 1))
-
-
 def test_every_rule_tells_why_what_and_where_from() -> None:
     for rule in companion_rules():
         assert rule.because
         assert rule.without
         assert rule.source
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "expected"),
+    [
+        ("pyzbar", "libzbar-64.dll", "120"),
+        ("pyzbar", "LIBZBAR-64.dll", "120"),
+        ("", "libzbar-64.dll", "120"),
+        ("greenlet", "_greenlet", "140"),
+        ("", "greenlet._greenlet", "140"),
+        ("another", "_greenlet", ""),
+        ("", "_ext", ""),
+        ("", "", ""),
+    ],
+)
+def test_what_is_known_about_a_name(package: str, name: str, expected: str) -> None:
+    assert runtime_need(package, name) == expected
+
+
+def test_a_name_of_many_packages_tells_nothing_alone() -> None:
+    """_core and _ext are modules of many packages; the table has only those of some."""
+    names = runtime_needs().unique
+    assert not {"_ext", "_core", "_c", "lib", "_lib", "core"} & set(names)
+
+
+def test_torch_is_left_out() -> None:
+    """Its builds for CUDA need more than the runtime."""
+    assert not {"torch", "torchvision", "torchaudio"} & {package for package, _ in runtime_needs().of_package}
+
+
+@pytest.mark.parametrize("line", ["a b 90", "a b 140 maybe"])
+def test_lines_that_make_no_sense_are_refused(line: str) -> None:
+    with pytest.raises(TableFault):
+        parse_runtime_needs(line)
+
+
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        ("JVM.dll", "Java"),
+        ("msmpi.dll", "Microsoft MPI"),
+        ("R.dll", "R"),
+        ("xjvm.dll", None),
+        ("krb5_64.dll", "MIT Kerberos for Windows"),
+        ("Packet.dll", "Npcap"),
+        ("vxlapi64.dll", "Vector XL Driver Library"),
+        ("WinHvPlatform.dll", "Windows Hypervisor Platform"),
+    ],
+)
+def test_who_has_it(name, program):
+    found = program_of(name)
+    assert (found.name if found else None) == program
+
+
+def test_a_table_with_a_program_twice():
+    row = "[[program]]\nname = 'Java'\npattern = 'jvm'\nwords = ['JAVA_HOME']\nsource = 'x'\n"
+    assert len(programs.parse(row)) == 1
+    with pytest.raises(TableFault):
+        programs.parse(row + row)
+
+
+@pytest.mark.parametrize("rest", ["", "words = ['JAVA_HOME']\nfeature = true\n"], ids=["neither", "both"])
+def test_a_program_has_words_and_a_feature_has_none(rest):
+    with pytest.raises(TableFault, match="either words or to be a feature"):
+        programs.parse(f"[[program]]\nname = 'Java'\npattern = 'jvm'\nsource = 'x'\n{rest}")

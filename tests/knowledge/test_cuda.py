@@ -5,18 +5,22 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.knowledge.cuda import (
+    cuda_libraries,
     cuda_majors_for,
     cuda_table,
     cuda_versions_for,
     cupti_names,
     expected_name,
     is_versioned_by_patch,
-    parse_cuda,
+    library_version,
     release,
     release_of_local_version,
     release_of_product,
+    toolkits_of,
+    toolkits_of_file,
 )
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import TableFault
+from wheelfix.model import FileVersion
 
 
 @pytest.mark.parametrize(
@@ -104,25 +108,6 @@ def test_every_release_from_11_on_has_a_runtime_and_a_cupti() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param(
-            '"12.0-12.9" = "cudart64_12.dll"', '"11.8-12.9" = "cudart64_12.dll"', "two names for 11.8", id="overlap"
-        ),
-        pytest.param('"11.0-11.8" = "cublas64_11.dll"', '"11.0-11.9" = "cublas64_11.dll"', "unknown span", id="span"),
-        pytest.param('cuda = "11.7.0"', 'cuda = "11.7.1"', "twice", id="patch twice"),
-        pytest.param("cupti64_2022.3.0.dll", "cupti64_2022.2.1.dll", "belongs to two toolkits", id="two toolkits"),
-        pytest.param('"10.0", "10.1"', '"10.1", "10.0"', "not in order", id="order"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("cuda.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        parse_cuda("cuda.toml", text.replace(old, new, 1))
-
-
-@pytest.mark.parametrize(
     ("product", "expected"),
     [
         ("NVIDIA CUDA 11.7.99 NVRTC Library", (11, 7)),
@@ -140,3 +125,91 @@ def test_no_name_of_the_table_begins_otherwise_than_the_names_that_are_looked_up
     assert all(cuda_majors_for(name) for name in cuda_table().by_name)
     assert cuda_majors_for("CUDART64_12.DLL") == {12}
     assert not cuda_majors_for("kernel32.dll")
+
+
+def stated(number: int, text: str = "", product: str = "") -> FileVersion:
+    strings = {"FileDescription": text, "ProductName": product}
+    return FileVersion((6, 14, 11, number), strings={key: value for key, value in strings.items() if value})
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "expected"),
+    [
+        ("curand64_10.dll", stated(10210, "NVIDIA CUDA RAND Library, Version 10.2.10.91"), (10, 2, 10, 91)),
+        ("curand64_10.dll", stated(1030, "NVIDIA CUDA RAND Library, Version 10.3.0.86"), (10, 3, 0, 86)),
+        ("cublasLt64_11.dll", stated(11103, "NVIDIA CUDA BLAS Light Library, Version 11.10.3.66"), (11, 10, 3, 66)),
+        ("nvrtc64_112_0.dll", stated(9000, "NVIDIA NVRTC Library, Version 11.7.99"), (11, 7, 99)),
+        ("nvfatbin_120_0.dll", FileVersion((32, 0, 15, 7543), strings={"FileDescription": "x, Version 575.43"}), ()),
+        ("cudnn64_8.dll", FileVersion((8, 9, 5, 29)), (8, 9, 5, 29)),
+        ("unknown.dll", FileVersion((1, 2, 3, 4)), (1, 2, 3, 4)),
+        ("unknown.dll", FileVersion(), ()),
+        ("curand64_10.dll", None, ()),
+    ],
+)
+def test_library_version(name: str, version: FileVersion | None, expected: tuple[int, ...]) -> None:
+    assert library_version(name, version) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "expected"),
+    [
+        ("curand64_10.dll", 1030, (10, 3, 0)),
+        ("cublas64_11.dll", 11103, (11, 10, 3)),  # 11.1.03 is not a version
+        ("curand64_10.dll", 10210, (10, 2, 10)),  # not 10.21.0, which no toolkit has
+        ("curand64_10.dll", 10999, ()),  # 10.9.99 or 10.99.9: neither is known
+        ("cudart64_110.dll", 11070, (11, 7)),
+        ("nvrtc64_112_0.dll", 9000, ()),
+    ],
+)
+def test_the_number_alone(name: str, number: int, expected: tuple[int, ...]) -> None:
+    assert library_version(name, stated(number)) == expected
+
+
+def test_a_newer_library_compares_as_newer_although_its_file_version_is_smaller() -> None:
+    assert library_version("curand64_10.dll", stated(1030)) > library_version("curand64_10.dll", stated(10210))
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "toolkits"),
+    [
+        ("curand64_10.dll", (10, 2, 10, 91), {"11.7"}),
+        ("curand64_10.dll", (10, 3, 0, 86), {"11.8"}),
+        ("cufft64_10.dll", (10, 7, 2, 124), {"11.6"}),
+        ("cufft64_10.dll", (10, 7, 2, 91), {"11.7"}),
+        ("cufft64_10.dll", (10, 7, 2), set()),  # 11.6 or 11.7: the build decides
+        ("cudart64_110.dll", (11, 7, 99), {"11.7"}),
+        ("uv.dll", (1, 2, 3), set()),
+    ],
+)
+def test_toolkits_of_a_version(name: str, version: tuple[int, ...], toolkits: set[str]) -> None:
+    assert toolkits_of(name, version) == toolkits
+
+
+def test_toolkits_of_a_file() -> None:
+    assert toolkits_of_file("nvrtc64_112_0.dll", stated(9000, "", "NVIDIA CUDA 11.8.89 NVRTC Library")) == {"11.8"}
+    assert toolkits_of_file("nvrtc64_112_0.dll", None) == frozenset()
+
+
+def test_every_library_of_a_toolkit_has_a_version_that_its_name_admits() -> None:
+    assert {"cublas", "cufft", "curand", "cusolver", "cusparse"} <= set(cuda_libraries().versions)
+    for family, versions in cuda_libraries().versions.items():
+        ordered = [versions[cuda] for cuda in sorted(versions, key=lambda text: tuple(map(int, text.split("."))))]
+        # cuFFT 10.7.2 counts its builds by toolkit, and nvJPEG of 12.2 is numbered before that of 12.1.1.
+        minors = [version[:3] for version in ordered]
+        assert family == "nvjpeg" or minors == sorted(minors), family
+
+
+def test_a_table_that_contradicts_itself_is_refused() -> None:
+    text = """
+[[library]]
+id = "curand"
+number = "guess"
+source = "x"
+[[toolkit]]
+cuda = "99.1"
+libraries = { nothing = "1.2.3" }
+source = "x"
+"""
+    with pytest.raises(TableFault) as caught:
+        cuda_libraries.parse(text)
+    assert len(caught.value.faults) == 3

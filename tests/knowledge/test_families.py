@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.cuda import cuda_table
-from wheelfix.knowledge.cudalibraries import cuda_libraries
+from wheelfix.knowledge.cuda import cuda_libraries, cuda_table
 from wheelfix.knowledge.families import (
     demangle,
     families,
@@ -13,10 +12,8 @@ from wheelfix.knowledge.families import (
     is_of_nvidia,
     is_openmp,
     is_test_artifact,
-    parse_families,
 )
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.tables import TableFault, read_text
 
 
 @pytest.mark.parametrize(
@@ -101,27 +98,6 @@ def test_test_artifacts() -> None:
 def test_classify_names_the_family_of_a_vendors_dll() -> None:
     answer = classify("cudnn64_8.dll")
     assert (answer.kind, answer.family, answer.detail) == ("vendor", "cudnn", "cuDNN, by NVIDIA")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param('id = "cufft"', 'id = "curand"', "family 'curand' twice", id="id twice"),
-        pytest.param('together = ["tbb*.dll"]', 'together = ["TBB*.dll"]', "not folded", id="glob not folded"),
-        pytest.param(
-            'together = ["nvrtc64_*.dll", ',
-            'rename = true\nsize = 1\ntogether = ["nvrtc64_*.dll", ',
-            "unknown field size",
-            id="field",
-        ),
-        pytest.param('note = "it lies under debug_nonredist', 'source2 = "', "unknown field", id="no reason"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("families.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        parse_families("families.toml", text.replace(old, new, 1))
 
 
 def test_the_tables_of_cuda_know_names_of_nvidia_only() -> None:

@@ -13,10 +13,9 @@ from packaging.utils import parse_wheel_filename
 from tests.support.tiers import impossible
 from tools.package_index import PackageIndex
 from tools.remote_wheel import Contents, comparable, dlls_of, read_contents
-from wheelfix.knowledge.provider_entries import DISTRIBUTIONS as DISTRIBUTIONS_TABLE
-from wheelfix.knowledge.provider_entries import DLLS as DLLS_TABLE
-from wheelfix.knowledge.provider_entries import find_line
-from wheelfix.knowledge.provider_index import LookedAt, ProviderIndex, RequiredEntry, Ships, provider_index
+from wheelfix.knowledge.provider_index import DISTRIBUTIONS as DISTRIBUTIONS_TABLE
+from wheelfix.knowledge.provider_index import DLLS as DLLS_TABLE
+from wheelfix.knowledge.provider_index import LookedAt, ProviderIndex, RequiredEntry, Ships, find_line, provider_index
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine
 

@@ -1,16 +1,150 @@
-"""Who ships a DLL, in words."""
+"""Who ships a DLL or a module, and how that is said."""
 
 from __future__ import annotations
 
 import pytest
 from packaging.requirements import Requirement
 
-from wheelfix.knowledge.distributions import distributions
-from wheelfix.knowledge.families import cuda_part, families
-from wheelfix.knowledge.provider_index import Ships, provider_index
-from wheelfix.knowledge.providers import conda_package, parse_providers, pip_packages, shippers, who_ships
-from wheelfix.knowledge.tables import TableFault, read_text
+from tools.make_compiled_modules import compiled_modules, table
+from wheelfix.knowledge.cuda import cuda_part
+from wheelfix.knowledge.families import families
+from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
+from wheelfix.knowledge.providers import (
+    conda_package,
+    distributions,
+    is_compiled,
+    module_owners,
+    owners_of,
+    parse_compiled_modules,
+    pip_packages,
+    shippers,
+    versions_with,
+    who_ships,
+)
+from wheelfix.knowledge.tables import read_text
 from wheelfix.model import Machine
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("c10.dll", {"torch"}),
+        ("torch_cpu.dll", {"torch"}),
+        ("mkl_core.2.dll", {"mkl"}),
+        ("libiomp5md.dll", {"torch", "intel-openmp"}),
+        ("tbb12.dll", {"tbb", "openvino"}),
+        ("cudart64_110.dll", {"torch", "nvidia-cuda-runtime-cu11"}),
+        ("cudnn_ops_infer64_8.dll", {"torch", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12"}),
+        ("cupti64_2022.2.1.dll", {"torch", "nvidia-cuda-cupti-cu11"}),
+        ("cupti64_2022.4.1.dll", {"torch", "nvidia-cuda-cupti-cu12"}),
+        ("shiboken6.abi3.dll", {"shiboken6"}),
+        ("arrow_python.dll", {"pyarrow"}),
+        ("pywintypes311.dll", {"pywin32"}),
+        ("sdl2.dll", {"kivy-deps-sdl2"}),
+        (
+            "qt6webenginecore.dll",
+            {"pyqt6-webengine-qt6", "pyqt6-webenginesubwheel-qt6", "pyside6-addons", "pyside6-webengine", "pyside6"},
+        ),
+        ("qt6madeup.dll", set()),
+        ("avcodec-61.dll", {"pyqt6-qt6", "pyside6-addons"}),
+        ("avcodec-57.dll", set()),
+        ("mkl_core.9.dll", set()),
+        ("msvcp140.dll", {"msvc-runtime"}),
+        ("c10_cuda.dll", {"torch"}),
+        ("kernel32.dll", set()),
+        ("my_own.dll", set()),
+    ],
+)
+def test_owners(name: str, expected: set[str]) -> None:
+    assert {owner.distribution for owner in owners_of(name)} == expected
+
+
+def test_torch_has_its_dlls_loaded_and_mkl_has_not() -> None:
+    assert owners_of("c10.dll")[0].preloads
+    assert owners_of("c10.dll")[0].folder == "Lib/site-packages/torch/lib"
+    assert not owners_of("mkl_core.2.dll")[0].preloads
+    assert owners_of("mkl_core.2.dll")[0].folder == "Library/bin"
+
+
+@pytest.mark.parametrize("name", ["cublas64_12.dll", "c10_cuda.dll", "torch_cuda.dll"])
+def test_cuda_dlls_come_with_some_builds_of_torch_only(name: str) -> None:
+    torch = next(owner for owner in owners_of(name) if owner.distribution == "torch")
+    assert "CUDA" in torch.only
+
+
+def test_the_folder_is_that_of_the_newest_version_that_has_the_dll() -> None:
+    (msvc,) = owners_of("msvcp140.dll")
+    newest = provider_index().looked_at("msvc-runtime")[-1].version
+    assert msvc.folder in {dll.folder for dll in provider_index().shipped_by("msvc-runtime", newest) or ()}
+    assert owners_of("qt6core.dll")[0].folder == "Lib/site-packages/PyQt6/Qt6/bin"
+
+
+def test_what_is_credited_to_a_distribution_is_in_its_wheels() -> None:
+    """Wide patterns once credited any name such as qt6xyz.dll to five distributions."""
+    for owner in distributions():
+        if not owner.folders:
+            assert provider_index().looked_at(owner.distribution), owner.distribution
+
+
+LOOKED_AT = ("1.0", "1.5", "2.0", "2.5", "3.0")
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"),
+    [
+        (("1.0", "1.5", "2.0", "2.5", "3.0"), ""),
+        (("2.0", "2.5"), "==2.*"),
+        (("1.0", "1.5"), "==1.*"),
+        (("1.0", "1.5", "2.0", "2.5"), "<3"),
+        (("3.0",), ">=3"),
+        (("2.0", "2.5", "3.0"), ">=2"),
+        (("2.5", "3.0"), ">=2.5"),
+        (("1.5", "2.0"), ">=1.5,<=2.0"),
+        (("1.0",), "==1.0"),
+        (("1.0", "2.0"), "<=2.0,!=1.5"),
+        (("1.0", "3.0"), "!=1.5,!=2.0,!=2.5"),
+        (("1.0", "1.5", "2.5", "3.0"), "!=2.0"),
+    ],
+)
+def test_the_versions_that_have_a_dll(versions: tuple[str, ...], expected: str) -> None:
+    assert versions_with([ShippedDll("a.dll", "a", "", versions, LOOKED_AT)]) == expected
+
+
+def test_a_dll_that_moved_to_another_folder() -> None:
+    old = ShippedDll("a.dll", "a", "old", LOOKED_AT[:3], LOOKED_AT)
+    new = ShippedDll("a.dll", "a", "new", LOOKED_AT[3:], LOOKED_AT)
+    assert versions_with([old, new]) == ""
+
+
+def test_a_module_that_newer_releases_no_longer_have():
+    # ctranslate2 3.24.0 imports pkg_resources first; a distribution of that name was taken for unknown.
+    assert module_owners()["pkg_resources"] == ("setuptools",)
+
+
+@pytest.mark.parametrize("module", ["numpy._core._multiarray_umath", "PIL._imaging", "lxml.etree", "x._C", "x.y_cuda"])
+def test_compiled_modules_are_known(module: str) -> None:
+    assert is_compiled(module)
+
+
+@pytest.mark.parametrize("module", ["numpy", "_C", "numpy.linalg", "x.core", "", "."])
+def test_other_modules_are_not(module: str) -> None:
+    assert not is_compiled(module)
+
+
+def test_the_tool_lists_what_a_wheel_has() -> None:
+    members = [
+        "pkg/sub/_fast.cp311-win_amd64.pyd",
+        "pkg/_abi.pyd",
+        "pkg-1.data/platlib/other/_x.abi3.pyd",
+        "_top.cp311-win_amd64.pyd",
+        "pkg/plain.py",
+    ]
+    found = compiled_modules(members)
+    assert found == {"pkg.sub._fast", "pkg._abi", "other._x"}
+    assert parse_compiled_modules(table(found, "2026-01-01")) == {
+        "other": frozenset({"_x"}),
+        "pkg": frozenset({"_abi", "sub._fast"}),
+    }
 
 
 @pytest.mark.parametrize(
@@ -156,18 +290,3 @@ def test_what_lies_in_the_toolkits_bin_folder(name: str, cuda: str, expected: bo
 
 def test_every_family_has_someone_who_ships_it() -> None:
     assert {family.id for family in families()} == {name for shipper in shippers() for name in shipper.families}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param('families = ["cufft"]', 'families = ["cufftt"]', "unknown family 'cufftt'", id="unknown family"),
-        pytest.param('families = ["cufft"]', 'families = ["curand"]', "twice", id="family twice"),
-        pytest.param('families = ["cufft"]\n', "", "either families or a pattern", id="about nothing"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("providers.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        parse_providers("providers.toml", text.replace(old, new, 1))

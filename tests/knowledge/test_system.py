@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.knowledge import system
-from wheelfix.knowledge.system import classify, contract, parse_runtimes, python_file, python_of, runtime_file
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.system import classify, contract, python_file, python_of, runtime_file
 from wheelfix.model import Machine
 
 AMD64, X86, ARM64 = Machine.AMD64, Machine.X86, Machine.ARM64
@@ -158,20 +157,3 @@ def test_no_list_has_what_windows_does_not_ship() -> None:
 def test_a_system_dll_that_some_editions_lack_says_so() -> None:
     assert "Media Feature Pack" in classify("MFPlat.DLL", AMD64).detail
     assert classify("kernel32.dll", AMD64).detail == "part of Windows"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param('toolset = "12"', 'toolset = "13"', "unknown toolset '13'", id="unknown toolset"),
-        pytest.param('until = "3.10"', 'until = "3.1"', "ends before it begins", id="ends before it begins"),
-        pytest.param('folder = "DLLs"', 'folder = "Lib"', "folder 'Lib'", id="unknown folder"),
-        pytest.param(r"'nvml\.dll'", r"'nvcuda\.dll'", "twice", id="pattern twice"),
-        pytest.param('vendor = "NVIDIA"\n', "", "does not have vendor", id="missing field"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("runtimes.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault.replace("(", r"\(")):
-        parse_runtimes("runtimes.toml", text.replace(old, new, 1))

@@ -7,14 +7,15 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tomli
 
 import wheelfix
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.knowledge import companions, distributions, families, providers, system
-from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, parse_names, parse_toml, read_text
+from wheelfix.knowledge import cards, companions, cuda, families, providers, system, tables, toolchains, winerrors
+from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, TomlTable, parse_names, parse_toml, read_text
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
     package = Path(wheelfix.__file__).parent
     archive = tmp_path / "app.zip"
     with zipfile.ZipFile(archive, "w") as target:
-        for file in [*package.glob("*.py"), *package.glob("model/*.py"), *package.glob("knowledge/**/*")]:
+        for file in [*package.glob("*.py"), *package.glob("[bm]*/*.py"), *package.glob("knowledge/**/*")]:
             if file.is_file():
                 target.write(file, Path("wheelfix", file.relative_to(package)))
         for file in Path(tomli.__file__).parent.glob("*.py"):  # as in the zipapp; Python 3.10 has no tomllib
@@ -131,14 +132,125 @@ def test_every_pattern_of_every_table_can_be_compiled(monkeypatch: pytest.Monkey
             seen.append(re.compile(pattern))
             super().__init__(pattern)
 
-    for module, table, parse in (
-        (companions, "companions.toml", companions.parse_companions),
-        (distributions, "distributions.toml", distributions.parse_distributions),
-        (families, "families.toml", families.parse_families),
-        (providers, "providers.toml", providers.parse_providers),
-        (system, "runtimes.toml", system.parse_runtimes),
+    for module in (tables, system):
+        monkeypatch.setattr(module, "NamePattern", Compiled)
+    for name, table in (
+        ("companions.toml", companions.companion_rules),
+        ("distributions.toml", providers.distributions),
+        ("families.toml", families.families),
+        ("providers.toml", providers.shippers),
+        ("runtimes.toml", system.runtimes),
+        ("userprograms.toml", companions.programs),
     ):
         before = len(seen)
-        monkeypatch.setattr(module, "NamePattern", Compiled)
-        parse(table, read_text(table))
+        table.parse(read_text(name))
         assert len(seen) > before
+
+
+CONTRADICTIONS: dict[str, tuple[TomlTable[Any], list[tuple[str, str, str]]]] = {
+    "cards.toml": (
+        cards.card_table,
+        [
+            ('capability = "3.2"', 'capability = "3.0"', "capability '3.0' twice"),
+            ('last_cuda = "10.2"', 'last_cuda = "4.2"', "end before they begin"),
+            ('cudnn_has = "8.7.0"', 'cudnn_has = "8.9.7"', "and 8.8.0 has none"),
+            ('"Tesla K80",', '"Tesla K40",', "two capabilities"),
+            ('capability = "12.1"\nnames', 'capability = "12.7"\nnames', "unknown capability 12.7"),
+        ],
+    ),
+    "companions.toml": (
+        companions.companion_rules,
+        [
+            ('strength = "beside"', 'strength = "maybe"', "strength 'maybe'"),
+            ('versions = ">=8.3"', 'versions = "eight"', "not a set of versions"),
+            ('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_core.{w}.dll"]', "no group for"),
+            ('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_rt.{v}.dll"]', "its own companion"),
+            ('each = ["zlibwapi.dll"]', 'each = ["cudnn_ops_infer64_8.dll"]', "as required and as"),
+            ('globs = ["cudnn*64_{v}.dll"]\n', "", "names no companion"),
+            ('globs = ["cudnn*64_{v}.dll"]', 'each = ["cudnn_ext64_9.dll"]', "given as globs"),
+        ],
+    ),
+    "cuda.toml": (
+        cuda.cuda_table,
+        [
+            ('"12.0-12.9" = "cudart64_12.dll"', '"11.8-12.9" = "cudart64_12.dll"', "two names for 11.8"),
+            ('"11.0-11.8" = "cublas64_11.dll"', '"11.0-11.9" = "cublas64_11.dll"', "unknown span"),
+            ('cuda = "11.7.0"', 'cuda = "11.7.1"', "twice"),
+            ("cupti64_2022.3.0.dll", "cupti64_2022.2.1.dll", "belongs to two toolkits"),
+            ('"10.0", "10.1"', '"10.1", "10.0"', "not in order"),
+        ],
+    ),
+    "families.toml": (
+        families.families,
+        [
+            ('id = "cufft"', 'id = "curand"', "family 'curand' twice"),
+            ('together = ["tbb*.dll"]', 'together = ["TBB*.dll"]', "not folded"),
+            (
+                'together = ["nvrtc64_*.dll", ',
+                'rename = true\nsize = 1\ntogether = ["nvrtc64_*.dll", ',
+                "unknown field size",
+            ),
+            ('note = "it lies under debug_nonredist', 'source2 = "', "unknown field"),
+        ],
+    ),
+    "distributions.toml": (
+        providers.distributions,
+        [
+            ('name = "pyqt5-qt5"', 'name = "PyQt5_Qt5"', "not normalised"),
+            ('folders = ["Lib/', 'folders = ["/Lib/', "not relative"),
+            ('name = "mkl"\n', 'name = "mkl"\nfolders = ["a"]\n', "folders without patterns"),
+            ('name = "mkl"\n', 'name = "mkl"\nonly = "x"\n', "without folders"),
+            ('why = "importing pyarrow loads them"\n', "", "does not say how"),
+            ('name = "tcmlib"', 'name = "tbb"', "twice"),
+            ("cuda = 12\ntracks_cuda = true", "tracks_cuda = true", "without saying which"),
+        ],
+    ),
+    "providers.toml": (
+        providers.shippers,
+        [
+            ('families = ["cufft"]', 'families = ["cufftt"]', "unknown family 'cufftt'"),
+            ('families = ["cufft"]', 'families = ["curand"]', "twice"),
+            ('families = ["cufft"]\n', "", "either families or a pattern"),
+        ],
+    ),
+    "runtimes.toml": (
+        system.runtimes,
+        [
+            ('toolset = "12"', 'toolset = "13"', "unknown toolset '13'"),
+            ('until = "3.10"', 'until = "3.1"', "ends before it begins"),
+            ('folder = "DLLs"', 'folder = "Lib"', "folder 'Lib'"),
+            (r"'nvml\.dll'", r"'nvcuda\.dll'", "twice"),
+            ('vendor = "NVIDIA"\n', "", "does not have vendor"),
+        ],
+    ),
+    "toolchains.toml": (
+        toolchains.toolchains,
+        [
+            ('to = "14.29"', 'to = "14.31"', "Visual Studio 2022 overlaps Visual Studio 2019"),
+            ('from = "2.20"', 'from = "3.20"', "ends before it begins"),
+            ("build = 35207", "build = 36300", "compilers of 14.50 are not newer"),
+            ('release = "3.14.6"', 'release = "3.11.9"', "twice"),
+        ],
+    ),
+    "winerrors.toml": (
+        winerrors.winerror_table,
+        [
+            ("code = 127\nname", "code = 126\nname", "code 126 twice"),
+            ("code = 1455\nlanguage", "code = 1456\nlanguage", "unknown code 1456"),
+            ("Die angegebene Prozedur", "Das angegebene Modul", "belongs to two codes"),
+            ("missing_file = true\n", "", "does not have missing_file"),
+        ],
+    ),
+}
+"""Tables with what is changed in them, what it becomes, and the fault that is then found."""
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "fault"),
+    [pytest.param(name, *row, id=f"{name}: {row[2]}") for name, (_, rows) in CONTRADICTIONS.items() for row in rows],
+)
+def test_a_contradictory_table_is_refused(name: str, old: str, new: str, fault: str) -> None:
+    text = read_text(name)
+    assert old in text
+    with pytest.raises(TableFault, match=re.escape(fault)):
+        CONTRADICTIONS[name][0].parse(text.replace(old, new, 1))

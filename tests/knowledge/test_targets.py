@@ -9,17 +9,20 @@ import pytest
 
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.tables import TableFault
-from wheelfix.knowledge.targetlist import State, parse_target_list
 from wheelfix.knowledge.targets import (
     NAMES,
+    State,
     chosen_targets,
+    documented_since,
     known_target,
     missing_exports,
     parse_cep28,
+    parse_since,
+    parse_target_list,
     presence,
+    release,
     unknown_exports,
 )
-from wheelfix.knowledge.windowssince import documented_since, parse_since, release
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:

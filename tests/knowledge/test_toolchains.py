@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.knowledge.toolchains import (
     linker_of,
-    parse_toolchains,
     python_runtime,
     runtime_needed,
     toolset_of_build,
@@ -49,19 +47,3 @@ def test_pythons_own_runtime_is_known_for_few_releases() -> None:
 )
 def test_builds_of_compilers(build: int, toolset: tuple[int, int] | None) -> None:
     assert toolset_of_build(build) == toolset
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        pytest.param('to = "14.29"', 'to = "14.31"', "Visual Studio 2022 overlaps Visual Studio 2019", id="overlap"),
-        pytest.param('from = "2.20"', 'from = "3.20"', "ends before it begins", id="range"),
-        pytest.param("build = 35207", "build = 36300", "compilers of 14.50 are not newer", id="builds"),
-        pytest.param('release = "3.14.6"', 'release = "3.11.9"', "twice", id="twice"),
-    ],
-)
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("toolchains.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        parse_toolchains("toolchains.toml", text.replace(old, new, 1))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.winerrors import (
     code_of_sentence,
+    deviation,
+    deviations,
     message_text,
-    parse_winerrors,
     sentences,
+    shown_by,
     winerror,
     winerror_table,
 )
@@ -67,17 +69,38 @@ def test_the_common_display_languages_are_there(code: int) -> None:
     assert {"en", "de", "fr", "es", "it", "pt-BR", "ru", "pl", "cs", "tr", "ja", "ko", "zh-CN", "zh-TW"} <= languages
 
 
+ROW = '[[deviation]]\nid = "a"\nwhat = "w"\nwine = "x"\nsource = "s"\n'
+
+
+def test_every_row_has_a_source() -> None:
+    assert all(row.source and row.what and row.wine for row in deviations())
+    assert deviation("missing-symbol").windows == 127
+
+
+def test_lines_of_a_log_show_rows() -> None:
+    line = (
+        '0024:err:module:import_dll No implementation for helper.dll.call imported from L"T:\\\\m.pyd", setting to 0x7'
+    )
+    assert [row.id for row in shown_by([line])] == ["missing-symbol"]
+    ordinal = line.replace("dll.call", "dll.12")
+    assert [row.id for row in shown_by([ordinal, "something else"])] == ["missing-ordinal"]
+    crash = (
+        "wine: Unimplemented function KERNEL32.dll.NewThing called at address 0x1 (thread 0024), starting debugger..."
+    )
+    assert [row.id for row in shown_by([crash])] == ["unimplemented-function"]
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "fault"),
+    ("text", "fault"),
     [
-        pytest.param("code = 127\nname", "code = 126\nname", "code 126 twice", id="code twice"),
-        pytest.param("code = 1455\nlanguage", "code = 1456\nlanguage", "unknown code 1456", id="unknown code"),
-        pytest.param("Die angegebene Prozedur", "Das angegebene Modul", "belongs to two codes", id="two codes"),
-        pytest.param("missing_file = true\n", "", "does not have missing_file", id="field"),
+        (ROW + ROW, "twice"),
+        (ROW.replace('source = "s"\n', ""), "source"),
+        (ROW + "windows = 127\n", "no line of the log"),
+        (ROW + 'log = "("\n', "pattern"),
+        (ROW + 'phase = "later"\n', "phase"),
     ],
 )
-def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
-    text = read_text("winerrors.toml")
-    assert old in text
-    with pytest.raises(TableFault, match=fault):
-        parse_winerrors("winerrors.toml", text.replace(old, new, 1))
+def test_contradictions_are_refused(text: str, fault: str) -> None:
+    with pytest.raises(TableFault) as caught:
+        deviations.parse(text)
+    assert fault in " ".join(caught.value.faults)

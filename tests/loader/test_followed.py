@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.report.words import import_statement
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
 from wheelfix.loader.places import open_environment
 from wheelfix.model import ScanReport, Verdict
-from wheelfix.options import RootOptions, ScanOptions
 
 SITE = "Lib/site-packages"
 NEEDS_FLUX = forge_dll("_ext.pyd", imports={"flux.dll": ("f",)}, exports=["PyInit__ext"])

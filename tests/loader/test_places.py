@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.loader.places import installed_path, member_path, open_environment, view_of_folder, view_of_wheel

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from wheelfix.demo.forgeexports import Export
+    from wheelfix.demo.forge import Export
     from wheelfix.model import Machine, Symbol
 
 APPLICATION = "app"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.graph import APPLICATION, Graph, Load, write
 from tests.oracle.wine import Wine, loader_program, windows_path
-from wheelfix.knowledge.wine import NOT_FOUND, deviations
+from wheelfix.knowledge.winerrors import NOT_FOUND, deviations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

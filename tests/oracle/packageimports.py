@@ -23,19 +23,17 @@ from typing import TYPE_CHECKING, Any
 from tests.oracle.packagerecords import AGREEMENT, RECORDS, from_record, load, save, save_agreement, to_record
 from tests.oracle.sourceparts import made_part
 from tests.oracle.standins import Skeleton, chosen, helper_wheel, skeletons
-from wheelfix.archive.placement import installed_path
+from wheelfix.archive.names import installed_path
+from wheelfix.base.parsing import load_toml
+from wheelfix.base.programs import Finished
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.programs import Finished
-from wheelfix.streams.signals import interruptible
-from wheelfix.streams.workfolder import WorkFolder
-from wheelfix.toml import loads
-from wheelfix.trial.compare import compare
+from wheelfix.streams.output import WorkFolder
+from wheelfix.streams.pool import interruptible
 from wheelfix.trial.expected import expectations
-from wheelfix.trial.install import empty
 from wheelfix.trial.model import Agreement, TrialOptions
-from wheelfix.trial.observe import CHILD, _with_answer
-from wheelfix.trial.run import open_interpreter
+from wheelfix.trial.observe import CHILD, _with_answer, compare
+from wheelfix.trial.run import empty, open_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -97,7 +95,7 @@ class Row:
 
 def cases() -> list[Case]:
     """Return every case of the table."""
-    rows = loads(CASES.read_text(encoding="utf-8"))["case"]
+    rows = load_toml(CASES.read_text(encoding="utf-8"))["case"]
     return [
         Case(
             tuple(row["wheels"]), row["module"], row.get("plain", {}), tuple(row.get("remove", ["*"])),

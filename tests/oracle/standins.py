@@ -21,9 +21,9 @@ import wheelfix
 from tests.oracle.wine import zig
 from tests.support.tiers import cache_folder
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image, Machine, dll_key
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.graph import APPLICATION
 from tests.oracle.wine import Wine, loader_program, windows_path
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.places import view_of_wheel
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Image, dll_key
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.repair import repair_wheel
-from wheelfix.roots.choice.choose import never_vendored
+from wheelfix.roots.choice import never_vendored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

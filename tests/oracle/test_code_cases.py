@@ -14,9 +14,9 @@ from tests.oracle.codewheels import Result, from_record, measure, predicted, rec
 from tests.support.tiers import unavailable
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.streams.workfolder import WorkFolder
-from wheelfix.trial.compare import compare
+from wheelfix.streams.output import WorkFolder
 from wheelfix.trial.model import TrialOptions
+from wheelfix.trial.observe import compare
 from wheelfix.trial.run import open_interpreter
 from wheelfix.trial.wine import find_wine
 

@@ -9,8 +9,7 @@ import pytest
 from tests.oracle.cases import wants
 from tests.oracle.graph import Dll, Graph, Load
 from tests.oracle.observe import observe
-from wheelfix.knowledge.targetlist import State
-from wheelfix.knowledge.targets import known_target, missing_exports, presence
+from wheelfix.knowledge.targets import State, known_target, missing_exports, presence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING
 from tests.support.tiers import cache_folder
 from wheelfix.model import Machine
 from wheelfix.trial import wine as trial_wine
-from wheelfix.trial.cache import locked
 from wheelfix.trial.wine import installed_wine
+from wheelfix.trial.winpython import locked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

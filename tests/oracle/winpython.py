@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.wine import Ran, Unavailable, Wine, windows_path
 from wheelfix.errors import WheelfixError
-from wheelfix.trial.cache import cache_folder, locked
-from wheelfix.trial.winpython import windows_home
+from wheelfix.trial.winpython import cache_folder, locked, windows_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 import wheelfix
 from tests.oracle.wine import Unavailable
 from tests.support.tiers import cache_folder
-from wheelfix.trial.cache import locked
+from wheelfix.trial.winpython import locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import sys
 from tests.oracle.wine import Unavailable, Wine, host_machine, native_wine
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.trial.emulated import emulated_wine
+from wheelfix.trial.wine import emulated_wine
 
 
 def x64_wine() -> Wine:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.pe.raw import OFFSET, PE_AT, RVA, Counting, patched, raw_pe
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image, Machine, Malformed
-from wheelfix.pe.image import MAX_DLLS, MAX_ODDITIES, MAX_SYMBOLS, read_image
-from wheelfix.pe.sections import SLACK
+from wheelfix.pe.image import MAX_DLLS, MAX_ODDITIES, MAX_SYMBOLS, SLACK, read_image
 from wheelfix.pe.version import read_version
 
 EXPORTS, IMPORTS, RESOURCES, LOAD_CONFIG, DELAY = 0, 1, 2, 10, 13

@@ -16,12 +16,11 @@ from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
+from wheelfix.knowledge.provider_index import trusted_by, vendor_of
 from wheelfix.model import Machine, Signature
-from wheelfix.plan import fetched
+from wheelfix.plan import make
 from wheelfix.remote.addresses import is_safe
-from wheelfix.roots import trust
 from wheelfix.roots.fetched import ambiguity, ranked_releases
-from wheelfix.roots.trust import trusted_by, vendor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +64,7 @@ def repaired(broken: Path, tmp_path: Path, *words: str) -> tuple[int, Path]:
 
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every hash be in the table."""
-    monkeypatch.setattr(trust, "is_known_member", lambda sha256: True)
+    monkeypatch.setattr("wheelfix.knowledge.provider_index.is_known_member", lambda sha256: True)
 
 
 def test_nothing_is_fetched_unless_asked_for(server: Server, broken: Path, tmp_path: Path) -> None:
@@ -214,7 +213,7 @@ def test_a_dry_run_downloads_no_dll(
     own = build_wheel(tmp_path / "large", "nvidia_cuda_cupti_cu11", "11.7.101", "py3-none-win_amd64", files)
     (name,) = (path for path in server.files if "11.7.101" in path)
     server.files[name] = own.read_bytes()
-    monkeypatch.setattr(fetched, "known_sha256", lambda wheel, member: "")
+    monkeypatch.setattr(make, "known_sha256", lambda wheel, member: "")
     code, path = repaired(broken, tmp_path, "--fetch", "--dry-run", "--format", "json")
     plan = json.loads(capsys.readouterr().out)
     (addition,) = plan["additions"]
@@ -226,7 +225,7 @@ def test_a_dry_run_downloads_no_dll(
     assert all(sent)
     spans = [tuple(map(int, span.removeprefix("bytes=").split("-"))) for span in sent if span[6] != "-"]
     assert sum(last - first for first, last in spans) < 100_000
-    monkeypatch.setattr(fetched, "known_sha256", lambda wheel, member: "0" * 63 + "1" if wheel == own.name else "")
+    monkeypatch.setattr(make, "known_sha256", lambda wheel, member: "0" * 63 + "1" if wheel == own.name else "")
     repaired(broken, tmp_path, "--fetch", "--dry-run", "--format", "json")
     (addition,) = json.loads(capsys.readouterr().out)["additions"]
     assert (addition["sha256"], addition["source"]["trust"]) == ("0" * 63 + "1", "table")

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.archive.reader import Archive
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import UsageError
+from wheelfix.errors import CannotRepair, UsageError
+from wheelfix.exam.scan import scan
 from wheelfix.exam.wheel import examine_wheel
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.model import Verdict
 from wheelfix.plan.make import Planned, allowed_names, make_plan, output_name, reference, still_broken
+from wheelfix.repairs.mangled import run_delvewheel
+from wheelfix.repairs.repair import repair_wheel
 from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from wheelfix.repairs.outcome import Repaired
 
 MODULE = forge_dll("_m.pyd", imports={"flux.dll": ["solve"], "gone.dll": ["f"]}, exports=["PyInit__m"])
 FLUX = forge_dll("flux.dll", exports=["solve"])
@@ -77,3 +84,111 @@ def test_the_wheel_is_identified_by_its_directory_and_on_request_by_all_bytes(tm
     assert (len(whole.sha256), whole.size) == (64, wheel.stat().st_size)
     assert quick.directory_sha256 == whole.directory_sha256 != ""
     assert reference(None, exam).directory_sha256 == ""
+
+
+PYZBAR = """
+from ctypes import cdll
+from pathlib import Path
+dependencies = ['libiconv.dll']
+deps = [cdll.LoadLibrary(str(Path(__file__).parent.joinpath(dep))) for dep in dependencies]
+"""
+
+
+def build(folder: Path, code: str = "", more: dict[str, bytes | str] | None = None) -> Path:
+    extension = forge_dll("_x.pyd", imports={"libiconv.dll": ["iconv"]}, exports=["PyInit__x"])
+    files: dict[str, bytes | str] = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": extension}
+    return build_wheel(folder / "dist", "pkg", "1.0", files={**files, **(more or {})})
+
+
+def root_of(folder: Path) -> Path:
+    root = folder / "root"
+    root.mkdir(exist_ok=True)
+    (root / "libiconv.dll").write_bytes(forge_dll("libiconv.dll", exports=["iconv"], size=8192))
+    return root
+
+
+def repair(wheel: Path, root: Path, layout: str, **more: object) -> Repaired:
+    scanning = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
+    return repair_wheel(wheel, RepairOptions(wheel_dir=root.parent / "out", layout=layout, scan=scanning, **more))  # type: ignore[arg-type]
+
+
+def names(path: Path | None) -> list[str]:
+    assert path is not None
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
+@pytest.mark.parametrize("layout", ["libs", "auto"])
+def test_what_python_code_names_is_not_renamed(layout: str, tmp_path: Path) -> None:
+    """pyzbar loads libiconv.dll by name; renamed, its first import raised FileNotFoundError."""
+    result = repair(build(tmp_path, PYZBAR), root_of(tmp_path), layout)
+    assert "pkg/libiconv.dll" in names(result.output)
+    assert scan(result.output or "").verdict is Verdict.OK
+    told = "libiconv.dll keeps its name: the package's Python code names it"
+    assert (told in result.plan.notes) is (layout == "libs")
+
+
+def test_what_nobody_names_is_renamed(tmp_path: Path) -> None:
+    result = repair(build(tmp_path, "value = 'something else'\n"), root_of(tmp_path), "libs")
+    assert any(name.startswith("pkg.libs/libiconv-") for name in names(result.output))
+
+
+def test_what_a_program_imports_is_not_renamed(tmp_path: Path) -> None:
+    """delvewheel leaves programs as they are, and they would look for the old name."""
+    program = forge_dll("tool.exe", imports={"libiconv.dll": ["iconv"]})
+    result = repair(build(tmp_path, more={"pkg/tool.exe": program}), root_of(tmp_path), "libs")
+    assert "pkg/libiconv.dll" in names(result.output)
+
+
+def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path: Path) -> None:
+    """delvewheel only takes what import tables name, and would have left it out."""
+    root = root_of(tmp_path)
+    (root / "plugin.dll").write_bytes(forge_dll("plugin.dll", exports=["run"]))
+    result = repair(build(tmp_path), root, "libs", include=("plugin.dll",))
+    assert "pkg/plugin.dll" in names(result.output)
+
+
+def test_one_renamed_dll_serves_several_folders(tmp_path: Path) -> None:
+    other = forge_dll("_y.pyd", imports={"libiconv.dll": ["iconv"]}, exports=["PyInit__y"])
+    more: dict[str, bytes | str] = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": other}
+    result = repair(build(tmp_path, more=more), root_of(tmp_path), "libs")
+    (addition,) = result.plan.additions
+    assert addition.serves == ("pkg/_x.cp311-win_amd64.pyd", "pkg/sub/_y.cp311-win_amd64.pyd")
+    assert [name for name in names(result.output) if "iconv" in name] == [addition.target]
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["marked", "patched-only"])
+@pytest.mark.parametrize("layout", ["libs", "auto", "beside"])
+def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(
+    layout: str, marked: bool, tmp_path: Path
+) -> None:
+    """The second time delvewheel exits with 0 and writes nothing, and we said that its file "does not exist"."""
+    first = repair(build(tmp_path), root_of(tmp_path), "libs").output
+    assert first is not None
+    (renamed,) = (name for name in names(first) if "libiconv-" in name)
+    broken = tmp_path / "broken" / first.name
+    broken.parent.mkdir()
+    root = tmp_path / "second" / "root"
+    root.mkdir(parents=True)
+    with zipfile.ZipFile(first) as old, zipfile.ZipFile(broken, "w") as new:
+        (root / renamed.rpartition("/")[2]).write_bytes(old.read(renamed))
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith("RECORD"):
+                data = b"".join(line for line in data.splitlines(keepends=True) if renamed.encode() not in line)
+                if not marked:
+                    data = b"".join(line for line in data.splitlines(keepends=True) if b"/DELVEWHEEL," not in line)
+            if name != renamed and (marked or not name.endswith("/DELVEWHEEL")):
+                new.writestr(name, data)
+    result = repair(broken, root, layout)
+    assert renamed in names(result.output)
+    assert scan(result.output or "").verdict is Verdict.OK
+    assert any("has processed this wheel" in note for note in result.plan.notes) is (layout == "libs")
+
+
+def test_delvewheel_that_writes_nothing_is_a_refusal(tmp_path: Path) -> None:
+    wheel = build(tmp_path, more={"pkg-1.0.dist-info/DELVEWHEEL": "Version: 1.9.0\n"})
+    with pytest.raises(CannotRepair) as caught:
+        run_delvewheel(wheel, root_of(tmp_path), (), tmp_path / "second", 0x21 << 16)
+    assert "already repaired" in str(caught.value)
+    assert "--layout beside" in caught.value.hint

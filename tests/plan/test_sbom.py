@@ -6,7 +6,7 @@ import json
 import uuid
 from dataclasses import replace
 
-from tests.plan.test_model import PLAN
+from tests.plan.test_lock import PLAN
 from wheelfix.plan.sbom import make_sbom
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support.tiers import cache_folder, unavailable, wheels_folder
-from wheelfix.archive.placement import installed_path
+from wheelfix.archive.names import installed_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.signing import Identity, Recipe, authority, file_digest, identity, make_key, message, raw, row
 from tests.support.tiers import wheels_folder
-from wheelfix.pe.sections import CERTIFICATES, Headers, read_headers
+from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import Signature, read_signature
 from wheelfix.streams.source import MemorySource
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.real.environments import environment, unpack, wheel_of
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

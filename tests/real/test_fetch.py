@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.tiers import wheel
+from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.demo import example
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.model import Image
 from wheelfix.remote.client import Client
-from wheelfix.remote.remoteoptions import RemoteOptions
 
 pytestmark = pytest.mark.real
 CUPTI = "cupti64_2022.2.1.dll"
@@ -47,8 +47,8 @@ def test_the_directory_of_a_large_wheel_takes_few_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("word", ["nvidia-cuda-runtime-cu12==12.9.79", "nvidia-nvjpeg2k-cu12==0.11.0.51"])
 def test_a_scan_of_a_small_cuda_wheel_reads_a_fifth_of_it(tmp_path: Path, word: str) -> None:
     """`python -m tools.compare_remote_scans --nvidia` measures all of NVIDIA's libraries."""
+    from wheelfix.base.options import RootOptions, ScanOptions
     from wheelfix.exam.scan import scan_all
-    from wheelfix.options import RootOptions, ScanOptions
 
     with Client(RemoteOptions(cache_dir=tmp_path)) as client:
         wheel = client.find(word)

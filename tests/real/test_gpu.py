@@ -135,7 +135,7 @@ def member(path: Path, name: str) -> Iterator[bytes]:
 def test_uncompressed_cubins_say_the_same(name: str, dll: str, whole: bool) -> None:
     """``whole``: every architecture has at least one cubin that is not compressed; cuDNN has none at all.
 
-    tests/pe/test_fatbin.py unpacks the heads of compressed ones, cuDNN's among them.
+    tests/pe/test_gpucode.py unpacks the heads of compressed ones, cuDNN's among them.
     """
     code = ARCHS[name][dll]
     assert code is not None

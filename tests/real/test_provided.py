@@ -12,9 +12,9 @@ import pytest
 
 from tests.real.environments import SITE, environment, unpack, wheel_of
 from tests.real.sets import EXAMPLES
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import ScanReport, Verdict, canonical
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ import pytest
 
 from tests.real.environments import environment, unpack, wheel_of
 from tests.real.sets import RealSet, real_sets
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Verdict, canonical
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

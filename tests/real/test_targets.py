@@ -8,8 +8,8 @@ import pytest
 
 import wheelfix
 from tests.support.tiers import wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.model import Verdict
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from wheelfix.model import TargetVerdict

@@ -13,9 +13,9 @@ import pytest
 
 from tests.real.environments import SITE, environment, unpack, wheel_of
 from tests.real.sets import CANNOT_LOAD, EXTENSIONS, TAGS, TORCH
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.model import EdgeKind, Verdict, dll_key
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ import pytest
 
 from tests.real.listing import Listed, listed
 from tests.support.tiers import EVERY_WHEEL, wheel, wheel_at_hand, wheels_folder
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.model import EdgeKind, Image, Severity
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.repair import repair_wheel
 
 if TYPE_CHECKING:

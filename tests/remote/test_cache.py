@@ -16,13 +16,11 @@ import pytest
 
 from tests.remote.server import running
 from tests.support.tiers import impossible
+from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.remote.cache import MARK, Cache, default_limit
+from wheelfix.remote.cache import _LARGEST_PART, MARK, Cache, Segments, Version, default_limit
 from wheelfix.remote.client import Client
-from wheelfix.remote.ranges import Version
-from wheelfix.remote.remoteoptions import RemoteOptions
-from wheelfix.remote.segments import LARGEST, Segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +42,8 @@ def test_parts_are_found_again(tmp_path: Path) -> None:
 
 def test_large_parts_are_kept_in_pieces(tmp_path: Path) -> None:
     parts = Segments(tmp_path / "x")
-    parts.add(0, bytes(LARGEST + 5))
-    assert parts.missing(0, LARGEST + 5) == []
+    parts.add(0, bytes(_LARGEST_PART + 5))
+    assert parts.missing(0, _LARGEST_PART + 5) == []
     assert len(list((tmp_path / "x").iterdir())) == 2
 
 

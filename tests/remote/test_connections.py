@@ -55,10 +55,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in {"HOME": own, "XDG_CONFIG_HOME": own / ".config", "XDG_CONFIG_DIRS": own / "etc"}.items():
         monkeypatch.setenv(name, str(value))
     monkeypatch.setattr(sys, "prefix", str(own))
-    from wheelfix.remote import configfiles
+    from wheelfix.remote import settings
 
-    original = configfiles._text
-    monkeypatch.setattr(configfiles, "_text", lambda path: original(path) if own in path.parents else None)
+    original = settings._text
+    monkeypatch.setattr(settings, "_text", lambda path: original(path) if own in path.parents else None)
     return own
 
 

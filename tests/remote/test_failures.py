@@ -13,10 +13,9 @@ import urllib3
 from tests.remote.server import Reply, Request, running
 from wheelfix.cli.main import main
 from wheelfix.errors import InputError, NetworkFailure
-from wheelfix.remote.download import refuse_status
-from wheelfix.remote.failures import CutShort, Downgrade, explain, innermost
+from wheelfix.remote.ranges import refuse_status
 from wheelfix.remote.settings import Connection, Setting
-from wheelfix.remote.transport import Patience, Transport
+from wheelfix.remote.transport import CutShort, Downgrade, Patience, Transport, explain, innermost
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,8 @@ from tests.remote.server import Reply, Request, Server, running
 from tests.support.patience import wall_patience
 from wheelfix.errors import InputError, NetworkFailure, WheelfixError
 from wheelfix.remote.cache import MARK, Cache
-from wheelfix.remote.ranges import GAP, RangeSource, joined
+from wheelfix.remote.ranges import GAP, RangeSource, RemoteWheel, joined
 from wheelfix.remote.transport import Patience, Transport
-from wheelfix.remote.wheel import RemoteWheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

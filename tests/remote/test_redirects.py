@@ -15,13 +15,12 @@ from tests.remote.indexes import pages
 from tests.remote.programs import Certificates, make_certificates
 from tests.remote.server import Reply, Request, Server, running
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import NetworkFailure
 from wheelfix.remote.client import Client
-from wheelfix.remote.packageindex import PackageIndex
-from wheelfix.remote.pages import IndexFile
-from wheelfix.remote.remoteoptions import RemoteOptions
+from wheelfix.remote.packageindex import IndexFile, PackageIndex
 from wheelfix.remote.settings import Connection, IndexSettings, Setting
 from wheelfix.remote.transport import Patience, Transport
 

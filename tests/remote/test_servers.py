@@ -76,9 +76,9 @@ def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.6, 0.9, 0.999])
 def test_no_altered_byte_is_accepted(wheel: Path, tmp_path: Path, place: float) -> None:
     """A proxy before nginx flips one bit of every answer: the whole file is refused, and nothing of it is kept."""
+    from wheelfix.base.options import RemoteOptions
     from wheelfix.errors import NetworkFailure
     from wheelfix.remote.client import Client
-    from wheelfix.remote.remoteoptions import RemoteOptions
 
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     with nginx(wheel.parent) as url, running({}) as proxy:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from wheelfix.base.options import RemoteOptions
 from wheelfix.errors import InputError, UsageError, redacted, shown_url
 from wheelfix.remote.addresses import is_remote, is_safe
-from wheelfix.remote.connections import trusted_prefixes
-from wheelfix.remote.credentials import Credentials
-from wheelfix.remote.remoteoptions import RemoteOptions
-from wheelfix.remote.settings import PYPI, Setting, index_settings
+from wheelfix.remote.settings import PYPI, Credentials, Setting, index_settings
+from wheelfix.remote.transport import trusted_prefixes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,10 +38,10 @@ def configured(environ: dict[str, str], **options: object) -> tuple[str, tuple[s
 @pytest.fixture(autouse=True)
 def _no_global_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The machine that runs the tests may have a file of its own for all users."""
-    from wheelfix.remote import configfiles
+    from wheelfix.remote import settings
 
-    original = configfiles._text
-    monkeypatch.setattr(configfiles, "_text", lambda path: original(path) if tmp_path in path.parents else None)
+    original = settings._text
+    monkeypatch.setattr(settings, "_text", lambda path: original(path) if tmp_path in path.parents else None)
 
 
 def test_pypi_unless_something_is_configured(home: dict[str, str]) -> None:

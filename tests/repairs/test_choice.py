@@ -12,11 +12,11 @@ from tests.support.environments import install
 from tests.support.nvidia import CUPTI, nvidia_dll, toolkit_files
 from tests.support.torchlike import CU117, torch_wheel
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.installed import repair_installed
 from wheelfix.repairs.repair import repair
 from wheelfix.roots.lazy import lazy_index

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from wheelfix.archive.record import Record
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.errors import CannotRepair, InputError
+from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import scan_all
-from wheelfix.model import ScanReport, Verdict
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.repairs.installed import repair_installed, undo
+from wheelfix.model import ScanReport, Verdict, fold
+from wheelfix.repairs import installed as module
+from wheelfix.repairs.installed import (
+    SCHEMA,
+    Journal,
+    JournalPlace,
+    discard_stale,
+    journalled,
+    read_journal,
+    repair_installed,
+    set_aside,
+    take_back,
+    undo,
+)
 from wheelfix.roots.lazy import lazy_index
 
 INFO = "Lib/site-packages/torch-2.7.1+cu117.dist-info"
@@ -145,3 +160,266 @@ def test_a_package_that_was_installed_again_is_repaired_again(prefix, tmp_path):
 def test_a_package_that_is_not_there_is_named(prefix, tmp_path):
     with lazy_index(roots_of(tmp_path)) as index, pytest.raises(InputError, match="numpy is not installed"):
         repair_installed(prefix, "numpy", RepairOptions(), index)
+
+
+HASH = hashlib.sha256(b"new").hexdigest()
+RECORD = b"pkg/a.py,,\npkg/lib/b.dll,,\npkg-1.0.dist-info/RECORD,,\n../../Library/bin/c.dll,,\n"
+CHANGED = RECORD + b"../../Library/bin/new.dll,,\n"
+AFTER = hashlib.sha256(CHANGED).hexdigest()
+NOW = hashlib.sha256(RECORD).hexdigest()
+SITE = "Lib/site-packages"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JournalPlace:
+    """A distribution in ``env``, with files of others that have the hash of what a repair adds."""
+    monkeypatch.setenv("WHEELFIX_STATE_DIR", str(tmp_path / "state"))
+    site = tmp_path / "env" / "Lib" / "site-packages"
+    for name in ("pkg/lib/b.dll", "other/o.dll", "pkg-1.0.dist-info/x.dll", "../../python.exe", "../../python311.dll"):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_bytes(b"new")
+    (site / "pkg-1.0.dist-info" / "RECORD").write_bytes(RECORD)
+    (site / "pkg" / "old.dll").write_bytes(b"old")
+    (tmp_path / "precious").write_bytes(b"new")
+    return JournalPlace(
+        tmp_path / "env",
+        site / "pkg-1.0.dist-info",
+        frozenset({fold(f"{SITE}/{name}") for name in ("pkg/theirs.dll", "other/o.dll")}),
+    )
+
+
+def snapshot_with_journal(place: JournalPlace) -> dict[str, bytes]:
+    top = place.prefix.parent
+    return {path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+
+
+def write(place: JournalPlace, changes: dict[str, Any]) -> None:
+    encoded = base64.b64encode(RECORD).decode()
+    document = {
+        "schema": SCHEMA,
+        "place": place.identity,
+        "record": encoded,
+        "after": AFTER,
+        "added": [],
+        "dropped": [],
+    }
+    place.journal.parent.mkdir(parents=True, exist_ok=True)
+    place.journal.write_text(json.dumps(document | changes))
+
+
+def added(path: object, sha256: object = HASH) -> dict[str, Any]:
+    return {"added": [{"path": path, "sha256": sha256}]}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param(added("../precious"), id="up-and-out"),
+        pytest.param(added(f"{SITE}/pkg/../other/o.dll"), id="up-and-down"),
+        pytest.param(added("/etc/x.dll"), id="absolute"),
+        pytest.param(added("C:/x.dll"), id="drive"),
+        pytest.param(added("//host/share/x.dll"), id="share"),
+        pytest.param(added("\\\\host\\share\\x.dll"), id="share-with-backslashes"),
+        pytest.param(added("Lib\\site-packages\\pkg\\lib\\b.dll"), id="backslashes"),
+        pytest.param(added(f"{SITE}/pkg/lib/b.dll:x.dll"), id="stream"),
+        pytest.param(added(f"{SITE}/pkg/lib/\u202eb.dll"), id="bidi"),
+        pytest.param(added(f"{SITE}/other/o.dll"), id="of-another-package"),
+        pytest.param(added(f"{SITE}/pkg/Theirs.dll"), id="of-another-distribution-in-the-same-folder"),
+        pytest.param(added("python.exe"), id="python"),
+        pytest.param(added("python311.dll"), id="python-dll"),
+        pytest.param(added("Library/other/c.dll"), id="beside-a-folder-of-the-package"),
+        pytest.param(added(f"{SITE}/x.dll"), id="at-the-root-where-the-package-has-nothing"),
+        pytest.param(added(f"{SITE}/pkg/a.py"), id="no-dll"),
+        pytest.param(added(f"{SITE}/pkg/lib/b.dll"), id="of-the-package-itself"),
+        pytest.param(added(f"{SITE}/pkg-1.0.dist-info/x.dll"), id="in-dist-info"),
+        pytest.param(added(f"{SITE}/PKG-1.0.dist-info/RECORD"), id="record"),
+        pytest.param(added(f"{SITE}/pkg/lib/b.dll", ""), id="no-hash"),
+        pytest.param(added(f"{SITE}/pkg/lib/b.dll", HASH[:63]), id="short-hash"),
+        pytest.param({"added": [{"path": f"{SITE}/pkg/lib/b.dll"}]}, id="hash-missing"),
+        pytest.param({"added": [f"{SITE}/pkg/lib/b.dll"]}, id="no-object"),
+        pytest.param({"added": None}, id="nothing"),
+        pytest.param(added(7), id="path-is-a-number"),
+        pytest.param(added(f"{SITE}/pkg/x\0y.dll"), id="nul"),
+        pytest.param({"dropped": [{"path": "../precious", "sha256": HASH}]}, id="dropped-outside"),
+        pytest.param({"dropped": [{"path": f"{SITE}/other/o.dll", "sha256": HASH}]}, id="dropped-of-another-package"),
+        pytest.param({"dropped": [f"{SITE}/pkg/old.dll"]}, id="dropped-without-hash"),
+        pytest.param({"dropped": "pkg"}, id="dropped-is-text"),
+        pytest.param({"record": "§"}, id="record-is-no-base64"),
+        pytest.param({"record": None}, id="record-missing"),
+        pytest.param(
+            {
+                "record": base64.b64encode(RECORD + b"other/x.py,,\n").decode(),
+                "after": NOW,
+                **added(f"{SITE}/other/p.dll"),
+            },
+            id="another-record-with-folders-of-others",
+        ),
+        pytest.param({"after": "0"}, id="no-hash-of-the-record"),
+        pytest.param({"place": "/elsewhere"}, id="of-another-place"),
+        pytest.param({"schema": "wheelfix.journal/1"}, id="of-an-older-version"),
+    ],
+)
+def test_a_hostile_journal_is_refused_and_nothing_is_touched(place: JournalPlace, changes: dict[str, Any]) -> None:
+    write(place, changes)
+    before = snapshot_with_journal(place)
+    with pytest.raises(InputError, match="not a journal of wheelfix"):
+        read_journal(place)
+    assert snapshot_with_journal(place) == before
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[" * 100_000, "[]", '"x"', "\ufeff{}"], ids=["empty", "deep", "list", "text", "bom"]
+)
+def test_what_is_no_journal_is_an_input_error(place: JournalPlace, text: str) -> None:
+    place.journal.parent.mkdir(parents=True)
+    place.journal.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError):
+        read_journal(place)
+
+
+@pytest.mark.parametrize("name", ["wheelfix-journal.json", "Wheelfix-Journal.JSON"])
+def test_a_journal_that_a_wheel_installed_is_not_read(place: JournalPlace, name: str) -> None:
+    """pip installs whatever a wheel has in dist-info; --undo believed it, and removed files of others."""
+    write(place, added(f"{SITE}/pkg/new.dll"))
+    place.journal.rename(place.info / name)
+    before = snapshot_with_journal(place)
+    discard_stale(place)
+    with pytest.raises(InputError, match="there is nothing to undo"):
+        read_journal(place)
+    assert snapshot_with_journal(place) == before
+
+
+def test_a_folder_of_journals_in_the_environment_is_refused(
+    place: JournalPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHEELFIX_STATE_DIR", str(place.prefix / "share"))
+    with pytest.raises(EnvironmentFailure, match="where a wheel can install files") as caught:
+        Journal(RECORD, AFTER, (), ()).write(place)
+    assert "WHEELFIX_STATE_DIR" in caught.value.hint
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and permissions are others on Windows")
+def test_what_others_can_write_is_not_believed(place: JournalPlace, tmp_path: Path) -> None:
+    write(place, {})
+    place.journal.chmod(0o666)
+    with pytest.raises(InputError, match="every user of this machine can write to it"):
+        read_journal(place)
+    place.journal.chmod(0o600)
+    place.journal.rename(tmp_path / "moved")
+    place.journal.symlink_to(tmp_path / "moved")
+    with pytest.raises(InputError, match="it is a link"):
+        read_journal(place)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
+def test_links_are_not_followed(place: JournalPlace, tmp_path: Path) -> None:
+    (place.info.parent / "pkg" / "away").symlink_to(tmp_path)
+    write(place, added(f"{SITE}/pkg/away/precious.dll"))
+    with pytest.raises(InputError, match="behind a link"):
+        read_journal(place)
+    (place.info.parent / "pkg" / "link.dll").symlink_to(tmp_path / "precious")
+    write(place, added(f"{SITE}/pkg/link.dll"))
+    assert take_back(place, read_journal(place)).kept
+    assert (tmp_path / "precious").is_file()
+    assert (place.info.parent / "pkg" / "link.dll").is_symlink()
+
+
+def test_what_is_written_is_read_back_and_taken_back(place: JournalPlace) -> None:
+    before = snapshot_with_journal(place)
+    old, new = place.info.parent / "pkg" / "old.dll", place.prefix / "Library" / "bin" / "new.dll"
+    dropped = ((place.relative(old), hashlib.sha256(b"old").hexdigest()),)
+    journal = Journal(RECORD, AFTER, ((place.relative(new), HASH),), dropped)
+    with journalled(place, journal):
+        new.parent.mkdir(parents=True)
+        new.write_bytes(b"new")
+        old.replace(set_aside(old))
+        (place.info / "RECORD").write_bytes(CHANGED)
+    assert read_journal(place) == journal
+    undone = take_back(place, journal)
+    assert len(undone.removed) == len(undone.restored) == 1
+    assert snapshot_with_journal(place) == before
+
+
+def test_a_file_that_poses_as_set_aside_is_not_put_back(place: JournalPlace) -> None:
+    old = place.info.parent / "pkg" / "old.dll"
+    set_aside(old).write_bytes(b"from a wheel")
+    write(place, {"dropped": [{"path": place.relative(old), "sha256": HASH}]})
+    before = snapshot_with_journal(place)
+    assert take_back(place, read_journal(place)).restored == ()
+    assert snapshot_with_journal(place) == {
+        name: data for name, data in before.items() if not name.startswith("state/")
+    }
+
+
+def test_a_file_without_a_predecessor_to_put_back_stays(place: JournalPlace) -> None:
+    """The journal says that b.dll was replaced, but nothing was set aside: found by the fuzzer."""
+    name = f"{SITE}/pkg/lib/b.dll"
+    write(place, {**added(name), "dropped": [{"path": name, "sha256": HASH}]})
+    assert take_back(place, read_journal(place)).removed == ()
+    assert (place.prefix / name).read_bytes() == b"new"
+
+
+def test_a_package_that_was_installed_again_is_left_alone(place: JournalPlace) -> None:
+    """Its wheel may have brought the very file that was added before."""
+    write(place, added(f"{SITE}/pkg/new.dll"))
+    (place.info.parent / "pkg" / "new.dll").write_bytes(b"new")
+    (place.info / "RECORD").write_bytes(RECORD + b"pkg/more.py,,\n")
+    before = snapshot_with_journal(place)
+    with pytest.raises(InputError, match="was installed again since it was repaired"):
+        take_back(place, read_journal(place))
+    assert snapshot_with_journal(place) == before
+    discard_stale(place)
+    assert not place.journal.exists()
+
+
+def test_a_record_that_a_killed_run_has_not_finished_is_removed(place: JournalPlace) -> None:
+    before = snapshot_with_journal(place)
+    journal = Journal((place.info / "RECORD").read_bytes(), AFTER, (), ())
+    with journalled(place, journal):
+        (place.info / ".wheelfix-0123.tmp").write_bytes(b"half a RECORD")
+    take_back(place, journal)
+    assert snapshot_with_journal(place) == before
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
+def test_changes_that_fail_are_taken_back_at_once(place: JournalPlace, error: BaseException) -> None:
+    before = snapshot_with_journal(place)
+
+    def work() -> None:
+        names = tuple((f"{SITE}/pkg/{name}.dll", HASH) for name in ("new", "never"))
+        with journalled(place, Journal(RECORD, AFTER, names, ())):
+            (place.info.parent / "pkg" / "new.dll").write_bytes(b"new")
+            raise error
+
+    with pytest.raises(type(error)):
+        work()
+    assert snapshot_with_journal(place) == before
+
+
+def test_a_journal_stays_when_taking_back_fails_too(place: JournalPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(module, "take_back", fail)
+
+    def work() -> None:
+        with journalled(place, Journal(RECORD, AFTER, (), ())):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        work()
+    assert place.journal.is_file()
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["linked", "renamed"])
+def test_of_two_at_once_one_wins(place: JournalPlace, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    Journal(b"first,,\n", AFTER, (), ()).write(place)
+    with pytest.raises(CannotRepair, match="repaired before"):
+        Journal(b"second,,\n", AFTER, (), ()).write(place)
+    assert read_journal(place).record == b"first,,\n"
+    assert [path.name for path in place.journal.parent.iterdir()] == [place.journal.name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
 import zipfile
 from typing import TYPE_CHECKING
@@ -10,8 +12,10 @@ import pytest
 
 from tests.support.signing import signed, trust
 from tests.support.wheels import EPOCH, build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.errors import Exit
 from wheelfix.pe.signature import read_signature
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.source import MemorySource
@@ -67,3 +71,143 @@ def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path: Path) -> Non
             assert addition.signature == str(read_signature(MemorySource(data), known.trusted_roots))
     assert answers["inner.dll"] == "trusted: Some Vendor"
     assert answers["outer.dll"] != "trusted: Some Vendor"
+
+
+MODULE = forge_dll("ext.pyd", imports={"outer.dll": ["f"]}, exports=["PyInit_ext"])
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (folder / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"], imports={"inner.dll": ["g"]}))
+    (folder / "inner.dll").write_bytes(forge_dll("inner.dll", exports=["g"]))
+    return folder
+
+
+def wheel_of(folder: Path, files: dict[str, bytes | str] | None = None) -> Path:
+    return build_wheel(
+        folder / "dist", "pkg", "1.0", files=files or {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": MODULE}
+    )
+
+
+def repair(wheel: Path, root: Path, *words: str, code: int = Exit.OK) -> Path:
+    out = wheel.parent.parent / "out"
+    assert main(["repair", str(wheel), "--root", str(root), "--no-discover", "-q", "-w", str(out), *words]) == code
+    return out / wheel.name
+
+
+def dlls(path: Path) -> set[str]:
+    """The DLLs, with ``*`` for the hash in a changed name; and the wheel is one that loads."""
+    assert main(["scan", str(path), "--no-discover", "-q", "--fail-on", "error"]) == Exit.OK
+    with zipfile.ZipFile(path) as archive:
+        return {re.sub("-[0-9a-f]{32}", "-*", name) for name in archive.namelist() if name.endswith(".dll")}
+
+
+def text(path: Path, member: str) -> str:
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(member).decode()
+
+
+CASES = {
+    "as it is": ([], {"pkg.libs/outer-*.dll", "pkg.libs/inner-*.dll"}),
+    "no-mangle": (["--no-mangle", "INNER.dll"], {"pkg.libs/outer-*.dll", "pkg.libs/inner.dll"}),
+    "no-mangle with a pattern": (["--no-mangle", "in*.dll,x.dll"], {"pkg.libs/outer-*.dll", "pkg.libs/inner.dll"}),
+    "no-mangle-all": (["--no-mangle-all"], {"pkg.libs/outer.dll", "pkg.libs/inner.dll"}),
+    "lib-sdir": (["-L", ".dlls"], {"pkg.dlls/outer-*.dll", "pkg.dlls/inner-*.dll"}),
+    "lib-sdir, long": (["--lib-sdir", "_bin", "--no-mangle-all"], {"pkg_bin/outer.dll", "pkg_bin/inner.dll"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_names_and_folder(name: str, tmp_path: Path, root: Path) -> None:
+    words, expected = CASES[name]
+    assert dlls(repair(wheel_of(tmp_path), root, *words)) == expected
+
+
+def test_the_bill_of_materials_and_json_have_the_real_places(tmp_path: Path, root: Path, capsys) -> None:
+    made = repair(wheel_of(tmp_path), root, "-L", ".dlls", "--no-mangle", "inner.dll", "--format", "json")
+    document = json.loads(capsys.readouterr().out)
+    plan = document["wheels"][0]["plan"]
+    with zipfile.ZipFile(made) as archive:
+        names = set(archive.namelist())
+    assert {addition["target"] for addition in plan["additions"]} <= names
+    assert plan["renaming"]["lib_sdir"] == ".dlls"
+    bom = json.loads(text(made, "pkg-1.0.dist-info/sboms/wheelfix.cdx.json"))
+    paths = {item["value"] for part in bom["components"] for item in part["properties"] if "path" in item["name"]}
+    assert paths <= names
+
+
+def test_custom_patch(tmp_path: Path, root: Path, capsys) -> None:
+    files: dict[str, bytes | str] = {
+        "pkg/__init__.py": "",
+        "pkg/inner/__init__.py": "import sys\n# delvewheel: patch\nfrom . import ext\n",
+        "pkg/inner/ext.cp311-win_amd64.pyd": MODULE,
+    }
+    made = repair(wheel_of(tmp_path, files), root, "--custom-patch")
+    assert dlls(made) == {"pkg.libs/outer-*.dll", "pkg.libs/inner-*.dll"}
+    assert "delvewheel" not in text(made, "pkg/__init__.py")
+    assert "add_dll_directory" in text(made, "pkg/inner/__init__.py")
+
+
+def test_custom_patch_without_a_place_for_it(tmp_path: Path, root: Path, capsys) -> None:
+    for more in ([], ["--dry-run"]):
+        repair(wheel_of(tmp_path), root, "--custom-patch", *more, code=Exit.USAGE)
+        assert "has the comment '# delvewheel: patch'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_namespace_package(tmp_path: Path, root: Path, capsys) -> None:
+    """With the option the namespace gets no code; without it the namespace would become an ordinary package."""
+    files: dict[str, bytes | str] = {"space/part/__init__.py": "", "space/part/ext.cp311-win_amd64.pyd": MODULE}
+    made = repair(wheel_of(tmp_path, files), root, "--namespace-pkg", "space")
+    assert dlls(made) == {"pkg.libs/outer-*.dll", "pkg.libs/inner-*.dll"}
+    with zipfile.ZipFile(made) as archive:
+        assert "space/__init__.py" not in archive.namelist()
+    assert "add_dll_directory" in text(made, "space/part/__init__.py")
+    repair(wheel_of(tmp_path, files), root, "--namespace-pkg", "space.other", code=Exit.USAGE)
+    assert "the wheel has no such package" in capsys.readouterr().err
+
+
+def test_a_lock_repeats_it(tmp_path: Path, root: Path) -> None:
+    lock = tmp_path / "plan.json"
+    first = repair(wheel_of(tmp_path), root, "-L", ".dlls", "--no-mangle-all", "--lock", str(lock)).read_bytes()
+    assert main(["repair", "--locked", str(lock), "-w", str(tmp_path / "again"), "-q"]) == Exit.OK
+    again = tmp_path / "again" / "pkg-1.0-cp311-cp311-win_amd64.whl"
+    assert again.read_bytes() == first
+
+
+def test_a_lock_cannot_pass_other_options_to_delvewheel(tmp_path: Path, root: Path, capsys) -> None:
+    lock = tmp_path / "plan.json"
+    repair(wheel_of(tmp_path), root, "--lock", str(lock))
+    document = json.loads(lock.read_text())
+    document["plans"][0]["renaming"]["lib_sdir"] = "/../../evil"
+    lock.write_text(json.dumps(document))
+    assert main(["repair", "--locked", str(lock), "-w", str(tmp_path / "again")]) == Exit.BAD_INPUT
+    assert "--lib-sdir" in capsys.readouterr().err
+
+
+def test_an_option_that_is_not_used_is_mentioned(tmp_path: Path, capsys) -> None:
+    plain = forge_dll("ext.pyd", imports={"KERNEL32.dll": ["Sleep"]}, exports=["PyInit_ext"])
+    wheel = wheel_of(tmp_path, {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": plain})
+    assert main(["repair", str(wheel), "--no-discover", "-w", str(tmp_path / "out"), "--no-mangle-all"]) == Exit.OK
+    assert "--no-mangle-all: not used" in capsys.readouterr().out
+
+
+REFUSED = {
+    "a folder as suffix": ["-L", "a/b"],
+    "no suffix": ["--lib-sdir", ""],
+    "dist-info": ["-L", ".dist-info"],
+    "a path as name": ["--no-mangle", "a\\b.dll"],
+    "two names in one": ["--no-mangle", "a.dll;b.dll"],
+    "no package": ["--namespace-pkg", "a..b"],
+    "both places": ["--namespace-pkg", "pkg", "--custom-patch"],
+    "another layout": ["--no-mangle-all", "--layout", "beside"],
+    "a folder of one's own": ["--no-mangle-all", "--dest", "pkg"],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_makes_no_sense(name: str, tmp_path: Path, root: Path) -> None:
+    repair(wheel_of(tmp_path), root, *REFUSED[name], code=Exit.USAGE)
+    assert not (tmp_path / "out").exists()

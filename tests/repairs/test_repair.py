@@ -7,25 +7,33 @@ import csv
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.closing import watch_replacing
 from tests.support.wheels import build_wheel
+from wheelfix.base import workers
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import CannotRepair, InputError, UsageError
+from wheelfix.errors import CannotRepair, Exit, InputError, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
-from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repairs.outcome import RepairOutcome
-from wheelfix.repairs.repair import repair
+from wheelfix.repairs.outcome import FailedRepair, Repaired, RepairOutcome
+from wheelfix.repairs.repair import repair, repair_all, targets_differ
 from wheelfix.repairs.replay import replay
 from wheelfix.roots.lazy import lazy_index
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def options(tmp_path, *roots, **more):
@@ -416,3 +424,56 @@ def test_a_file_that_nothing_needs_may_be_given_up(tmp_path):
             run(damaged, options(tmp_path))
         result = run(damaged, options(tmp_path, accept_missing=(gone,)))
         check_record_independently(result.output)
+
+
+@pytest.mark.parametrize("layout", ["beside", "libs"])
+def test_the_wheel_is_closed_before_it_is_replaced(layout: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    module = forge_dll("ext.pyd", imports={"outer.dll": ["f"]}, exports=["PyInit_ext"])
+    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"]))
+    opened = watch_replacing(wheel, monkeypatch)
+    words = ["repair", str(wheel), "--in-place", "--root", str(root), "--no-discover", "--layout", layout, "-q"]
+    assert main(words) == Exit.OK, capsys.readouterr().err
+    assert opened
+    assert main(["scan", str(wheel), "--no-discover", "-q"]) == Exit.OK
+
+
+def several_options(tmp_path: Path, jobs: int) -> RepairOptions:
+    roots = tuple(write_roots(kepler_cu117(), tmp_path / "roots").values())
+    scan = ScanOptions(roots=RootOptions(roots=roots, discover=False), jobs=jobs)
+    return RepairOptions(wheel_dir=tmp_path / "out", scan=scan)
+
+
+def wheels(tmp_path: Path) -> list[Path]:
+    first = write_wheel(kepler_cu117(), tmp_path)
+    second = first.with_name(first.name.replace("-cp", "-1-cp", 1))
+    shutil.copy(first, second)
+    bad = tmp_path / "bad-1.0-py3-none-any.whl"
+    bad.write_text("no zip")
+    return [first, bad, second]
+
+
+@pytest.mark.slow
+def test_processes_write_what_one_process_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = wheels(tmp_path)
+    alone = list(repair_all(paths, several_options(tmp_path, 1)))
+    written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    shutil.rmtree(tmp_path / "out")
+    monkeypatch.setattr(workers, "WORTH_SECONDS", 0.0)
+    found = list(repair_all(paths, several_options(tmp_path, 2)))
+    assert [type(one) for one in found] == [Repaired, FailedRepair, Repaired]
+    assert found[0] == alone[0]
+    assert found[2] == alone[2]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == written
+    assert len(written) == 2
+
+
+def test_two_wheels_of_one_name_are_repaired_one_after_the_other(tmp_path: Path) -> None:
+    paths = [tmp_path / "a" / "x-1-py3-none-any.whl", tmp_path / "b" / "X-1-py3-none-any.whl"]
+    chosen = several_options(tmp_path, 2)
+    assert not targets_differ(paths, chosen)
+    assert targets_differ(paths, replace(chosen, wheel_dir=None))
+    assert targets_differ(paths[:1], chosen)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.repairs.test_repair import check_record_independently, options, run
 from tests.support.wheels import build_wheel
 from wheelfix.archive.changes import NewMember, WheelChanges
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.errors import EnvironmentFailure
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.values import replace
+from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
-from wheelfix.options import RepairOptions, ScanOptions
+from wheelfix.model import Verdict
 from wheelfix.plan.model import Drop, Plan, WheelRef
+from wheelfix.repairs.repair import RepairOutcome
 from wheelfix.repairs.rewrite import keep, kept_rows, rewrite, write_checked
 from wheelfix.streams.codec import Compressor
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,3 +111,147 @@ def test_a_second_copy_of_a_member_is_dropped_where_it_is_the_same(tmp_path: Pat
     target = rewritten(path, tmp_path / "out" / path.name, plan_for(path))
     with zipfile.ZipFile(target) as archive:
         assert archive.namelist().count("pkg/a.txt") == 1
+
+
+FILES = {"pkg/__init__.py": b"x = 1\n", "pkg/data.txt": b"some text\n" * 50}
+INFO = "pkg-1.0.dist-info"
+
+
+@pytest.fixture
+def faulty_wheel(tmp_path):
+    return build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-any", FILES, purelib=True)
+
+
+def repack(faulty_wheel, change):
+    """Write the wheel again by hand: ``change`` gets the list of (name, bytes) and returns another."""
+    with zipfile.ZipFile(faulty_wheel) as archive:
+        members = [(entry.filename, archive.read(entry)) for entry in archive.infolist()]
+    with warnings.catch_warnings(), zipfile.ZipFile(faulty_wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        warnings.simplefilter("ignore")  # zipfile warns about the second copies that we want
+        for name, data in change(members):
+            entry = zipfile.ZipInfo("placeholder", (2024, 1, 1, 0, 0, 0))
+            entry.filename = name  # the constructor would change backslashes on Windows
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, data)
+    return faulty_wheel
+
+
+CASES = {
+    "pasted-file": lambda members: [*members, ("pkg/pasted.dll", b"MZ nothing much")],
+    "changed-file": lambda members: [(n, b"changed" if n.endswith("data.txt") else d) for n, d in members],
+    "removed-file": lambda members: [(n, d) for n, d in members if not n.endswith("data.txt")],
+    "backslashes": lambda members: [(n.replace("/", "\\"), d) for n, d in members],
+    "one-folder-too-deep": lambda members: [(f"unpacked/{n}", d) for n, d in members],
+    "without-record": lambda members: [(n, d) for n, d in members if not n.endswith("RECORD")],
+    "signed-record": lambda members: [*members, (f"{INFO}/RECORD.jws", b"{}"), ("pkg/new.txt", b"x")],
+    "identical-copy": lambda members: [*members, members[0]],
+    "dist-info-first": lambda members: sorted(members, key=lambda m: INFO not in m[0]),
+}
+
+
+@pytest.mark.parametrize("case", [name for name in CASES if name != "dist-info-first"])
+def test_a_wheel_repacked_by_hand_is_put_right(case, faulty_wheel, tmp_path):
+    repack(faulty_wheel, CASES[case])
+    before = verify(faulty_wheel)
+    assert before.findings, case
+    if case == "removed-file":
+        with pytest.raises(CannotRepair, match=r"pkg/data.txt: RECORD lists it, but the wheel does not have it"):
+            run(faulty_wheel, options(tmp_path))
+        assert not list((tmp_path / "out").glob("*.whl"))
+    result = run(faulty_wheel, options(tmp_path, accept_missing=("pkg/data.*",) if case == "removed-file" else ()))
+    assert result.outcome is RepairOutcome.REPAIRED
+    assert result.plan.mends or result.plan.renames
+    check_record_independently(result.output)
+    after = verify(result.output)
+    assert not after.findings
+    with zipfile.ZipFile(result.output) as archive:
+        assert archive.read("pkg/__init__.py") == FILES["pkg/__init__.py"]
+
+
+def test_what_harms_nobody_is_left_as_it_is(faulty_wheel, tmp_path):
+    repack(faulty_wheel, CASES["dist-info-first"])
+    assert [finding.code for finding in verify(faulty_wheel).findings] == ["WF122"]
+    result = run(faulty_wheel, options(tmp_path))
+    assert result.outcome is RepairOutcome.UNCHANGED
+    assert result.output.read_bytes() == faulty_wheel.read_bytes()
+
+
+def test_two_different_files_of_one_name_are_a_question_for_the_user(faulty_wheel, tmp_path):
+    repack(faulty_wheel, lambda members: [*members, ("pkg/data.txt", b"another text")])
+    with pytest.raises(CannotRepair, match=r"pkg/data\.txt"):
+        run(faulty_wheel, options(tmp_path))
+    assert not list((tmp_path / "out").glob("*.whl")) if (tmp_path / "out").exists() else True
+
+
+def test_an_unsafe_name_is_never_written(faulty_wheel, tmp_path):
+    repack(faulty_wheel, lambda members: [*members, ("../evil.dll", b"MZ")])
+    with pytest.raises(CannotRepair):
+        run(faulty_wheel, options(tmp_path))
+    assert not (tmp_path / "evil.dll").exists()
+
+
+def damage(faulty_wheel, member):
+    """Turn a byte of a member's packed data."""
+    with zipfile.ZipFile(faulty_wheel) as archive:
+        entry = archive.getinfo(member)
+        offset = entry.header_offset + 30 + len(entry.filename) + 3
+    data = bytearray(faulty_wheel.read_bytes())
+    data[offset] ^= 0xFF
+    faulty_wheel.write_bytes(bytes(data))
+
+
+def test_a_damaged_member_is_found_and_not_passed_on(faulty_wheel, tmp_path):
+    damage(faulty_wheel, "pkg/data.txt")
+    with pytest.raises(CannotRepair, match=r"pkg/data\.txt"):
+        run(faulty_wheel, options(tmp_path))
+
+
+def test_in_place_replaces_the_wheel_at_the_very_end(faulty_wheel):
+    from dataclasses import replace
+
+    repack(faulty_wheel, CASES["pasted-file"])
+    chosen = replace(options(faulty_wheel.parent), wheel_dir=None)
+    result = run(faulty_wheel, chosen)
+    assert result.output == faulty_wheel
+    check_record_independently(faulty_wheel)
+    assert [path.name for path in faulty_wheel.parent.iterdir()] == [faulty_wheel.name]
+
+
+def test_scan_tells_names_and_sizes_always_and_hashes_on_request(faulty_wheel):
+    repack(faulty_wheel, lambda members: [(n, d[::-1] if n.endswith("data.txt") else d) for n, d in members])
+    quiet = ScanOptions(roots=RootOptions(discover=False))
+    assert scan(faulty_wheel, quiet).verdict is Verdict.OK
+    found = scan(faulty_wheel, ScanOptions(roots=RootOptions(discover=False), verify=True))
+    assert "WF103" in {finding.code for finding in found.findings}
+
+
+def flipped(member_end):
+    """Another text of the same size, which only its hash betrays."""
+    return lambda members: [(n, d.swapcase() if n.endswith(member_end) else d) for n, d in members]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_hash_that_turns_out_wrong_while_the_wheel_is_written_is_put_right(dry_run, tmp_path):
+    """Hashes are still made while DLLs are added; what they show late is reported and repaired as well."""
+    story = kepler_cu117()
+    faulty_wheel = repack(write_wheel(story, tmp_path / "dist"), flipped("torch/version.py"))
+    roots = write_roots(story, tmp_path / "roots").values()
+    result = run(faulty_wheel, options(tmp_path, *roots), dry_run=dry_run)
+    assert [finding.code for finding in result.before.findings if finding.subject == "torch/version.py"] == ["WF103"]
+    assert "torch/version.py" in [mend.subject for mend in result.plan.mends]
+    assert {addition.name for addition in result.plan.additions} >= set(story.missing)
+    if dry_run:
+        assert not (tmp_path / "out").exists()
+        return
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [faulty_wheel.name]
+    check_record_independently(result.output)
+
+
+def test_what_is_damaged_is_named_also_where_something_else_is_missing(tmp_path):
+    story = kepler_cu117()
+    faulty_wheel = write_wheel(story, tmp_path / "dist")
+    damage(faulty_wheel, "torch/version.py")
+    with pytest.raises(CannotRepair) as caught:
+        run(faulty_wheel, options(tmp_path))
+    assert any("torch/version.py" in reason for reason in caught.value.reasons)
+    assert any(name in reason for name in story.missing for reason in caught.value.reasons)

@@ -12,7 +12,7 @@ from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Finding, Severity
-from wheelfix.report import concise, github, junit, markdown, safe
+from wheelfix.report import safe
 from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.formats import render
 
@@ -23,10 +23,9 @@ ALL = [broken_torch(), clean_wheel(), risky_extension()]
 KNOWN = Context(known=lambda report, finding: finding.code == "WF301")
 
 
-@pytest.mark.parametrize(("module", "suffix"), [(github, "txt"), (junit, "xml"), (markdown, "md")])
-def test_golden(module, suffix):
-    name = module.__name__.rpartition(".")[2]
-    check_golden(f"{name}.{suffix}", module.render_scan(ALL, [FAILURE]))
+@pytest.mark.parametrize(("kind", "suffix"), [("github", "txt"), ("junit", "xml"), ("markdown", "md")])
+def test_golden(kind, suffix):
+    check_golden(f"{kind}.{suffix}", render(kind, ALL, [FAILURE]))
 
 
 def with_finding(**settings) -> object:
@@ -55,21 +54,21 @@ class TestNotRepaired:
             assert "not repaired" in text or "can be repaired" in text
 
     def test_one_row_in_markdown(self):
-        text = markdown.render_scan([broken_torch()], [UNREPAIRED])
+        text = render("markdown", [broken_torch()], [UNREPAIRED])
         assert len([line for line in text.splitlines() if line.startswith(r"| torch-2.4.0")]) == 1
         assert "❌ broken, not repaired | 1 | 0 | 1 | 7 |" in text
         assert text.count("### ") == 1
         assert "Not repaired: torch was not repaired: no root has libomp" in text
 
     def test_one_suite_in_junit(self):
-        (suite,) = ET.fromstring(junit.render_scan([broken_torch()], [UNREPAIRED]))
+        (suite,) = ET.fromstring(render("junit", [broken_torch()], [UNREPAIRED]))
         assert suite.get("errors") == "1"
         assert [case.get("name") for case in suite.iter("testcase") if case.find("error") is not None] == [
             "can be repaired"
         ]
 
     def test_one_verdict_in_github(self):
-        lines = github.render_scan([broken_torch(), clean_wheel()], [UNREPAIRED]).splitlines()
+        lines = render("github", [broken_torch(), clean_wheel()], [UNREPAIRED]).splitlines()
         name = "torch-2.4.0-cp311-cp311-win_amd64.whl"
         assert [line for line in lines if line.startswith("wheelfix: broken")] == [
             f"wheelfix: broken, not repaired: {name}"
@@ -110,67 +109,67 @@ class TestTotals:
 
 class TestConcise:
     def test_one_line_for_each_finding(self):
-        lines = concise.render_scan(ALL, [FAILURE]).splitlines()
+        lines = render("concise", ALL, [FAILURE]).splitlines()
         assert len(lines) == sum(len(report.findings) for report in ALL) + 1
         first = ALL[0].findings[0]
         assert lines[0].startswith(f"{ALL[0].path}: {first.code} {first.severity} ")
         assert lines[-1].startswith("dist/x.whl: error: not readable: dist/x.whl is no wheel")
 
     def test_known_findings_are_left_out(self):
-        assert "WF301" not in concise.render_scan(ALL, (), KNOWN)
+        assert "WF301" not in render("concise", ALL, (), KNOWN)
 
     def test_nothing_to_say(self):
-        assert concise.render_scan([dataclasses.replace(clean_wheel(), findings=())]) == ""
+        assert render("concise", [dataclasses.replace(clean_wheel(), findings=())]) == ""
 
 
 class TestGithub:
     def test_nothing_in_a_name_becomes_a_command(self):
-        text = github.render_scan([with_finding(message="a\n::stop-commands::x\r\n100%", hint="b\n::add-mask::c")])
+        text = render("github", [with_finding(message="a\n::stop-commands::x\r\n100%", hint="b\n::add-mask::c")])
         assert text.splitlines()[0].endswith(r"::a\n::stop-commands::x\r\n100%25%0Ahint: b\n::add-mask::c")
         assert len(text.splitlines()) == 2
 
     def test_a_path_with_commas_and_colons_stays_one_property(self):
         report = dataclasses.replace(with_finding(), path="C:\\a,b\\c.whl")
-        assert github.render_scan([report]).startswith("::error file=C%3A\\a%2Cb\\c.whl,title=")
+        assert render("github", [report]).startswith("::error file=C%3A\\a%2Cb\\c.whl,title=")
 
     def test_many_of_one_code_are_one_annotation(self):
-        lines = [line for line in github.render_scan([broken_torch()]).splitlines() if line.startswith("::notice")]
+        lines = [line for line in render("github", [broken_torch()]).splitlines() if line.startswith("::notice")]
         assert len(lines) == 1
         assert "(7 times)" in lines[0]
         assert lines[0].endswith("and 2 more")
 
     def test_what_the_baseline_knows_is_not_annotated(self):
-        assert "::error" not in github.render_scan([broken_torch()], (), KNOWN)
+        assert "::error" not in render("github", [broken_torch()], (), KNOWN)
 
 
 class TestJunit:
     @pytest.mark.parametrize(("fail_on", "failures"), [("never", 0), ("error", 1), ("warning", 2), ("info", 9)])
     def test_what_fails_the_build_fails_the_case(self, fail_on, failures):
-        root = ET.fromstring(junit.render_scan([broken_torch()], (), Context(fail_on)))
+        root = ET.fromstring(render("junit", [broken_torch()], (), Context(fail_on)))
         assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("9", str(failures), "0")
         assert len(root.findall(".//failure")) == failures
 
     def test_what_the_baseline_knows_passes(self):
-        assert ET.fromstring(junit.render_scan([broken_torch()], (), KNOWN)).get("failures") == "0"
+        assert ET.fromstring(render("junit", [broken_torch()], (), KNOWN)).get("failures") == "0"
 
     def test_characters_that_xml_cannot_hold(self):
-        text = junit.render_scan([with_finding(message="a\x00\x1b\ud800<&>\u4e2d", subject="\x07")])
+        text = render("junit", [with_finding(message="a\x00\x1b\ud800<&>\u4e2d", subject="\x07")])
         (failure,) = ET.fromstring(text).findall(".//failure")
         assert failure.get("message") == "a\\x00\\x1b?<&>\u4e2d"
 
 
 class TestMarkdown:
     def test_nothing_in_a_name_becomes_markup(self):
-        text = markdown.render_scan([with_finding(message="<img src=x> | [a](b) `c` \n# d")])
+        text = render("markdown", [with_finding(message="<img src=x> | [a](b) `c` \n# d")])
         assert r"\<img src=x\> \| \[a\](b) \`c\` \# d" in text
 
     def test_the_fence_is_longer_than_any_inside(self):
         assert list(safe.markdown_block("a ```` b")) == ["`````text", "a ```` b", "`````"]
 
     def test_what_the_baseline_knows_is_counted_only(self):
-        text = markdown.render_scan([broken_torch()], (), KNOWN)
+        text = render("markdown", [broken_torch()], (), KNOWN)
         assert "| WF301 " not in text
         assert "1 known finding in the baseline." in text
 
     def test_nothing_scanned(self):
-        assert markdown.render_scan([]) == "## wheelfix\n\nno inputs\n"
+        assert render("markdown", []) == "## wheelfix\n\nno inputs\n"

@@ -8,8 +8,7 @@ import random
 
 from tests.report.samples import broken_torch, clean_wheel
 from wheelfix.model import Edge, EdgeKind, Image, InView, Machine, Missing, OwnedBy, Resolution, ScannedImage
-from wheelfix.report.focus import missing_part
-from wheelfix.report.graph import NODE_HEIGHT, NODE_WIDTH, build_graph
+from wheelfix.report.html.graph import NODE_HEIGHT, NODE_WIDTH, build_graph, missing_part
 
 
 def report_of(images: list[str], edges: list[tuple[str, str]]):

@@ -12,25 +12,23 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.support.hostile_values import HOSTILE, Maker
-from wheelfix.diagnosis.answer import Diagnosis
-from wheelfix.diagnosis.symptoms.report_block import ReportBlock
-from wheelfix.diff import Comparison
+from wheelfix.diagnosis.machine import ReportBlock
+from wheelfix.diagnosis.model import Diagnosis
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, ScanReport, Severity
 from wheelfix.plan.model import Plan
 from wheelfix.report import diagnosis as diagnosis_json
 from wheelfix.report import diff as diff_documents
 from wheelfix.report import safe
+from wheelfix.report.builds import Comparison
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.diagnosis import render_diagnosis
+from wheelfix.report.diff import render_diff
 from wheelfix.report.document import Context, FailedInput, PlanReport
 from wheelfix.report.formats import SCAN_KINDS, render
-from wheelfix.report.html.comparison import render_comparison
-from wheelfix.report.html.repairs import render_repairs
-from wheelfix.report.text.diagnosis import render_diagnosis
-from wheelfix.report.text.diff import render_diff
-from wheelfix.report.text.plan import render_plan
-from wheelfix.report.text.scan import render_scan
-from wheelfix.report.text.summary import render_summary
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.html.builds import render_comparison, render_repairs
+from wheelfix.report.repairs import render_plan
+from wheelfix.report.text import render_scan, render_summary
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import Edge, EdgeKind, Finding, ProvidedDll, Resolution, Severity, System
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.html import render_scan
+from wheelfix.report.formats import render
 from wheelfix.report.html.element import VOID, Html, el, from_markdown, join
 
 FAILURE = FailedInput("x.whl", InputError("x.whl is no wheel", because="it is <no> ZIP archive"))
@@ -50,9 +50,9 @@ def read(text: str) -> Reader:
 
 
 PAGES = {
-    "broken": lambda: render_scan([broken_torch()]),
-    "many": lambda: render_scan([broken_torch(), clean_wheel(), risky_extension()], [FAILURE]),
-    "nothing": lambda: render_scan([]),
+    "broken": lambda: render("html", [broken_torch()]),
+    "many": lambda: render("html", [broken_torch(), clean_wheel(), risky_extension()], [FAILURE]),
+    "nothing": lambda: render("html", []),
 }
 
 
@@ -82,7 +82,7 @@ def test_needs_no_network(page):
 
 
 def test_tells_the_verdict_the_line_and_the_page():
-    reader = read(render_scan([broken_torch()]))
+    reader = read(render("html", [broken_torch()]))
     texts = "".join(reader.texts)
     assert broken_torch().first_failure.message in texts
     assert "broken" in texts
@@ -100,7 +100,7 @@ def test_nothing_in_a_wheel_becomes_markup():
         findings=(Finding("WF301", "missing-dependency", Severity.ERROR, evil, evil, hint=evil),),
         images=tuple(dataclasses.replace(image, path=evil + image.path) for image in broken_torch().images),
     )
-    page = render_scan([report])
+    page = render("html", [report])
     reader = read(page)
     assert not [tag for tag, _ in reader.elements if tag == "img"]
     assert [tag for tag, _ in reader.elements].count("script") == len(
@@ -111,7 +111,7 @@ def test_nothing_in_a_wheel_becomes_markup():
 
 
 def test_the_data_of_the_drawing_is_json_without_a_bracket():
-    page = render_scan([broken_torch()])
+    page = render("html", [broken_torch()])
     part, text = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert "<" not in part
     data = json.loads(text)
@@ -121,7 +121,7 @@ def test_the_data_of_the_drawing_is_json_without_a_bracket():
 
 
 def test_every_box_speaks_and_one_is_reached_by_tab():
-    page = render_scan([dataclasses.replace(broken_torch(), missing=())])
+    page = render("html", [dataclasses.replace(broken_torch(), missing=())])
     boxes = [attrs for _, attrs in read(page).elements if "data-node" in attrs][-6:]
     assert [box["tabindex"] for box in boxes] == ["0"] + ["-1"] * 5
     assert all(box["role"] == "button" and box["aria-label"] for box in boxes)
@@ -129,13 +129,13 @@ def test_every_box_speaks_and_one_is_reached_by_tab():
 
 
 def test_what_was_vendored_is_marked_with_its_source():
-    page = render_scan([broken_torch()], (), Context(sources={"torch/lib/c10.dll": "CUDA 11.7"}))
+    page = render("html", [broken_torch()], (), Context(sources={"torch/lib/c10.dll": "CUDA 11.7"}))
     assert 'class="node dll vendored"' in page
     assert "vendored from CUDA 11.7" in page
 
 
 def test_what_the_baseline_knows_is_marked():
-    assert '<span class="badge">known</span>' in render_scan([broken_torch()], (), Context(known=lambda *_: True))
+    assert '<span class="badge">known</span>' in render("html", [broken_torch()], (), Context(known=lambda *_: True))
 
 
 def test_twice_the_same(page):
@@ -151,16 +151,11 @@ def test_elements():
 
 
 def test_markdown():
-    text = (
-        "# A\n\nb `c` [d](javascript:x) [e](https://example.org)\n\n- f\n- g\n\n1. h\n\n"
-        "```\n<i>\n```\n| j | k |\n| - | - |\n| l |\n\n> m\n"
-    )
+    text = "# A\n\nb `c` [d](javascript:x) [e](https://example.org)\n\n- f\n- g\n\n```\n<i>\n```\n"
     assert from_markdown(text) == (
         '<h3>A</h3><p>b <code>c</code> [d](javascript:x) <a href="https://example.org" rel="noreferrer">e</a></p>'
-        "<ul><li>f</li><li>g</li></ul><ol><li>h</li></ol>"
+        "<ul><li>f</li><li>g</li></ul>"
         '<pre tabindex="0"><code>&lt;i&gt;</code></pre>'
-        '<table><thead><tr><th scope="col">j</th><th scope="col">k</th></tr></thead>'
-        "<tbody><tr><td>l</td><td></td></tr></tbody></table><blockquote>m</blockquote>"
     )
 
 
@@ -173,14 +168,14 @@ def test_says_when_and_how_it_was_made_and_of_which_file():
     context = Context(
         date="2026-11-15 23:00 UTC", command="wheelfix scan dist", sha256={broken_torch().path: "ab" * 32}
     )
-    texts = "".join(read(render_scan([broken_torch()], (), context)).texts)
+    texts = "".join(read(render("html", [broken_torch()], (), context)).texts)
     assert "2026-11-15 23:00 UTC" in texts
     assert "wheelfix scan dist" in texts
     assert "ab" * 32 in texts
 
 
 def test_findings_come_before_the_dlls_and_api_sets_are_not_listed():
-    page = render_scan([broken_torch()])
+    page = render("html", [broken_torch()])
     assert page.index("Findings (") < page.index("How the missing DLLs are reached") < page.index("All 4 DLLs")
     edges = [
         Edge(
@@ -189,13 +184,13 @@ def test_findings_come_before_the_dlls_and_api_sets_are_not_listed():
         for number in range(9)
     ]
     report = dataclasses.replace(broken_torch(), resolution=Resolution(tuple(edges)))
-    assert "api-ms" not in render_scan([report])
-    assert '"Windows API sets":["9"]' in render_scan([report])
+    assert "api-ms" not in render("html", [report])
+    assert '"Windows API sets":["9"]' in render("html", [report])
 
 
 def test_many_findings_of_a_rule_are_folded():
     findings = tuple(Finding("WF301", "a", Severity.ERROR, f"x{number}.dll", "is wrong") for number in range(300))
-    page = render_scan([dataclasses.replace(broken_torch(), findings=findings)])
+    page = render("html", [dataclasses.replace(broken_torch(), findings=findings)])
     assert "<summary>290 more</summary>" in page
 
 
@@ -204,8 +199,8 @@ def test_what_other_distributions_provide_has_a_section_of_its_own() -> None:
         ProvidedDll("c10.dll", "file", ("torch",), ("pkg/_ext.pyd",), path="Lib/site-packages/torch/lib/c10.dll"),
         ProvidedDll("mkl_rt.2.dll", "requirement", ("mkl",), ("pkg/_ext.pyd",), "<2027", because="<b>"),
     )
-    page = render_scan([dataclasses.replace(clean_wheel(), provided=provided)])
+    page = render("html", [dataclasses.replace(clean_wheel(), provided=provided)])
     assert "Provided by other distributions (2): torch, mkl" in page
     assert "mkl (&lt;2027)" in page
     assert "Lib/site-packages/torch/lib/c10.dll" in page
-    assert "Provided by other distributions" not in render_scan([clean_wheel()])
+    assert "Provided by other distributions" not in render("html", [clean_wheel()])

@@ -26,7 +26,7 @@ from wheelfix.model import (
     Severity,
 )
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.html import render_scan
+from wheelfix.report.formats import render
 
 pytestmark = [
     pytest.mark.browser,
@@ -80,15 +80,17 @@ MADE = Context(
 UNREPAIRED = FailedInput(broken_torch().path, CannotRepair("nothing was written", hint="name a root"), "repair")
 UNREAD = FailedInput("dist/y-1.0-cp311-cp311-win_amd64.whl", InputError("it is not a zip archive", hint="build again"))
 PAGES = {
-    "mixed": lambda: render_scan(
+    "mixed": lambda: render(
+        "html",
         [broken_torch(), *(named(clean_wheel(), number) for number in range(5)), risky_extension()],
         [UNREPAIRED, UNREAD],
         MADE,
     ),
-    "single": lambda: render_scan([broken_torch()], (), MADE),
-    "crowd": lambda: render_scan([crowd(300)]),
-    "burdened": lambda: render_scan([burdened(), clean_wheel()]),
-    "hostile": lambda: render_scan(
+    "single": lambda: render("html", [broken_torch()], (), MADE),
+    "crowd": lambda: render("html", [crowd(300)]),
+    "burdened": lambda: render("html", [burdened(), clean_wheel()]),
+    "hostile": lambda: render(
+        "html",
         [Maker(HOSTILE, status="invalid").make(ScanReport), Maker("W" * 3000).make(ScanReport)],
         [FailedInput("W" * 2000, InputError("W" * 2000, hint="W" * 2000))],
     ),
@@ -163,7 +165,9 @@ def test_everything_can_be_read_without_scrolling_sideways(browser, name, width,
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_sixteen_clean_wheels_take_four_screens_at_most(browser, width):
-    browser.open(render_scan([named(clean_wheel(), number) for number in range(16)], (), MADE), width, HEIGHTS[width])
+    browser.open(
+        render("html", [named(clean_wheel(), number) for number in range(16)], (), MADE), width, HEIGHTS[width]
+    )
     assert browser.run(MEASURE)["height"] <= 4 * HEIGHTS[width]
 
 

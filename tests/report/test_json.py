@@ -12,7 +12,7 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import CudaSummary, FileVersion, GpuFit, Signature
 from wheelfix.report.document import FailedInput
-from wheelfix.report.json_ import render_scan
+from wheelfix.report.formats import render
 from wheelfix.schemas import load_schema
 
 
@@ -24,15 +24,15 @@ def check(document: dict) -> None:
 
 @pytest.mark.parametrize("sample", [broken_torch, clean_wheel, risky_extension], ids=lambda sample: sample.__name__)
 def test_fits_the_schema(sample):
-    check(json.loads(render_scan([sample()])))
+    check(json.loads(render("json", [sample()])))
 
 
 def test_no_wheel_at_all_fits_the_schema():
-    check(json.loads(render_scan([])))
+    check(json.loads(render("json", [])))
 
 
 def test_the_shape_of_one_wheel():
-    document = json.loads(render_scan([broken_torch()]))
+    document = json.loads(render("json", [broken_torch()]))
     wheel = document["wheels"][0]
     assert list(document) == ["schema", "tool", "wheels", "summary"]
     assert document["schema"] == "wheelfix.scan/1"
@@ -56,7 +56,7 @@ def test_facts_that_were_asked_for_are_added():
     image = dataclasses.replace(
         report.images[0], version=FileVersion((1, 2, 3, 4)), archs=("sm_86", "ptx_86"), signature=Signature("unsigned")
     )
-    document = json.loads(render_scan([dataclasses.replace(report, images=(image,))]))
+    document = json.loads(render("json", [dataclasses.replace(report, images=(image,))]))
     check(document)
     assert document["wheels"][0]["images"][0]["archs"] == ["sm_86", "ptx_86"]
     assert document["wheels"][0]["images"][0]["version"] == "1.2.3.4"
@@ -75,7 +75,7 @@ def test_facts_that_were_asked_for_are_added():
 def test_a_name_stands_alone_only_if_it_is_trusted(signature: Signature, signer: str):
     report = clean_wheel()
     image = dataclasses.replace(report.images[0], signature=signature)
-    document = json.loads(render_scan([dataclasses.replace(report, images=(image,))]))
+    document = json.loads(render("json", [dataclasses.replace(report, images=(image,))]))
     check(document)
     shown = document["wheels"][0]["images"][0]
     assert shown["signer"] == signer
@@ -90,7 +90,7 @@ def test_gpu_code_and_cuda_are_added():
     told = dataclasses.replace(
         report, images=(image,), archs=("sm_86",), cuda=CudaSummary("11.7", "452.39", "Made for CUDA 11.7.")
     )
-    document = json.loads(render_scan([told]))
+    document = json.loads(render("json", [told]))
     check(document)
     wheel = document["wheels"][0]
     assert wheel["images"][0]["gpu"] == {"card": "RTX 5070", "arch": "sm_120", "fit": "none"}
@@ -100,7 +100,7 @@ def test_gpu_code_and_cuda_are_added():
 
 def test_inputs_that_could_not_be_read_are_named():
     error = InputError("x.whl is no wheel", because="it is no ZIP archive", hint="build it again")
-    document = json.loads(render_scan([clean_wheel()], [FailedInput("x.whl", error)]))
+    document = json.loads(render("json", [clean_wheel()], [FailedInput("x.whl", error)]))
     check(document)
     assert document["failures"] == [
         {
@@ -114,7 +114,7 @@ def test_inputs_that_could_not_be_read_are_named():
 
 
 def test_same_input_same_bytes_and_ascii():
-    first, second = render_scan([risky_extension()]), render_scan([risky_extension()])
+    first, second = render("json", [risky_extension()]), render("json", [risky_extension()])
     assert first == second
     assert first.isascii()
     assert first.endswith("}\n")

@@ -14,7 +14,8 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from tests.support.tiers import IMPOSSIBLE
 from wheelfix.errors import InputError
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.sarif import file_uri, fingerprint, render_scan
+from wheelfix.report.formats import render
+from wheelfix.report.sarif import file_uri, fingerprint
 from wheelfix.rules.registry import all_rules
 
 SUBSET = json.loads(Path(__file__).with_name("sarif-subset.json").read_text(encoding="utf-8"))
@@ -22,11 +23,11 @@ STANDARD = Path(os.environ.get("WHEELFIX_SARIF_SCHEMA", "~/.cache/wheelfix/sarif
 FAILURE = FailedInput("x.whl", InputError("x.whl is no wheel", because="[it](1) is no ZIP archive"))
 
 LOGS = {
-    "findings": lambda: render_scan([broken_torch(), risky_extension()]),
-    "nothing": lambda: render_scan([]),
-    "clean": lambda: render_scan([clean_wheel()]),
-    "failure": lambda: render_scan([clean_wheel()], [FAILURE]),
-    "baseline": lambda: render_scan([broken_torch()], (), Context(known=lambda report, finding: True)),
+    "findings": lambda: render("sarif", [broken_torch(), risky_extension()]),
+    "nothing": lambda: render("sarif", []),
+    "clean": lambda: render("sarif", [clean_wheel()]),
+    "failure": lambda: render("sarif", [clean_wheel()], [FAILURE]),
+    "baseline": lambda: render("sarif", [broken_torch()], (), Context(known=lambda report, finding: True)),
 }
 
 
@@ -60,7 +61,7 @@ def test_every_result_points_at_its_rule_with_help(log):
 
 
 def test_levels_places_and_names():
-    result = json.loads(render_scan([broken_torch()]))["runs"][0]["results"][0]
+    result = json.loads(render("sarif", [broken_torch()]))["runs"][0]["results"][0]
     assert result["level"] == "error"
     place = result["locations"][0]
     assert place["physicalLocation"]["artifactLocation"]["uri"] == "dist/torch-2.4.0-cp311-cp311-win_amd64.whl"
@@ -68,7 +69,7 @@ def test_levels_places_and_names():
 
 
 def test_a_failure_is_a_notification_without_a_link():
-    (invocation,) = json.loads(render_scan([], [FAILURE]))["runs"][0]["invocations"]
+    (invocation,) = json.loads(render("sarif", [], [FAILURE]))["runs"][0]["invocations"]
     assert invocation["executionSuccessful"] is False
     assert "[it] (1)" in invocation["toolExecutionNotifications"][0]["message"]["text"]
 
@@ -77,7 +78,7 @@ def test_every_rule_can_be_shown():
     """A rule without a page, or a name that is no identifier, would only be met when the finding is."""
     from wheelfix.report.sarif import _rule
 
-    names = [_rule(rule)["name"] for rule in all_rules()]
+    names = [_rule(rule, "")["name"] for rule in all_rules()]
     assert len(set(names)) == len(names)
 
 
@@ -105,9 +106,9 @@ def test_paths_as_uris(path, uri):
 def test_every_rule_has_an_address_of_its_help(monkeypatch):
     from wheelfix.report import sarif
 
-    log = json.loads(render_scan([broken_torch()]))
+    log = json.loads(render("sarif", [broken_torch()]))
     assert all(rule["helpUri"].startswith("https://") for rule in log["runs"][0]["tool"]["driver"]["rules"])
     monkeypatch.setattr(sarif, "_documentation", lambda: "https://docs.example.org/wheelfix")
-    log = json.loads(render_scan([broken_torch()]))
+    log = json.loads(render("sarif", [broken_torch()]))
     addresses = [rule["helpUri"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
     assert addresses[0] == "https://docs.example.org/wheelfix/reference/rules/WF301.html"

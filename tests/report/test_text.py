@@ -1,4 +1,4 @@
-"""The report for people: compared whole, at fixed width, in Unicode and in ASCII."""
+"""The report for people, compared whole; GPU code, builds and signers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,29 @@ from hypothesis import strategies as st
 from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
-from wheelfix.model import Edge, EdgeKind, Finding, InView, LoadEvent, LoadOutcome, Resolution, Severity
+from wheelfix.model import (
+    CudaSummary,
+    Edge,
+    EdgeKind,
+    Finding,
+    GpuFit,
+    Image,
+    Import,
+    InView,
+    LoadEvent,
+    LoadOutcome,
+    Machine,
+    NumpyApi,
+    Resolution,
+    ScannedImage,
+    ScanReport,
+    Severity,
+    Signature,
+)
+from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.text.canvas import STYLES, Canvas, cells, wrapped
-from wheelfix.report.text.scan import Hints, render_scan
-from wheelfix.report.text.summary import render_summary
-from wheelfix.report.textstyle import TextStyle
+from wheelfix.report.text import FITS, Hints, render_scan, render_summary, spell_archs
+from wheelfix.rules.gpufit import Fit
 
 ASCII = TextStyle(80, colour=False, unicode=False)
 UNICODE = TextStyle(80, colour=False, unicode=True)
@@ -189,3 +206,199 @@ def test_styles_are_what_terminals_know():
     canvas = Canvas(TextStyle(colour=True))
     canvas.line(("gone", "bad"), " and ", ("known", "name"))
     assert canvas.text() == "\x1b[1;31mgone\x1b[0m and \x1b[1mknown\x1b[0m\n"
+
+
+LOOK = TextStyle(80, colour=False, unicode=False)
+CODE = {
+    "torch/lib/cudnn_cnn_infer64_8.dll": ("sm_50", "sm_86", "ptx_90"),
+    "torch/lib/cudnn_ops_infer64_8.dll": ("sm_50", "sm_86", "ptx_90"),
+    "torch/lib/torch_cuda.dll": ("sm_35",),
+    "torch/lib/kernels118.dll": ("sm_30", "sm_86"),
+    "torch/lib/kernels121.dll": ("sm_30", "sm_86"),
+    "torch/lib/front.dll": (),
+}
+FOUND = {
+    "torch/lib/cudnn_cnn_infer64_8.dll": "none",
+    "torch/lib/cudnn_ops_infer64_8.dll": "none",
+    "torch/lib/torch_cuda.dll": "native",
+    "torch/lib/kernels118.dll": "same-major",
+    "torch/lib/kernels121.dll": "same-major",
+}
+
+
+def report(card: str | None = None, *, asked: bool = True, findings: tuple[Finding, ...] = ()) -> ScanReport:
+    """A report on these images, with the paragraph on CUDA."""
+    images = tuple(
+        ScannedImage(
+            path,
+            Image(Machine.AMD64, 1000),
+            archs=archs if asked else None,
+            gpu=GpuFit(card, "sm_35", FOUND[path]) if card and archs else None,
+        )
+        for path, archs in CODE.items()
+    )
+    archs = ("sm_30", "sm_35", "sm_50", "sm_86", "ptx_90") if asked else None
+    story = CudaSummary("11.7", "452.39", "Made for CUDA 11.7. " + "It goes on for more than one line. " * 2)
+    return dataclasses.replace(clean_wheel(), images=images, archs=archs, cuda=story, findings=findings)
+
+
+def part(text: str) -> str:
+    """What stands between the facts and the verdict."""
+    return text.partition("modules\n")[2].partition("\nVerdict")[0]
+
+
+def test_one_line_for_dlls_of_one_family_with_the_same_code() -> None:
+    assert (
+        part(render_scan(report(), LOOK))
+        == """
+CUDA
+  Made for CUDA 11.7. It goes on for more than one line. It goes on for more
+  than one line.
+
+GPU code  SASS is machine code, PTX is compiled by the driver; 86 stands for sm_86
+  cuDNN, 2 DLLs            SASS 50 86, PTX 90
+  torch_cuda.dll           SASS 35
+  kernels118.dll and 1 more  SASS 30 86
+  all together: SASS 30 35 50 86, PTX 90
+""".replace("DLLs            ", "DLLs              ").replace("cuda.dll           ", "cuda.dll             ")
+    )
+
+
+def test_every_dll_has_its_answer_for_a_card() -> None:
+    assert (
+        part(render_scan(report("K40c"), LOOK)).partition("line.\n\n")[2]
+        == """\
+GPU code for sm_35 (K40c)
+  native      torch_cuda.dll
+              SASS 35
+  same major  kernels118.dll, kernels121.dll
+              SASS 30 86
+  nothing     cudnn_cnn_infer64_8.dll, cudnn_ops_infer64_8.dll
+              SASS 50 86, PTX 90
+"""
+    )
+
+
+def test_the_architecture_is_not_said_twice() -> None:
+    assert "\nGPU code for sm_35\n" in render_scan(report("sm_35"), LOOK)
+
+
+def test_nobody_asked() -> None:
+    text = render_scan(report(asked=False), LOOK)
+    assert "GPU code" not in text
+    assert "CUDA" not in text
+
+
+def test_a_contradiction_brings_the_paragraph_on_cuda() -> None:
+    finding = Finding("WF407", "cuda-tag-mismatch", Severity.WARNING, "x", "the label is wrong")
+    text = render_scan(report(asked=False, findings=(finding,)), LOOK)
+    assert "\nCUDA\n  Made for CUDA 11.7." in text
+    assert "GPU code" not in text
+
+
+def test_asked_but_there_is_none() -> None:
+    bare = dataclasses.replace(report(), images=clean_wheel().images, archs=(), cuda=None)
+    assert "\nGPU code  none of the DLLs has any\n" in render_scan(bare, LOOK)
+
+
+@pytest.mark.parametrize(
+    ("archs", "expected"),
+    [
+        (("sm_50", "sm_90a", "ptx_90a"), "SASS 50 90a, PTX 90a"),
+        (("ptx_86",), "PTX 86"),
+        ((), ""),
+    ],
+)
+def test_architectures_in_short(archs: tuple[str, ...], expected: str) -> None:
+    assert spell_archs(archs) == expected
+
+
+def test_there_is_a_word_for_every_fit() -> None:
+    assert set(FITS) == {fit.value for fit in Fit}
+
+
+def module(name: str, python: str, numpy: NumpyApi | None = None) -> ScannedImage:
+    """A module that imports a Python."""
+    facts = Image(Machine.AMD64, 1000, imports=(Import("KERNEL32.dll"), Import(python)))
+    return ScannedImage(f"pkg/{name}", facts, numpy=numpy)
+
+
+def verbose_text(*images: ScannedImage, verbose: bool = True) -> str:
+    """The report on a wheel with these images."""
+    look = TextStyle(60, colour=False, unicode=False)
+    return render_scan(dataclasses.replace(clean_wheel(), images=images), look, verbose=verbose)
+
+
+def test_one_line_for_modules_that_are_alike() -> None:
+    text = verbose_text(
+        module("a.pyd", "python311.dll", NumpyApi(2, "1.23")),
+        module("b.pyd", "python311.dll", NumpyApi(2, "1.23")),
+        module("c.pyd", "python311.dll", NumpyApi(1)),
+        module("d.pyd", "PYTHON3.dll"),
+        module("e.dll", "python39.dll"),
+    )
+    assert (
+        """
+Built for
+  python311.dll, NumPy 1.23 or later  a.pyd and 1 more
+  python311.dll, NumPy 1              c.pyd
+  python3.dll                         d.pyd
+
+"""
+        in text
+    )
+
+
+def test_only_for_those_who_want_to_know_everything() -> None:
+    assert "Built for" not in verbose_text(module("a.pyd", "python311.dll"), verbose=False)
+    assert "Built for" not in verbose_text(module("a.dll", "python311.dll"))
+
+
+def signed_text(verbose: bool = True, **signatures: Signature | None) -> str:
+    """The report on a wheel with DLLs signed so."""
+    facts = Image(Machine.AMD64, 1000)
+    images = [ScannedImage(f"pkg/{name}.dll", facts, signature=signature) for name, signature in signatures.items()]
+    return verbose_text(*images, verbose=verbose)
+
+
+def test_every_image_is_under_the_answer_about_its_signature() -> None:
+    nvidia = Signature("trusted", "NVIDIA Corporation")
+    told = signed_text(
+        a=nvidia,
+        b=Signature("unsigned"),
+        c=Signature("invalid", reason="the file was changed after it was signed"),
+        d=nvidia,
+        e=Signature("not-checked", reason="it has 2 signers"),
+        f=Signature("trusted", "An Owner"),
+        g=Signature("untrusted-root", "NVIDIA Corporation", "its root NVIDIA is not on the list"),
+    )
+    assert (
+        """
+Signatures
+  trusted  An Owner  1 file
+    pkg/f.dll
+  trusted  NVIDIA Corporation  2 files
+    pkg/a.dll, pkg/d.dll
+  untrusted-root  NVIDIA Corporation  1 file
+    its root NVIDIA is not on the list
+    pkg/g.dll
+  invalid  1 file
+    the file was changed after it was signed
+    pkg/c.dll
+  not-checked  1 file
+    it has 2 signers
+    pkg/e.dll
+  unsigned  1 file
+    pkg/b.dll
+"""
+        in told
+    )
+
+
+def test_a_signer_with_control_characters_is_shown_not_obeyed() -> None:
+    assert "\x1b" not in signed_text(a=Signature("trusted", "Owner\x1b[2J\n::error::x", "because\x1b[2J"))
+
+
+def test_nothing_where_nobody_looked_or_asked() -> None:
+    assert "Signatures" not in signed_text(a=None)
+    assert "Signatures" not in signed_text(verbose=False, a=Signature("unsigned"))

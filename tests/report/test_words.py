@@ -1,4 +1,4 @@
-"""Phrases that the renderers share."""
+"""Phrases that several renderers use."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ import dataclasses
 import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
-from wheelfix.model import Assumed, Finding, InView, Missing, OwnedBy, Severity, System
-from wheelfix.report.words import count, import_statement, label, provider_phrase, sentence
+from wheelfix.model import (
+    Assumed,
+    Candidate,
+    EdgeKind,
+    Finding,
+    InView,
+    Machine,
+    Missing,
+    MissingDll,
+    OwnedBy,
+    Severity,
+    System,
+)
+from wheelfix.report.words import count, import_statement, label, missing_hints, provider_phrase, sentence
 
 
 @pytest.mark.parametrize(
@@ -67,3 +79,47 @@ def test_provider_phrase(provider, expected):
 
 def test_count():
     assert (count(0, "DLL"), count(1, "DLL"), count(2, "DLL")) == ("0 DLLs", "1 DLL", "2 DLLs")
+
+
+FOUND = (Candidate("C:\\x\\a.dll", "C:\\x", "1", "folder"),)
+
+
+def lost(name: str, *, required: bool = True, found: bool = False) -> MissingDll:
+    return MissingDll(name, EdgeKind.IMPORT, required, ("a.pyd",), ("a.pyd", name), FOUND if found else (), ())
+
+
+@pytest.mark.parametrize(
+    ("missing", "hints"),
+    [
+        (
+            [lost("uv.dll")],
+            ["'wheelfix repair WHEEL --root PATH' vendors them from a folder, wheel or conda package that has them"],
+        ),
+        (
+            [lost("uv.dll", found=True)],
+            ["'wheelfix repair WHEEL' vendors them from where they were found, if they are suitable"],
+        ),
+        (
+            [lost("libomp140.x86_64.dll", found=True)],
+            [
+                "'wheelfix repair WHEEL --include libomp140.x86_64.dll' vendors them from where they were found, "
+                "if they are suitable; their vendor does not allow redistribution"
+            ],
+        ),
+        (
+            [lost("msvcp140.dll"), lost("uv.dll"), lost("nvcuda.dll")],
+            [
+                "'wheelfix repair WHEEL --root PATH' vendors uv.dll from a folder, wheel or conda package "
+                "that has them",
+                "'wheelfix repair WHEEL --with-vcredist --root PATH' vendors msvcp140.dll from a folder, "
+                "wheel or conda package that has them",
+                "nvcuda.dll: no wheel may contain them",
+            ],
+        ),
+        ([lost("vcruntime140d.dll")], ["vcruntime140d.dll: no wheel may contain them"]),
+        ([lost("uv.dll", required=False)], []),
+    ],
+    ids=["root", "found", "include", "several", "debug", "optional"],
+)
+def test_hints(missing: list[MissingDll], hints: list[str]) -> None:
+    assert list(missing_hints(missing, Machine.AMD64)) == hints

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wheelfix.model import Exports, FileVersion, Image, Machine
-from wheelfix.roots.choice.choose import choose
-from wheelfix.roots.choice.model import Choice, Conflict, DllRequest, Needer, NoCandidate
-from wheelfix.roots.root import Root, RootFolder
-from wheelfix.roots.rootfile import RootFile
+from wheelfix.roots.choice import Choice, Conflict, DllRequest, Needer, NoCandidate, choose
+from wheelfix.roots.root import Root, RootFile, RootFolder
 
 if TYPE_CHECKING:
     from wheelfix.model import ImageFacts

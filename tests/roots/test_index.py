@@ -14,7 +14,7 @@ from tests.roots.trees import dll, grow, link
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Image, Malformed
-from wheelfix.roots.choice.family import family_files
+from wheelfix.roots.choice import family_files
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
@@ -184,7 +184,7 @@ def test_the_content_of_a_root_is_not_read_to_list_it(tmp_path: Path, monkeypatc
     def refuse(*_: object) -> None:
         raise AssertionError("a DLL was opened")
 
-    monkeypatch.setattr("wheelfix.roots.filefacts.FileSource", refuse)
+    monkeypatch.setattr("wheelfix.roots.index.FileSource", refuse)
     (file,) = RootIndex([root]).candidates("a.dll")
     assert file.size == 2
 

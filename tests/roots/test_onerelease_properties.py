@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 
 from tests.support.nvidia import TOOLKITS
 from wheelfix.model import Exports, FileVersion, Image, Machine, dll_key
-from wheelfix.roots.choice.choose import choose
-from wheelfix.roots.choice.model import Choice, DllRequest, Needer, OneRelease, Wanted
-from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.release import possible_releases
-from wheelfix.roots.root import Root, RootFolder
-from wheelfix.roots.rootfile import RootFile
+from wheelfix.roots.choice import Choice, DllRequest, Needer, choose, choose_release
+from wheelfix.roots.release import OneRelease, Wanted, possible_releases
+from wheelfix.roots.root import Root, RootFile, RootFolder
 
 if TYPE_CHECKING:
     from wheelfix.model import ImageFacts
-    from wheelfix.roots.choice.model import Outcome
+    from wheelfix.roots.choice import Outcome
 
 pytestmark = pytest.mark.slow
 NAMES = ("cudart64_110.dll", "cublas64_11.dll", "cufft64_10.dll", "curand64_10.dll", "nvrtc-builtins64_117.dll")

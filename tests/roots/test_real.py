@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.tiers import wheel
-from wheelfix.roots.choice.choose import choose
-from wheelfix.roots.choice.family import family_files
-from wheelfix.roots.choice.model import Choice, DllRequest, Needer, NoCandidate
-from wheelfix.roots.choice.release import cuda_of
+from wheelfix.roots.choice import Choice, DllRequest, Needer, NoCandidate, choose, family_files
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
+from wheelfix.roots.release import cuda_of
 
 if TYPE_CHECKING:
     from pathlib import Path

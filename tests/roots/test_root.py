@@ -1,4 +1,4 @@
-"""Kinds of roots: each has a label, a place in the schema, and one module that recognises it."""
+"""Kinds of roots: each has a label, a place in the schema, and one vendor that recognises it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
+from wheelfix.roots.gather import VENDORS
 from wheelfix.roots.root import LABELS, Kind, Root
-from wheelfix.roots.rootkinds import VENDORS, vendors_by_kind
 from wheelfix.schemas import load_schema
 
 KINDS = get_args(Kind)
@@ -19,9 +19,10 @@ def test_every_kind_has_a_label_and_is_in_the_schema() -> None:
     assert load_schema("roots-1")["$defs"]["root"]["properties"]["kind"]["enum"] == [*KINDS]
 
 
-def test_a_kind_has_one_module() -> None:
-    assert len(vendors_by_kind()) == len(VENDORS)
-    assert {*KINDS} - {*vendors_by_kind()} == {"folder", "wheel", "conda-package"}
+def test_a_kind_has_one_vendor() -> None:
+    kinds = [vendor.kind for vendor in VENDORS]
+    assert len({*kinds}) == len(kinds)
+    assert {*KINDS} - {*kinds} == {"folder", "wheel", "conda-package"}
 
 
 @pytest.mark.parametrize(

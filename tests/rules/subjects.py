@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.wheelinfo import Metadata, WheelInfo
+from wheelfix.archive.metadata import Metadata, WheelInfo
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packages.torch import recognise
 from wheelfix.loader.profile import Profile
@@ -29,7 +29,7 @@ from wheelfix.model import (
     Signature,
     Symbol,
 )
-from wheelfix.pe.fatbin import GpuCode
+from wheelfix.pe.gpucode import GpuCode
 from wheelfix.rules import registry
 from wheelfix.rules.context import Subject
 

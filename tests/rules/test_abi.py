@@ -8,10 +8,10 @@ import pytest
 
 from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Import, Verdict
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.rules import abi
 
 if TYPE_CHECKING:

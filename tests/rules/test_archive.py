@@ -8,16 +8,16 @@ import pytest
 
 from tests.rules.subjects import run, subject, wheel
 from tests.support.wheels import build_wheel
-from wheelfix.archive.faults import KINDS, RECORD_KINDS, ArchiveFault, RecordFault
-from wheelfix.archive.wheelinfo import WHEEL_KINDS
+from wheelfix.archive.faults import ArchiveFault, RecordFault
+from wheelfix.base.options import RepairOptions
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.model import Severity
-from wheelfix.options import RepairOptions
 from wheelfix.repairs.repair import repair_wheel
+from wheelfix.rules.archive import _ARCHIVE_CODES, _RECORD_CODES
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *WHEEL_KINDS])
+@pytest.mark.parametrize("kind", [*_ARCHIVE_CODES, "any-other"])
 def test_every_kind_of_archive_fault_becomes_one_finding(kind: str) -> None:
     found = run(subject({}, archive_faults=(ArchiveFault(kind, "pkg/x.py", "it is odd"),)))
     assert len(found) == 1
@@ -27,7 +27,7 @@ def test_every_kind_of_archive_fault_becomes_one_finding(kind: str) -> None:
     assert found[0].evidence["kind"] == kind
 
 
-@pytest.mark.parametrize("kind", RECORD_KINDS)
+@pytest.mark.parametrize("kind", [*_RECORD_CODES, "any-other"])
 def test_every_kind_of_record_fault_becomes_one_finding(kind: str) -> None:
     found = run(subject({}, record_faults=(RecordFault(kind, "pkg/x.py", "it is odd", "1", "2"),)))
     assert len(found) == 1

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,6 +8,7 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch, wheel
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import (
@@ -22,7 +23,6 @@ from wheelfix.model import (
     VcRedist,
     Verdict,
 )
-from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

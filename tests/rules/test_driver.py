@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import wheelfix
-from tests.pe.test_fatbin import PTX, container, entry
-from tests.pe.test_offload import bundle
+from tests.pe.test_gpucode import PTX, bundle, container, entry
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Severity
-from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,11 +134,11 @@ def test_a_vendor_without_code(tmp_path: Path) -> None:
 
 
 def test_code_that_was_not_read_is_not_called_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.pe.test_offload import packed
-    from wheelfix.pe import offload
+    from tests.pe.test_gpucode import packed
+    from wheelfix.pe import gpucode
 
-    monkeypatch.setattr(offload, "zstd_reader", lambda: None)
-    section = packed(bundle("gfx1100"), 3, offload.ZSTD, b"(\xb5/\xfd")
+    monkeypatch.setattr(gpucode, "zstd_reader", lambda: None)
+    section = packed(bundle("gfx1100"), 3, gpucode.ZSTD, b"(\xb5/\xfd")
     files = {
         "pkg/lib_rocm.dll": forge_dll("lib_rocm.dll", exports=["f"], sections={".hip_fat": section}),
         "pkg/lib_cuda.dll": gpu_dll("lib_cuda.dll", "sm_86"),

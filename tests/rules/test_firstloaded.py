@@ -6,11 +6,11 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import Severity, Verdict
-from wheelfix.options import ScanOptions
-from wheelfix.values import replace
 
 
 def runtime(version):

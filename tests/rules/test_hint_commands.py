@@ -19,12 +19,12 @@ from tests.rules.subjects import SITE, dll, loads, run, subject
 from tests.support.environments import install
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.base.values import dataclass, field
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, wheel_files, write_roots
 from wheelfix.demo.forge import forge_dll
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.rules import registry
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -304,7 +304,7 @@ def test_a_signature_of_an_unknown_root(tmp_path: Path) -> None:
 
 NAMES_A_COMMAND = re.compile(r"wheelfix [a-z]|(?<!\w)--[a-z]|\bpip (?:download|install)\b|\bwheel (?:pack|tags)\b")
 ELSEWHERE = {
-    "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_stored.py",
+    "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_conformance.py",
     "otherdistributions.py": "tests/rules/test_page_commands.py",
     "registry.py": "errors of the command line, not hints of findings",
     "wantedcuda.py": "says why a release was chosen",

@@ -17,10 +17,10 @@ import wheelfix
 from tests.rules.test_hint_commands import CASES, PYD, Case, has, made, needs
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.base.values import dataclass, replace
 from wheelfix.cli.main import main
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.rules import registry
-from wheelfix.values import dataclass, replace
 
 PAGES = sorted((Path(registry.__file__).parent / "pages").glob("*.md"))
 PROGRAMS = r"(?:wheelfix|wheel|pip|python|uv|conda|winget|signtool|delvewheel|nvidia-smi|dumpbin|set|powershell)"

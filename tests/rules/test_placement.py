@@ -7,10 +7,10 @@ import pytest
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
-from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.rules.strays import misplaced
 
 CPU, OWN, STRAY = LIB + "torch_cpu.dll", LIB + "libiomp5md.dll", SITE + "torch/libiomp5md.dll"

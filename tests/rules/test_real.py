@@ -9,9 +9,9 @@ import pytest
 
 from tests.support import tiers
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
-from wheelfix.options import ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

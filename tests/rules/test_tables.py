@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver, parse_drivers
-from wheelfix.knowledge.stable_abi import parse_stable_abi, stable_abi
+from wheelfix.knowledge.cards import cuda_of_driver, driver_for_ptx, driver_needed, drivers, last_driver
+from wheelfix.knowledge.python_exports import parse_stable_abi, stable_abi
 from wheelfix.knowledge.tables import TableFault
 
 
@@ -80,7 +80,7 @@ NEW = LANGUAGE.format(version="7.8", cuda="11.8", driver=520)
 
 
 def test_a_small_table_is_read() -> None:
-    assert len(parse_drivers("x.toml", RELEASE + KEPLER + MAXWELL + OLD + NEW).languages) == 2
+    assert len(drivers.parse(RELEASE + KEPLER + MAXWELL + OLD + NEW).languages) == 2
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_a_small_table_is_read() -> None:
 )
 def test_tables_out_of_order_are_refused(text: str) -> None:
     with pytest.raises(TableFault):
-        parse_drivers("x.toml", text)
+        drivers.parse(text)

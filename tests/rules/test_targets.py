@@ -8,10 +8,10 @@ import pytest
 
 import wheelfix
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
-from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

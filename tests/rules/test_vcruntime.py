@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.pe.test_toolset import rich, with_rich
+from tests.pe.test_version import rich, with_rich
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
 from wheelfix.model import Import
 

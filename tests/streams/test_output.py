@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from typing import TYPE_CHECKING
 
@@ -15,11 +17,12 @@ import pytest
 from tests.support.interrupts import interrupted_everywhere
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams import output
-from wheelfix.streams.output import AtomicFile, remove_stale
+from wheelfix.streams.output import MARK, AtomicFile, WorkFolder, remove_left_behind, remove_stale
 from wheelfix.streams.source import FileSource
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
@@ -76,29 +79,13 @@ def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copie
     monkeypatch.setattr(output, "_COPIERS", copiers)
     data = bytes(range(256)) * 20_000
     (tmp_path / "source").write_bytes(data)
-    told: list[int] = []
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
         out.write(b"head")
-        out.copy_from(_Origin(source), 1000, 3_000_000, told.append)
+        out.copy_from(source, 1000, 3_000_000)
         out.write(b"between")
-        out.copy_from(_Origin(source), 0, 10)
+        out.copy_from(source, 0, 10)
         out.commit()
     assert (tmp_path / "x").read_bytes() == b"head" + data[1000:3_001_000] + b"between" + data[:10]
-    assert sum(told) == 3_000_000
-
-
-class _Origin:
-    """A source as something to copy from."""
-
-    def __init__(self, source: FileSource) -> None:
-        self.path = source.path
-        self._source = source
-
-    def fileno(self) -> int:
-        return self._source._file.fileno()
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        return self._source.read_at(offset, length)
 
 
 def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +96,7 @@ def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypa
     (tmp_path / "source").write_bytes(data)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
         for number in range(20):
-            out.copy_from(_Origin(source), number, 400_000)
+            out.copy_from(source, number, 400_000)
             out.write(bytes([number]) * 100_000)
         out.commit()
     expected = b"".join(data[number : number + 400_000] + bytes([number]) * 100_000 for number in range(20))
@@ -124,11 +111,12 @@ def test_an_interrupt_stops_the_copying(tmp_path: Path, monkeypatch: pytest.Monk
     def interrupted() -> None:
         with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "out" / "x") as out:
 
-            def tell(done: int) -> None:
+            def note(done: int) -> None:
                 steps.append(done)
                 out._stop.wait(5)
 
-            out.copy_from(_Origin(source), 0, 1000, tell)
+            monkeypatch.setattr(out, "_note", note)
+            out.copy_from(source, 0, 1000)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -147,7 +135,7 @@ def test_a_way_of_copying_that_fails_here_is_replaced_by_the_next(
     monkeypatch.setattr(output, "_COPIERS", (refuse, refuse))
     (tmp_path / "source").write_bytes(b"abc" * 100)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
-        out.copy_from(_Origin(source), 3, 30)
+        out.copy_from(source, 3, 30)
         out.commit()
     assert (tmp_path / "x").read_bytes() == b"abc" * 10
 
@@ -159,7 +147,7 @@ def test_a_source_that_became_shorter(
     monkeypatch.setattr(output, "_COPIERS", copiers)
     (tmp_path / "source").write_bytes(b"abc")
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
-        out.copy_from(_Origin(source), 0, 100)
+        out.copy_from(source, 0, 100)
         with pytest.raises(EnvironmentFailure, match="changed while it was copied"):
             out.flush()
     assert names(tmp_path) == ["source"]
@@ -185,7 +173,7 @@ def test_what_the_disk_refuses(
                 monkeypatch.setattr(output, f"_{call.upper()}", refuse)
             try:
                 out.write(b"data")
-                out.copy_from(_Origin(file), 0, 10)
+                out.copy_from(file, 0, 10)
                 out.commit()
             finally:
                 monkeypatch.undo()
@@ -249,7 +237,7 @@ def test_what_was_written_is_put_on_the_disk_from_time_to_time(
     monkeypatch.setattr(output, "_STEP", 600)
     (tmp_path / "source").write_bytes(bytes(range(256)) * 20)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
-        out.copy_from(_Origin(source), 0, source.size)
+        out.copy_from(source, 0, source.size)
         out.flush()
         while not asked:
             time.sleep(0.001)
@@ -335,3 +323,129 @@ def test_where_there_are_no_locks_only_old_files_go(tmp_path: Path, monkeypatch:
         path.write_bytes(b"")
         os.utime(path, (time.time() - age, time.time() - age))
     assert [path.name for path in remove_stale(tmp_path)] == [".wheelfix-old.tmp"]
+
+
+# ----------------------------------------------------------------------------------------------------------- workfolder
+# Temporary folders: gone after the work, and after a killed run with the next one; nobody else's are touched.
+
+
+DIES = """
+import os
+from wheelfix.streams.output import WorkFolder
+folder = WorkFolder()
+(folder.path / "half.dll").write_bytes(b"MZ")
+print(folder.path, flush=True)
+os._exit(9)
+"""
+
+
+@pytest.fixture(autouse=True)
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_it_is_gone_after_the_block(base: Path) -> None:
+    with WorkFolder() as folder:
+        (folder / "deep").mkdir()
+        (folder / "deep" / "file").write_bytes(b"x")
+        assert folder.parent == base
+    assert list(base.iterdir()) == []
+
+
+def test_it_is_gone_with_its_last_user_and_closed_twice_does_no_harm(base: Path) -> None:
+    folder = WorkFolder()
+    folder.close()
+    folder.close()
+    folder = WorkFolder()
+    del folder
+    assert list(base.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows tells the dead from the living by age")
+def test_what_a_killed_run_left_goes_with_the_next_one(base: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(base)}
+    died = subprocess.run([sys.executable, "-c", DIES], env=environment, capture_output=True, text=True, check=False)
+    assert died.returncode == 9, died.stderr
+    (left,) = base.iterdir()
+    assert str(left) == died.stdout.strip()
+    with WorkFolder() as folder:
+        assert list(base.iterdir()) == [folder]
+
+
+def test_an_empty_folder_of_ours_goes_too(base: Path) -> None:
+    """Killed between making the folder and marking it, or between the last two steps of removing it."""
+    empty, full = base / "wheelfix-abcd1234", base / "wheelfix-abcd5678"
+    empty.mkdir()
+    full.mkdir()
+    (full / "somebody's").write_text("x")
+    assert remove_left_behind(base) == (), "a program of another run may be at work in it"
+    os.utime(empty, (0, 0))
+    assert remove_left_behind(base) == (empty,)
+    assert not empty.exists()
+    assert full.exists()
+
+
+def test_the_mark_goes_last(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = WorkFolder()
+    (folder.path / "sub").mkdir()
+    (folder.path / "file").write_text("x")
+    seen: list[tuple[Path, list[str]]] = []
+    monkeypatch.setattr(
+        shutil, "rmtree", lambda path, **_: seen.append((path, sorted(one.name for one in folder.path.iterdir())))
+    )
+    folder.close()
+    assert [path for path, _ in seen] == [folder.path / "sub", folder.path]
+    assert seen[-1][1] == [MARK, "sub"]
+
+
+def test_a_neighbour_at_work_is_left_alone(base: Path) -> None:
+    with WorkFolder() as one, WorkFolder() as other:
+        assert sorted(base.iterdir()) == sorted([one, other])
+        assert remove_left_behind(base) == ()
+
+
+def test_folders_that_are_only_called_like_ours_stay(base: Path, tmp_path: Path) -> None:
+    (base / "wheelfix-notes").mkdir()
+    (base / "wheelfix-file").write_bytes(b"x")
+    target = base / "target"
+    target.mkdir()
+    (target / MARK).write_bytes(b"")
+    if os.name == "posix":
+        (base / "wheelfix-link").symlink_to(target)
+        trap = base / "wheelfix-trap"
+        trap.mkdir()
+        (trap / MARK).symlink_to(target / MARK)
+    before = sorted(path for path in base.rglob("*"))
+    assert remove_left_behind(base) == ()
+    assert sorted(path for path in base.rglob("*")) == before
+
+
+def test_without_locks_only_old_folders_go(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_lock", lambda _: None)
+    for name, age in (("wheelfix-new", 0), ("wheelfix-old", 1e6)):
+        (base / name).mkdir()
+        (base / name / MARK).write_bytes(b"")
+        os.utime(base / name, (1e9, (base / name).stat().st_mtime - age))
+    assert remove_left_behind(base) == (base / "wheelfix-old",)
+
+
+def test_a_place_that_cannot_be_written_is_said(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(base / "absent"))
+    with pytest.raises(EnvironmentFailure, match="temporary folder"):
+        WorkFolder()
+
+
+@pytest.mark.slow
+def test_a_request_to_stop_leaves_nothing_in_a_work_folder_wherever_it_falls(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def job() -> None:
+        with WorkFolder() as folder:
+            (folder / "half.dll").touch()
+
+    moments = 0
+    for moment in interrupted_everywhere(job, monkeypatch):
+        assert list(base.iterdir()) == []
+        moments = moment
+    assert moments > 50

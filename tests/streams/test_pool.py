@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from wheelfix.streams.pool import Cancelled, WorkerPool
+from tests.support.interrupts import wait_for_interrupt
+from wheelfix.cli import main as door
+from wheelfix.errors import Exit
+from wheelfix.streams.pool import AGAIN, Cancelled, WorkerPool, defer_interrupts, defers_interrupts, interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -195,3 +204,249 @@ def test_without_cancelling_what_is_pending_is_done() -> None:
         pool.submit(functools.partial(done.append, number))
     pool.close()
     assert done == list(range(20))
+
+
+# ----------------------------------------------------------------------------------------------------------- interrupts
+# Interrupts wait from the moment a marked function's frame exists until it is gone, with all that it calls.
+
+
+def asked() -> bool:
+    return defers_interrupts(sys._getframe())
+
+
+@defer_interrupts
+def step() -> bool:
+    return asked()
+
+
+def test_what_a_step_calls_belongs_to_it() -> None:
+    assert step()
+    assert not asked()
+    assert not defers_interrupts(None)
+
+
+def test_a_step_that_fails_is_over() -> None:
+    @defer_interrupts
+    def failing() -> None:
+        raise OSError("disk")
+
+    try:
+        failing()
+    except OSError:
+        assert not asked()
+
+
+def test_steps_of_other_threads_hold_nothing_back() -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    @defer_interrupts
+    def waiting() -> None:
+        inside.set()
+        leave.wait(60)
+
+    thread = threading.Thread(target=waiting)
+    thread.start()
+    assert inside.wait(60)
+    assert not asked()
+    leave.set()
+    thread.join()
+
+
+def test_the_import_system_is_not_interrupted_but_modules_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+
+    class Finder:
+        """Is asked by the import system, in a frame of it."""
+
+        @staticmethod
+        def find_spec(name: str, path: object, target: object = None) -> None:
+            found.append(defers_interrupts(sys._getframe(1)))
+
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    with pytest.raises(ImportError):
+        importlib.import_module("nothing_of_this_name")
+    assert found == [True]
+    assert not asked()
+
+
+IMPORTING = """
+import _imp, importlib, os, sys
+from wheelfix.streams.pool import defers_interrupts
+
+heeded = sys.argv[1] == "heeded"
+sys.path[:] = [os.path.dirname(os.__file__)]
+
+def import_and_interrupt_at(point):
+    steps = 0
+
+    def trace(frame, event, argument):
+        nonlocal steps
+        steps += 1
+        if steps == point and not (heeded and defers_interrupts(frame)):
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        for name in ("colorsys", "nothing_of_this_name"):
+            sys.modules.pop(name, None)
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                pass
+    except KeyboardInterrupt:
+        return True, True
+    finally:
+        sys.settrace(None)
+    return steps >= point, False
+
+point = interrupted = left_locked = 0
+further = True
+while further:
+    point += 1
+    further, raised = import_and_interrupt_at(point)
+    interrupted += raised
+    left_locked += _imp.lock_held()
+    while _imp.lock_held():
+        _imp.release_lock()
+print(interrupted, left_locked)
+"""
+
+
+@pytest.mark.parametrize("interrupts", ["heeded", "ignored"])
+def test_interrupted_imports_leave_no_lock(interrupts: str) -> None:
+    """The lock of all imports was left locked, and a thread that imported something waited for ever.
+
+    An interrupt is raised at each line of the import system and of the modules in turn. Without the question whether
+    it has to wait, the lock stays locked after some of them; so the test would notice.
+    """
+    done = subprocess.run([sys.executable, "-c", IMPORTING, interrupts], capture_output=True, text=True, check=True)
+    interrupted, left_locked = map(int, done.stdout.split())
+    assert interrupted >= 20, "those in the modules themselves at least"
+    assert bool(left_locked) is (interrupts == "ignored")
+
+
+# -------------------------------------------------------------------------------------------------------------- signals
+# Requests to stop unwind the work, wherever they fall; what was ignored before stays ignored.
+
+
+SENDS_SIGNALS = pytest.mark.skipif(os.name != "posix", reason="Windows cannot send these to one process")
+
+
+@SENDS_SIGNALS
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_request_to_stop_unwinds_and_the_old_handlers_come_back(number, monkeypatch, capsys):
+    cleaned = []
+
+    def work(argv):
+        try:
+            signal.raise_signal(number)
+            wait_for_interrupt()
+        finally:
+            cleaned.append(argv)
+
+    monkeypatch.setattr(door, "run", work)
+    outside = signal.signal(number, signal.default_int_handler)  # under nohup these tests start with SIGHUP ignored
+    try:
+        assert door.main(["scan"]) == Exit.INTERRUPTED
+        assert cleaned == [["scan"]]
+        assert capsys.readouterr().err == "wheelfix: interrupted\n"
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, outside)
+
+
+@SENDS_SIGNALS
+def test_what_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@SENDS_SIGNALS
+def test_an_interrupt_in_a_destructor_is_not_lost(capsys):
+    class Nasty:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def work():
+        nasty = Nasty()
+        del nasty
+        wait_for_interrupt()
+
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        work()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@SENDS_SIGNALS
+def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
+    done = []
+
+    @defer_interrupts
+    def step():
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(3 * AGAIN)  # sent again a few times
+        done.append("step")
+
+    def work():
+        step()
+        wait_for_interrupt()
+        done.append("what comes after it")
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        work()
+    assert done == ["step"]
+    assert time.monotonic() - started < 30, "the waiting thread was not woken"
+
+
+@SENDS_SIGNALS
+@pytest.mark.skipif(os.name == "nt", reason="SIGTERM ends a process on Windows")
+def test_a_put_off_request_is_not_lost_where_sigint_is_ignored():
+    """A shell starts what ends with & with SIGINT ignored: SIGTERM must be sent again as SIGTERM."""
+
+    @defer_interrupts
+    def step():
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(2 * AGAIN)
+
+    def work():
+        step()
+        wait_for_interrupt()
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            work()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@SENDS_SIGNALS
+def test_other_unraisable_errors_are_still_told(capsys):
+    class Nasty:
+        def __del__(self):
+            raise ValueError("told")
+
+    hook, sys.unraisablehook = sys.unraisablehook, sys.__unraisablehook__
+    try:
+        with interruptible():
+            nasty = Nasty()
+            del nasty
+    finally:
+        sys.unraisablehook = hook
+    assert "told" in capsys.readouterr().err
+
+
+@SENDS_SIGNALS
+def test_another_thread_may_run_the_command_line(monkeypatch):
+    monkeypatch.setattr(door, "run", lambda argv: Exit.OK)
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(door.main(["scan"])))
+    thread.start()
+    thread.join()
+    assert codes == [Exit.OK]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.streams import packed as steps
+from wheelfix.streams import source as steps
 from wheelfix.streams.source import FileSource, InflatedSource, MemorySource, StoredSource, TeeSource, chunks
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def test_a_file_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pread: 
         assert source.size == 256
         assert source.read_at(250, 100) == bytes(range(250, 256))
         assert source.read_at(256, 1) == source.read_at(-1, 1) == b""
-        assert b"".join(chunks(source, 10, 30, step=7)) == bytes(range(10, 30))
+        assert b"".join(chunks(source, 10, 30)) == bytes(range(10, 30))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

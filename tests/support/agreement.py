@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.support.installers import OWN_FILES, SCRIPTS, install_with
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.verify import verify
 from wheelfix.loader.places import view_of_wheel

@@ -25,7 +25,7 @@ def watch_replacing(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> list[Archiv
 
     def replace(self: AtomicFile) -> None:
         if self.target == wheel:
-            assert all(archive._file.closed for archive in opened if archive.path == wheel)
+            assert all(archive._source._file.closed for archive in opened if archive.path == wheel)
         commit(self)
 
     monkeypatch.setattr(writer, "_CLOSE_FIRST", True)

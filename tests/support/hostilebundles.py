@@ -6,8 +6,7 @@ import struct
 import zlib
 
 from wheelfix.demo.forge import forge_dll
-from wheelfix.pe.fatbin import ENTRY, MAGIC
-from wheelfix.pe.offload import BUNDLE, COMPRESSED
+from wheelfix.pe.gpucode import BUNDLE, COMPRESSED, ENTRY, MAGIC
 
 TARGET = b"hipv4-amdgcn-amd-amdhsa--gfx1100"
 _ROW = struct.pack("<QQQ", 0, 0, len(TARGET)) + TARGET

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 
 from tests.support.patience import patience
+from wheelfix.base.options import InstallTarget
 from wheelfix.errors import InputError
-from wheelfix.remote.packageindex import choose_file
-from wheelfix.remote.pages import read_page
-from wheelfix.remote.target import InstallTarget
+from wheelfix.remote.packageindex import choose_file, read_page
 
 if TYPE_CHECKING:
-    from wheelfix.remote.pages import IndexFile
+    from wheelfix.remote.packageindex import IndexFile
 
 SECONDS = 20
 URL = "https://index.example/simple/demo/"

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from wheelfix.streams import signals
+from wheelfix.streams import pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def wait_for_interrupt() -> None:
 
 def interrupted_everywhere(job: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Run ``job`` again and again, each time stopped a moment later; yields the number of that moment after each."""
-    monkeypatch.setattr(signals, "AGAIN", 0.0005)
+    monkeypatch.setattr(pool, "AGAIN", 0.0005)
     job()  # what is done once only, such as imports and patterns, would be missing from the later runs
     for moment in itertools.count(1):
         run = _Run(moment)
@@ -47,7 +47,7 @@ class _Run:
         self.passed = 0
 
     def is_stopped(self, job: Callable[[], object]) -> bool:
-        with signals.interruptible():
+        with pool.interruptible():
             try:
                 self._do(job)
             except KeyboardInterrupt:

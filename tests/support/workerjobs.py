@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.streams.output import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -87,11 +87,11 @@ def test_a_cluster_that_loses_a_worker(
 def test_a_scheduler_that_does_not_answer(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     from wheelfix.errors import EnvironmentFailure
-    from wheelfix.survey import engines
+    from wheelfix.survey import run
     from wheelfix.survey.sources import wheel_sources
     from wheelfix.survey.wheelrows import OPTIONS
 
-    monkeypatch.setattr(engines, "PATIENCE", 0.5)
-    engine = engines.dask_engine(OPTIONS, "tcp://127.0.0.1:9")
+    monkeypatch.setattr(run, "PATIENCE", 0.5)
+    engine = run.dask_engine(OPTIONS, "tcp://127.0.0.1:9")
     with pytest.raises(EnvironmentFailure, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         list(engine(list(wheel_sources([str(wheels)]))))

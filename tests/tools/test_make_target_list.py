@@ -10,8 +10,7 @@ import pytest
 
 from tools import make_target_list as maker
 from wheelfix.demo.forge import forge_dll
-from wheelfix.knowledge.targetlist import State
-from wheelfix.knowledge.targets import chosen_targets, missing_exports, presence
+from wheelfix.knowledge.targets import State, chosen_targets, missing_exports, presence
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tools import make_windows_since as maker
-from wheelfix.knowledge.windowssince import parse_since
+from wheelfix.knowledge.targets import parse_since
 
 if TYPE_CHECKING:
     from pathlib import Path

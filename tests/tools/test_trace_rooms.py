@@ -16,7 +16,7 @@ def test_a_missing_dll_is_told_once_in_each_room():
     found = trace_repair()
     modules = found.modules
     assert modules[0] == "pe.image", "its name comes from an import table"
-    assert modules.index("loader.loading") < modules.index("exam.needs") < modules.index("plan.answers")
+    assert modules.index("loader.loading") < modules.index("exam.needs") < modules.index("plan.planner")
     assert found.parts()[0][-1].room == "archive", "and ends in the written wheel"
     assert len(modules) <= 25
     assert found.backward() == []

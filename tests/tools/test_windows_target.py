@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from wheelfix.knowledge.targetlist import BASES, FIRST_LINE, KEYS, SECTIONS, State
-from wheelfix.knowledge.targets import chosen_targets, missing_exports, presence
+from wheelfix.knowledge.targets import (
+    BASES,
+    FIRST_LINE,
+    KEYS,
+    SECTIONS,
+    State,
+    chosen_targets,
+    missing_exports,
+    presence,
+)
 from wheelfix.model import Machine
 
 SCRIPT = Path(__file__).parents[2] / "tools" / "windows_target.ps1"

@@ -5,29 +5,24 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.base.programs import Finished, run_program
 from wheelfix.model import Machine
-from wheelfix.programs import Finished, run_program
-from wheelfix.trial.model import PythonFacts
+from wheelfix.trial.model import Interpreter, PythonFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 
-class HostPython:
+class HostPython(Interpreter):
     """An environment in a folder; ``err`` is what a loader's log would add."""
 
     def __init__(self, work: Path, *, wine: bool = False, err: str = "") -> None:
-        self.facts = PythonFacts((3, 11), Machine.AMD64, "Python 3.11 (amd64), a test", wine)
-        self.prefix = work / "environment"
-        self.site = self.prefix / "Lib" / "site-packages"
-        self.exchange = work / "exchange"
+        facts = PythonFacts((3, 11), Machine.AMD64, "Python 3.11 (amd64), a test", wine)
+        super().__init__(facts, work / "environment", work / "exchange")
         self.err = err
         self.site.mkdir(parents=True)
         self.exchange.mkdir()
-
-    def path(self, path: Path) -> str:
-        return str(path)
 
     def run(self, arguments: Sequence[str], *, timeout: float) -> Finished:
         done = run_program([sys.executable, *arguments], timeout=timeout, within=self.exchange)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from wheelfix.base.programs import run_program
 from wheelfix.errors import UsageError
-from wheelfix.programs import run_program
-from wheelfix.trial.confine import NOT_SEALED, OUTLIVES, Confinement, confined, in_container, refuse_root
+from wheelfix.trial.wine import NOT_SEALED, OUTLIVES, Confinement, confined, in_container, refuse_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

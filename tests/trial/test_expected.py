@@ -9,7 +9,7 @@ import pytest
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.trial.expected import expectations
-from wheelfix.trial.modules import modules_to_try
+from wheelfix.trial.run import modules_to_try
 
 if TYPE_CHECKING:
     from pathlib import Path

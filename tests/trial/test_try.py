@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.validate import validate
+from tests.cli.test_schemas import validate
 from tests.support.wheels import build_wheel
 from tests.trial.host import HostPython
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.trial import run
-from wheelfix.trial.install import install, requirements_of
 from wheelfix.trial.model import TrialOptions
+from wheelfix.trial.run import install, requirements_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -230,8 +230,8 @@ def test_ci_reports_all_the_same_where_there_is_no_wine(
 
 
 def test_ci_refuses_root_before_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wheelfix.trial.confine.os.geteuid", lambda: 0, raising=False)
-    monkeypatch.setattr("wheelfix.trial.confine.in_container", lambda: False)
+    monkeypatch.setattr("wheelfix.trial.wine.os.geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr("wheelfix.trial.wine.in_container", lambda: False)
     wheel_of(tmp_path, "x = 1\n")
     assert main(stage(tmp_path)) == 2
     assert not (tmp_path / "out").exists()

@@ -9,17 +9,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import names
-from wheelfix.archive.headers import NO_DATE
+from wheelfix.archive.directory import NO_DATE
 from wheelfix.archive.record import SIGNATURES
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import CannotRepair, UsageError
-from wheelfix.parsing import whole_number
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.directory import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.record import Row
     from wheelfix.model import ByteSource

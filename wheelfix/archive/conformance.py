@@ -1,8 +1,4 @@
-"""What PyPI, pip and uv accept: the whole archive, local headers included, read as strictly as they do.
-
-Sources: PyPI's ``warehouse/utils/zipfiles.py`` and ``forklift/legacy.py``; uv's streaming reader since 0.8.6
-(CVE-2025-54368); pip's ``operations/install/wheel.py``. The tests compare the verdicts with the real pip and uv.
-"""
+"""Whether an archive is as PyPI, pip and uv want it, and whether a wheel that was just written is."""
 
 from __future__ import annotations
 
@@ -10,16 +6,107 @@ import struct
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.directory import CENTRAL, MAX32
+from wheelfix.archive.directory import (
+    CENTRAL,
+    DESCRIPTOR,
+    ENCRYPTED,
+    MAX32,
+    PATCHED,
+    STRONG_ENCRYPTION,
+    UNICODE_PATH,
+    UTF8,
+    ZIP64,
+    Local,
+    extra_fields,
+    read_locals,
+)
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
-from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, read_locals
-from wheelfix.archive.members import DESCRIPTOR, ENCRYPTED, PATCHED, STRONG_ENCRYPTION, UTF8
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import (
+    MAX_SIZE,
+    Record,
+    check_record,
+    digests,
+    encode_digest,
+    record_member,
+)
+from wheelfix.base.values import dataclass, field
+from wheelfix.errors import InputError
 from wheelfix.streams import codec
+from wheelfix.streams.codec import STORED, Compressor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
-    from wheelfix.archive.reader import Archive
+    from wheelfix.archive.directory import Member
+    from wheelfix.archive.faults import RecordFault
+    from wheelfix.archive.record import Rendered
+    from wheelfix.base.options import Limits
+
+
+# --------------------------------------------------------------------------------------------------------------- stored
+# Whether an archive holds its members without compression although that would make it smaller.
+
+LEAST = 16 << 10
+"""Stored bytes below which compressing saves nothing worth reporting."""
+_SAMPLES, _LENGTH = 8, 64 << 10
+"""How many members, and how many bytes of each, are compressed to see whether that helps."""
+_WORTH = 0.9
+"""What compresses to less than this share of its size is worth it."""
+
+
+def stored_members(archive: Archive) -> tuple[Member, ...]:
+    """Return the members that have bytes and are stored as they are."""
+    return tuple(
+        member for member in archive.members if member.method == STORED and member.usize and member.name[-1:] != "/"
+    )
+
+
+def stored_fault(archive: Archive) -> tuple[ArchiveFault, ...]:
+    """Return the fault of an archive most of whose bytes are stored, where a sample of them can be compressed."""
+    stored = stored_members(archive)
+    size = sum(map(attrgetter("usize"), stored))
+    if size < LEAST or 2 * size < sum(map(attrgetter("usize"), archive.members)):
+        return ()
+    share = _share(archive, stored)
+    if share > _WORTH:
+        return ()
+    message = (
+        f"{len(stored)} of {len(archive.members)} members, {_in_words(size)}, are stored without compression; "
+        f"a sample of them compresses to {share:.0%} of its size"
+    )
+    return (ArchiveFault("stored", "", message),)
+
+
+def _share(archive: Archive, stored: tuple[Member, ...]) -> float:
+    """Return to which share of its size a sample of the largest members is compressed."""
+    before = after = 0
+    for member in sorted(stored, key=attrgetter("usize"), reverse=True)[:_SAMPLES]:
+        try:
+            source = archive.source(member)
+            middle = max(0, (source.size - _LENGTH) // 2)  # a file may begin with a header of zeros
+            data = source.read_at(middle, _LENGTH)
+        except InputError:
+            continue
+        deflater = Compressor.choose("zlib", "6").deflater()
+        before += len(data)
+        after += len(deflater.compress(data)) + len(deflater.flush())
+    return after / before if before else 1.0
+
+
+def _in_words(size: int) -> str:
+    for limit, unit in ((1 << 30, "GB"), (1 << 20, "MB")):
+        if size >= limit:
+            return f"{size / limit:.1f} {unit}"
+    return f"{size >> 10} KB"
+
+
+# ---------------------------------------------------------------------------------------------------------- conformance
+# What PyPI, pip and uv accept: the whole archive, local headers included, read as strictly as they do.
+# Sources: PyPI's ``warehouse/utils/zipfiles.py`` and ``forklift/legacy.py``; uv's streaming reader since 0.8.6
+# (CVE-2025-54368); pip's ``operations/install/wheel.py``. The tests compare the verdicts with the real pip and uv.
+
 
 _PYPI_RATIO, _PYPI_RATIO_FROM = 50, 64 << 20
 
@@ -172,3 +259,73 @@ def _zip64_faults(archive: Archive, local: Local, place: str, body: bytes) -> It
         message = f"the ZIP64 field of the local header has {size} bytes where {8 * local.announced} are due"
         kind = "zip64-mismatch" if sizes and sizes != (member.usize, member.csize) else "zip64-malformed"
         yield ArchiveFault(kind, member.name, message, tuple(by))
+
+
+# ------------------------------------------------------------------------------------------------------------- readback
+# Read a wheel back after writing it, and check it as strictly as any other wheel.
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """What is wrong with a wheel that was just written; all empty when it is right."""
+
+    archive: tuple[ArchiveFault, ...]
+    """Directory against local headers, names, hidden bytes."""
+    record: tuple[RecordFault, ...]
+    """RECORD against the members: names, sizes, nothing twice."""
+    damaged: tuple[str, ...]
+    """New members whose bytes do not fit their CRC, size or RECORD row, with the reason."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """The reasons among them that lie in the bytes themselves, by name."""
+    stale: frozenset[str] = frozenset()
+    """The names among them that have another sha256 than RECORD says."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Everything that is wrong, as lines."""
+        return (
+            *(f"{fault.subject or 'the archive'}: {fault.message}" for fault in self.archive),
+            *(f"{fault.path}: {fault.message}" for fault in self.record),
+            *self.damaged,
+        )
+
+
+def read_back(
+    path: Path,
+    new: Iterable[str] = (),
+    *,
+    jobs: int | None = None,
+    limits: Limits | None = None,
+    written: Rendered | None = None,
+    known: frozenset[str] = frozenset(),
+    ready: Callable[[], None] | None = None,
+) -> ReadBack:
+    """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
+
+    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``known`` are
+    names that are in order: if there are no others, they need not be looked at. ``ready`` returns when all members have
+    been copied, which may still be going on while directory and RECORD are read.
+    """
+    with Archive.open(path, limits, known) as archive:
+        own = record_member(archive)
+        data = archive.read(own, MAX_SIZE) if own is not None else b""
+        record = Record(written.rows) if written is not None and written.data == data else Record.parse(data)
+        faults = check_record(archive, record)
+        wanted = sorted(set(new))
+        rows = {row.path: row for row in record.rows if row.path in wanted}
+        members = [member for name in wanted if (member := archive.find(name)) is not None]
+        damaged = [f"{name}: it is not in the wheel" for name in wanted if archive.find(name) is None]
+        unreadable: dict[str, str] = {}
+        stale: set[str] = set()
+        if ready is not None:
+            ready()
+        found = digests(archive, members, jobs=jobs)
+        for member in members:
+            digest, row = found[member.entry], rows.get(member.name)
+            if digest.error:
+                unreadable[member.name] = digest.error
+                damaged.append(f"{member.name}: {digest.error}")
+            elif row is None or row.digest != encode_digest(digest.value):
+                stale.add(member.name)
+                damaged.append(f"{member.name}: its sha256 is not what RECORD says")
+        return ReadBack(check_archive(archive), faults, tuple(damaged), unreadable, frozenset(stale))

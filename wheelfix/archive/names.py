@@ -1,21 +1,28 @@
-"""Which member names are safe to unpack on Windows and elsewhere, and which of them are one file there.
-
-A wheel is unpacked by many programs. A name is safe when all of them put it at the same place below the target
-folder: no way up, no root, no drive, no stream, no device, nothing that Windows silently trims or cannot hold.
-See "Naming Files, Paths, and Namespaces" in Microsoft's Win32 documentation.
-"""
+"""Names: of members, which are safe and where installers put them, and of wheels, with their tags."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault
+from wheelfix.base.values import dataclass
+from wheelfix.errors import InputError
 from wheelfix.model import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+
+# -------------------------------------------------------------------------------------------------------------- members
+# Which member names are safe to unpack on Windows and elsewhere, and which of them are one file there.
+# A wheel is unpacked by many programs. A name is safe when all of them put it at the same place below the target
+# folder: no way up, no root, no drive, no stream, no device, nothing that Windows silently trims or cannot hold.
+# See "Naming Files, Paths, and Namespaces" in Microsoft's Win32 documentation.
 
 _DEVICE = r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$)"
 _DEVICE_PART = rf"{_DEVICE} *(?:\..*)?"
@@ -204,3 +211,180 @@ def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
         if below.startswith(file + "\0"):
             name = file.replace("\0", "/")
             yield name, name + "/"
+
+
+# ------------------------------------------------------------------------------------------------------------ wheelname
+# The parts of a wheel's file name, and the tags that it stands for.
+
+
+_FILE_NAME = re.compile(
+    r"(?P<name>[^-\s]+)-(?P<version>[^-\s]+)(?:-(?P<build>\d[^-\s]*))?"
+    r"-(?P<python>[^-\s]+)-(?P<abi>[^-\s]+)-(?P<platform>[^-\s]+)(?:-(?P<variant>(?-i:[0-9a-z_.]{1,16})))?\.whl",
+    re.IGNORECASE,
+)
+_PLATFORM = re.compile(r"any|win32|[a-z0-9]+_[a-z0-9_.]+", re.IGNORECASE)
+MAX_TAGS = 1000
+"""Tags that a wheel may have; a few letters, cleverly put, stand for billions."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The parts of a wheel's file name."""
+
+    name: str
+    version: str
+    build: str
+    tags: tuple[str, ...]
+    """Expanded: ``py2.py3-none-any`` is two tags."""
+    variant: str = ""
+    """The label of a wheel variant (PEP 825), such as ``x86_64_v3``; empty for the usual wheels."""
+
+    @classmethod
+    def parse(cls, path: Path) -> FileName:
+        """Take a wheel's file name apart; InputError if it is none."""
+        parts = name_parts(path.name)
+        if not parts:
+            raise InputError(
+                f"{path} has no wheel name",
+                because="the name is not of the form name-version-python-abi-platform.whl",
+                hint="give the wheel back the name it was built with",
+            )
+        tags = expand_tag(f"{parts['python']}-{parts['abi']}-{parts['platform']}")
+        if tags is None:
+            raise InputError(
+                f"{path} has no wheel name",
+                because=f"its tags stand for more than {MAX_TAGS} combinations",
+                hint="give the wheel back the name it was built with",
+            )
+        return cls(parts["name"], parts["version"], parts["build"], tags, parts["variant"])
+
+
+def name_parts(name: str) -> dict[str, str]:
+    """Return the parts of a wheel's file name, ``build`` and ``variant`` empty where absent; nothing if it is none."""
+    match = _FILE_NAME.fullmatch(name)
+    # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
+    if match is None or (match["variant"] and not _PLATFORM.fullmatch(match["platform"])):
+        return {}
+    return {key: value or "" for key, value in match.groupdict().items()}
+
+
+def without_variant(name: str) -> str:
+    """Return a wheel's file name without its variant label."""
+    label = name_parts(name).get("variant")
+    return f"{name.removesuffix('.whl').removesuffix(f'-{label}')}.whl" if label else name
+
+
+def expand_tag(tag: str) -> tuple[str, ...] | None:
+    """Return the tags that a compressed one stands for: ``py2.py3-none-any`` is two; None for more than MAX_TAGS."""
+    parts = [part.split(".") for part in tag.split("-")]
+    if math.prod(len(part) for part in parts[:16]) > MAX_TAGS or len(parts) > 16 or len(tag) > MAX_TAGS:
+        return None
+    return tuple("-".join(choice) for choice in itertools.product(*parts))
+
+
+# ------------------------------------------------------------------------------------------------------------ placement
+# Where installers put the members of a wheel, and which members do not get a place of their own.
+# A member of ``NAME-VERSION.data/SCHEME/`` is installed into the folder of that scheme, everything else into
+# site-packages. Two members with one place overwrite each other, and which of them stays depends on the installer: pip
+# writes the ``.data`` folder last, uv first, installer refuses the wheel.
+
+
+SITE_PACKAGES = "Lib/site-packages"
+SCHEMES = {"purelib": SITE_PACKAGES, "platlib": SITE_PACKAGES, "data": "", "scripts": "Scripts", "headers": "Include"}
+"""The schemes of the wheel format, and their folders in a prefix on Windows."""
+
+
+def installed_path(name: str, data_folder: str) -> str:
+    """Return where an installer puts a member: ``x.data/data/Library/bin/a.dll`` lands in ``Library/bin``."""
+    if name.startswith(data_folder + "/"):
+        scheme, _, rest = name[len(data_folder) + 1 :].partition("/")
+        folder = SCHEMES.get(scheme)
+        if folder is not None and rest:
+            if scheme == "headers":
+                folder = f"{folder}/{data_folder.partition('-')[0]}"
+            return f"{folder}/{rest}" if folder else rest
+    return f"{SITE_PACKAGES}/{name}"
+
+
+def placement_faults(
+    members: Sequence[str], data_folder: str, named_data: str, scripts: Iterable[str]
+) -> Iterator[ArchiveFault]:
+    """Give what is wrong with the places of members.
+
+    ``members`` are names below the wheel's root, ``data_folder`` belongs to the dist-info folder and ``named_data`` to
+    the file name; ``scripts`` are the names of the programs that entry points ask for.
+    """
+    moved = [name for name in members if ".data" in name and name.partition("/")[0].endswith(".data")]
+    yield from _data_faults(moved, data_folder, named_data)
+    generated = [*scripts]
+    if moved or generated:  # without a .data folder, everything but programs stays where it is in the archive
+        yield from _same_places(members if moved else (), data_folder, generated)
+    for name in members:
+        if "__pycache__/" in name and "__pycache__" in name.split("/")[:-1] and name[-1:] != "/":
+            message = "installer leaves out what lies in __pycache__; pip and uv install it"
+            yield ArchiveFault("pycache" if name.endswith(".pyc") else "pycache-other", name, message)
+
+
+def _data_faults(moved: Iterable[str], data_folder: str, named_data: str) -> Iterator[ArchiveFault]:
+    for name in moved:
+        folder, _, below = name.partition("/")
+        scheme, _, rest = below.partition("/")
+        if name[-1:] == "/":
+            continue
+        if folder != data_folder:
+            message = (
+                f"pip installs {folder!r} like the wheel's own .data folder; uv and installer leave it in site-packages"
+            )
+            yield ArchiveFault("data-folder", name, message, () if scheme in SCHEMES and rest else (PIP,))
+        elif not rest or scheme not in SCHEMES:
+            known = ", ".join(SCHEMES)
+            message = f"it lies in no folder of a scheme ({known}) below {data_folder!r}"
+            by = (PIP, UV) if below else (PIP,)
+            yield ArchiveFault("data-scheme", name, message, (*by, INSTALLER) if folder == named_data else by)
+        elif scheme == "scripts" and "/" in rest:
+            yield ArchiveFault("data-scheme", name, "it lies in a folder among the scripts", (UV,))
+        elif data_folder != named_data:
+            message = f"installer leaves {folder!r} in site-packages, since the file name asks for {named_data!r}"
+            yield ArchiveFault("data-folder", name, message)
+
+
+def _same_places(members: Sequence[str], data_folder: str, scripts: Sequence[str]) -> Iterator[ArchiveFault]:
+    """Give members of a .data folder that share a place with another member, or with a program of an entry point."""
+    owners: dict[str, tuple[str, bool]] = {}
+    for script in scripts:
+        # Windows gets NAME.exe; pip drops members with the other names as well, since it takes them for its own.
+        own = f"the program of the entry point {script!r}", True
+        first = owners.setdefault(windows_key(f"Scripts/{script}.exe"), own)
+        if first is not own:
+            message = f"{own[0]} and {first[0]} are both installed as 'Scripts/{script}.exe'"
+            yield ArchiveFault("same-program", "entry_points.txt", message, (INSTALLER,))
+        for name in (script, f"{script}-script.py", f"{script}.pya"):
+            owners.setdefault(windows_key(f"Scripts/{name}"), own)
+    for name in members:
+        if name[-1:] != "/":
+            place = installed_path(name, data_folder)
+            own = repr(name), in_data(name, data_folder)
+            first = owners.setdefault(windows_key(place), own)
+            if first[0] != own[0] and (first[1] or own[1]):
+                yield _same_place(name, place, first[0])
+    yield from _files_as_folders(members, data_folder)
+
+
+def _same_place(subject: str, place: str, other: str) -> ArchiveFault:
+    message = f"{subject!r} and {other} are both installed as {place!r}; which one stays depends on the installer"
+    return ArchiveFault("same-place", subject, message)
+
+
+def _files_as_folders(members: Sequence[str], data_folder: str) -> Iterator[ArchiveFault]:
+    """Give files that are installed where others need a folder, if the .data folder has part in it."""
+    files = {windows_key(installed_path(name, data_folder)): name for name in members if name[-1:] != "/"}
+    for file, folder in files_as_folders(files):
+        below = next(name for place, name in files.items() if place.startswith(folder))
+        if in_data(files[file], data_folder) or in_data(below, data_folder):
+            message = f"{files[file]!r} is installed as a file where {below!r} needs a folder"
+            yield ArchiveFault("same-place", files[file], message)
+
+
+def in_data(name: str, data_folder: str) -> bool:
+    """Whether a member lies in the wheel's .data folder."""
+    return name.startswith(data_folder + "/")

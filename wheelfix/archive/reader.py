@@ -1,39 +1,269 @@
-"""A wheel as a zip archive: its members, their bytes, and everything that is irregular about them.
-
-Nothing the archive claims is believed without a bound: what cannot be true is a fault, and a member with such a
-fault is not read.
-"""
+"""A wheel as a zip archive: its members, their bytes, and everything that is irregular about them."""
 
 from __future__ import annotations
 
 import functools
 import io
-import os
-import threading
+import operator
+import posixpath
+import re
+import stat
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.directory import LOCAL, locate
-from wheelfix.archive.faults import PYPI, UV, ArchiveFault
-from wheelfix.archive.inspection import Inspection
-from wheelfix.archive.local import SMALL_WINDOW, WINDOW, header_spans, headers_are_regular
-from wheelfix.archive.members import Limits, Member, parse_directory, too_much
+from wheelfix.archive import names
+from wheelfix.archive.directory import (
+    CENTRAL,
+    DESCRIPTOR,
+    ENCRYPTED,
+    LOCAL,
+    MAX16,
+    MAX32,
+    METHODS,
+    NEWEST,
+    PATCHED,
+    SMALL_WINDOW,
+    STRONG_ENCRYPTION,
+    UTF8,
+    WINDOW,
+    ZIP64,
+    Member,
+    contains_mark,
+    decode_name,
+    extra_fields,
+    header_spans,
+    headers_are_regular,
+    locate,
+    parse_directory,
+    too_much,
+)
+from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, FaultList
+from wheelfix.base.inputfiles import UnfitFile
+from wheelfix.base.options import Limits
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.inputfiles import UnfitFile, open_regular
 from wheelfix.streams import codec
-from wheelfix.streams.source import InflatedSource, StoredSource
+from wheelfix.streams.source import FileSource, InflatedSource, StoredSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from wheelfix.model import ByteSource
-    from wheelfix.remote.wheel import RemoteWheel
+    from wheelfix.remote.ranges import RangeSource, RemoteWheel
+
+
+# ----------------------------------------------------------------------------------------------------------- inspection
+# What is irregular about the members of an archive, as far as its directory shows.
+# Each fault says who refuses such an archive, as observed with pip 26, uv 0.13 and in the sources of PyPI.
+
+_METHOD_NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "AES"}
+
+
+_SPAN = operator.attrgetter("header_offset", "name", "csize")
+
+
+@dataclass(slots=True)
+class Inspection:
+    """The faults found so far, and the members that must not be read because of them."""
+
+    directory: bytes
+    directory_at: int
+    limits: Limits
+    faults: FaultList = field(default_factory=FaultList)
+    refused: dict[int, str] = field(default_factory=dict)
+    """The reason, by :attr:`Member.entry`."""
+
+    def examine(self, members: Sequence[Member], odd: Iterable[Member]) -> None:
+        """Look at the odd members one by one, and at where all of them lie."""
+        for member in odd:
+            self.faults.add(self._member_faults(member))
+        self.faults.add(self._bounds_faults(members))
+
+    def examine_names(self, members: Sequence[Member], index: Mapping[str, Member], known: frozenset[str]) -> None:
+        """Look at the names, unless all of them are known to be right."""
+        if len(index) != len(members) or not index.keys() <= known:
+            self.faults.add(_name_faults(members, index))
+
+    def _member_faults(self, member: Member) -> Iterator[ArchiveFault]:
+        """Give what is irregular in one entry by itself; remember if it must not be read."""
+        name, limits = member.name, self.limits
+
+        def fault(kind: str, message: str, by: tuple[str, ...] = (), *, refuse: bool = False) -> ArchiveFault:
+            if refuse:
+                self.refused.setdefault(member.entry, message)
+            return ArchiveFault(kind, name, message, by)
+
+        if member.flags & (ENCRYPTED | STRONG_ENCRYPTION):
+            yield fault("encrypted", "the member is encrypted", (PIP, UV), refuse=True)
+        if member.flags & PATCHED:
+            yield fault("unknown-method", "the member is a patch for another file (flag bit 5)", (PIP, UV), refuse=True)
+        if member.flags & DESCRIPTOR:
+            # uv unpacks while it downloads, and a stored member does not say where it ends.
+            endless = member.method == codec.STORED
+            message = "sizes and CRC follow the data instead of preceding it"
+            yield fault("data-descriptor", message, (UV, PYPI) if endless else (PYPI,))
+        if member.method not in METHODS:
+            what = _METHOD_NAMES.get(member.method, "unknown")
+            by = {12: (UV, PYPI), 14: (UV, PYPI), 93: (PIP, PYPI)}.get(member.method, (PIP, UV, PYPI))
+            yield fault("unknown-method", f"compression method {member.method} ({what})", by, refuse=True)
+        elif member.method == codec.STORED and member.csize != member.usize:
+            message = f"stored, yet {member.csize} bytes are to become {member.usize}"
+            yield fault("size-lie", message, (UV,), refuse=True)
+        elif member.usize > member.csize * codec.MAX_RATIO:
+            message = f"{member.csize} bytes of deflate cannot become {member.usize}"
+            yield fault("size-lie", message, (PIP, UV), refuse=True)
+        elif member.usize > max(limits.ratio_from, member.csize * limits.max_ratio):
+            message = f"{member.csize} bytes would unpack to {member.usize}"
+            yield fault("zip-bomb", message, (PYPI,), refuse=True)
+        if member.usize > limits.max_member_size:
+            message = f"it would unpack to {member.usize} bytes"
+            yield fault("zip-bomb", message, (PYPI,), refuse=True)
+        kind = stat.S_IFMT(member.mode)
+        if kind == stat.S_IFLNK:
+            yield fault("symlink", "the member is a symbolic link")
+        elif kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
+            yield fault("special-file", f"the member is a special file (mode {member.mode:#o})")
+        if member.comment:
+            message, like_zip = (
+                f"the member has a comment of {len(member.comment)} bytes",
+                contains_mark(member.comment),
+            )
+            yield fault("comment", message, (UV, PYPI) if like_zip else (PYPI,))
+        entry = CENTRAL.unpack_from(self.directory, member.entry)
+        if (needed := entry[2] & 0xFF) > NEWEST:
+            message = f"the member asks for version {needed / 10} of the zip format, {NEWEST / 10} is the latest"
+            yield fault("unknown-method", message, (PIP, UV, PYPI))
+        if entry[12] not in {0, MAX16}:
+            yield fault("multi-disk", "the member claims to lie on another disk")
+        announced = (entry[7], entry[8], entry[15]).count(MAX32)
+        given = next((len(body) for tag, body in extra_fields(member.extra) if tag == ZIP64), -1)
+        if announced and given < 8 * announced:
+            by = (UV, PYPI) if given < 0 else (PIP, UV, PYPI)
+            yield fault("zip64-malformed", "a ZIP64 field is announced and missing", by, refuse=True)
+        if member.spelled is not None and not member.spelled.isascii():
+            yield from _encoding_faults(member)
+
+    def _bounds_faults(self, members: Sequence[Member]) -> Iterator[ArchiveFault]:
+        """Give members that reach beyond the directory or into one another, by what the directory says."""
+        starts = [*map(operator.attrgetter("header_offset"), members)]
+        ends = [at + 30 + len(name) + size for at, name, size in map(_SPAN, members)]
+        if all(map(operator.le, ends, [*starts[1:], self.directory_at])):
+            return
+        edge = self.directory_at
+        previous: Member | None = None
+        for member in sorted(members, key=lambda member: member.header_offset, reverse=True):
+            end = member.header_offset + 30 + len(member.name) + member.csize
+            if end > edge:
+                if previous is None or end > self.directory_at:
+                    message = f"its data would end at {end}, the directory begins at {self.directory_at}"
+                    self.refused[member.entry] = message
+                    by = (PIP, UV) if member.header_offset > self.directory_at else (PIP, UV, PYPI)
+                    yield ArchiveFault("out-of-bounds", member.name, message, by)
+                else:
+                    message = f"its data run into those of {previous.name!r}"
+                    self.refused[member.entry] = message
+                    self.refused.setdefault(previous.entry, f"its data are shared with {member.name!r}")
+                    same = (member.name, member.header_offset) == (previous.name, previous.header_offset)
+                    yield ArchiveFault("overlap", member.name, message, (UV, PYPI) if same else (PIP, UV, PYPI))
+            edge, previous = min(edge, member.header_offset), member
+
+
+def _encoding_faults(member: Member) -> Iterator[ArchiveFault]:
+    raw = member.raw_name
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        by = (PIP, UV, PYPI) if member.flags & UTF8 else (UV, PYPI)
+        yield ArchiveFault("bad-utf8", member.name, f"the name {raw!r} is not UTF-8", by)
+        return
+    if not member.flags & UTF8:
+        message = "the name is UTF-8 without the flag that says so; pip installs it under a garbled name"
+        yield ArchiveFault("utf8-flag-missing", member.name, message, (UV, PYPI))
+
+
+def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[ArchiveFault]:
+    """Give what is wrong with the names, alone and together."""
+    spelled = [member.name if member.spelled is None else decode_name(member.spelled) for member in members]
+    if not names.all_plain(spelled):
+        for member, name in zip(members, spelled, strict=True):
+            if "\\" in name:
+                message = "folders are separated by backslashes, which pip, uv and installer accept only on Windows"
+                yield ArchiveFault("backslash-name", member.name, message)
+            reason = names.why_unsafe(name)
+            if reason and names.stays_inside(name):
+                yield ArchiveFault("upward-name", member.name, f"{reason}, and stays inside")
+            elif reason:
+                yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
+    for member, name in zip(members, spelled, strict=True):
+        if not name.isascii() and (odd := names.unprintable(name)):
+            message = f"the name holds U+{ord(odd):04X}, a character that cannot be seen"
+            yield ArchiveFault("unprintable-name", member.name, message, (UV,))
+        if names.is_reserved(name):
+            message = "the file has a name of files of wheelfix, which could undo or remove something because of it"
+            yield ArchiveFault("reserved-name", member.name, message)
+    if len(index) != len(members):
+        seen: dict[str, Member] = {}
+        for member in members:
+            first = seen.setdefault(member.name, member)
+            if first is member:
+                continue
+            by: tuple[str, ...] = (UV, PYPI)
+            message = "the name occurs more than once; installers disagree on which one counts"
+            if (first.crc, first.usize) == (member.crc, member.usize) and first.header_offset != member.header_offset:
+                message, by = "the member occurs more than once, with the same content", (PYPI, INSTALLER)
+            elif first.raw_name != member.raw_name:
+                message, by = f"on Windows it is the same file as {decode_name(first.raw_name)!r}", ()
+            yield ArchiveFault("duplicate-member", member.name, message, by)
+    if len(set(map(str.lower, spelled))) != len(members) or not all(map(str.isascii, index)):
+        for one, second in names.collisions(spelled):
+            if names.normalise(one) != names.normalise(second):
+                message = f"on Windows it is the same file as {one!r}"
+                yield ArchiveFault("case-collision", names.normalise(second), message)
+    yield from _file_as_folder_faults(index)
+
+
+def _file_as_folder_faults(index: Collection[str]) -> Iterator[ArchiveFault]:
+    """Give files that are folders too, as they are spelled and as Windows reads them."""
+    files = [name for name in index if name[-1:] != "/"]
+    keys = dict(zip(names.windows_keys(files), files, strict=True))
+    on_windows = list(names.files_as_folders(keys))
+    # What is a folder as it is spelled is one on Windows too; only entries of folders are not among the keys.
+    some = on_windows or len(files) < len(index)
+    exact = dict(names.files_as_folders(index)) if some else {}
+    for file, below in exact.items():
+        message = f"it is a file, yet other members lie in {below!r}"
+        only_entry = below in index and not any(name.startswith(below) for name in index if name != below)
+        yield ArchiveFault("file-as-folder", file, message, (UV,) if only_entry else (PIP, UV))
+    for key, _ in on_windows:
+        if keys[key] not in exact:
+            message = "it is a file, yet on Windows other members lie in a folder of that name"
+            yield ArchiveFault("file-as-folder", keys[key], message)
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
+    """Return who refuses an unsafe name."""
+    if _CONTROL.search(name):
+        return (UV, PYPI)
+    steps = name.split("/")
+    if (steps[-1] == ".." and len(steps) > 1) or max(map(len, steps)) > names.MAX_PART:
+        return (PIP, UV)
+    outside = f"{posixpath.normpath(name)}/".startswith(("../", "/"))
+    return (PIP,) if outside and not name.endswith("/") else ()  # pip passes over entries of folders
+
+
+# --------------------------------------------------------------------------------------------------------------- reader
+# A wheel as a zip archive: its members, their bytes, and everything that is irregular about them.
+# Nothing the archive claims is believed without a bound: what cannot be true is a fault, and a member with such a
+# fault is not read.
+
 
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 
-_PREAD: Callable[[int, int, int], bytes] | None = getattr(os, "pread", None)
 _CHUNK = 1 << 18
 _DEFAULT_READ_LIMIT = 64 << 20
 
@@ -43,17 +273,14 @@ class Archive:
 
     def __init__(self, path: Path | RemoteWheel, limits: Limits) -> None:
         self.limits = limits
-        self._lock = threading.Lock()
         self.shown = str(path)
         """The file as messages name it: a path, or a URL without secrets."""
         self.remote = None if isinstance(path, Path) else path
         """The wheel on a server that this is, or None for a file on this disk."""
-        self._source = self.remote.open() if self.remote is not None else None
+        self._source: FileSource | RangeSource = _open_file(path) if isinstance(path, Path) else path.open()
         self.path = path if isinstance(path, Path) else Path(path.name)
         """The file; of one on a server only the name."""
-        self.size = self._source.size if self._source is not None else 0
-        if self._source is None:
-            self._open_file(self.path)
+        self.size = self._source.size
         self.members: tuple[Member, ...] = ()
         self.directory = b""
         """The bytes of the central directory."""
@@ -61,17 +288,6 @@ class Archive:
         """Where the central directory begins in the file."""
         self._index: dict[str, Member] = {}
         self._refused: dict[int, str] = {}
-
-    def _open_file(self, path: Path) -> None:
-        try:
-            self._file = open_regular(path)
-        except UnfitFile as exc:
-            raise InputError(f"{path} is not a wheel", because=str(exc)) from exc
-        except OSError as exc:
-            raise _cannot_open(path, exc) from exc
-        status = os.fstat(self._file.fileno())
-        self.size = status.st_size
-        self._identity = (status.st_size, status.st_mtime_ns)
 
     @classmethod
     def open(
@@ -97,21 +313,19 @@ class Archive:
 
     def close(self) -> None:
         """Close the file."""
-        if self._source is None:
-            self._file.close()
-        elif self.remote is not None:
-            self._source.close()
+        self._source.close()
+        if self.remote is not None and not isinstance(self._source, FileSource):
             self.remote.closed(self._source)
 
     def fileno(self) -> int:
         """The open file's descriptor, for copying within the kernel; io.UnsupportedOperation for one on a server."""
-        if self._source is not None:
+        if not isinstance(self._source, FileSource):
             raise io.UnsupportedOperation("a file on a server has no descriptor")
-        return self._file.fileno()
+        return self._source.fileno()
 
     def expect(self, members: Iterable[Member]) -> None:
         """Have the packed bytes of members fetched in as few requests as make sense, if this is on a server."""
-        if self._source is not None:
+        if not isinstance(self._source, FileSource):
             self._source.expect((start, start + length) for start, length in map(self.data_span, members))
 
     # ------------------------------------------------------------------------------------------------ opening
@@ -126,9 +340,9 @@ class Archive:
         members, odd = parse_directory(self.directory, layout.start, limits, self.shown)
         self.members = tuple(members)
         self._index = {member.name: member for member in reversed(members)}
-        if self._source is not None:
+        if not isinstance(self._source, FileSource):
             self._source.expect(*header_spans(members, self.directory_at))
-        inspection = Inspection(self.directory, self.directory_at, self.size, limits)
+        inspection = Inspection(self.directory, self.directory_at, limits)
         inspection.faults.add(layout.faults)
         if len(members) != layout.entries:
             message = f"the end record says {layout.entries} members, the directory has {len(members)}"
@@ -160,28 +374,13 @@ class Archive:
     @property
     def window(self) -> int:
         """Bytes that are read around a header, in the hope that the next one is near."""
-        return WINDOW if self._source is None else SMALL_WINDOW
+        return WINDOW if self.remote is None else SMALL_WINDOW
 
     # ------------------------------------------------------------------------------------------------ reading
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes of the file from ``offset``."""
-        if self._source is not None:
-            return self._source.read_at(offset, length)
-        try:
-            if _PREAD is not None:
-                data = _PREAD(self._file.fileno(), length, offset)
-                while len(data) < length and (more := _PREAD(self.fileno(), length - len(data), offset + len(data))):
-                    data += more
-                return data
-            with self._lock:  # Windows: one position for all threads
-                self._file.seek(offset)
-                data = self._file.read(length)
-                while len(data) < length and (more := self._file.read(length - len(data))):
-                    data += more
-                return data
-        except (OSError, ValueError, OverflowError) as exc:
-            raise EnvironmentFailure(f"cannot read {self.path}", because=str(exc)) from exc
+        return self._source.read_at(offset, length)
 
     def find(self, name: str) -> Member | None:
         """Return the first member with exactly that name."""
@@ -210,7 +409,7 @@ class Archive:
 
         def read(offset: int, wanted: int) -> bytes:
             wanted = max(0, min(wanted, length - offset))
-            if self._source is not None and not ahead:
+            if not ahead and not isinstance(self._source, FileSource):
                 self._source.expect([(start + offset, start + offset + wanted)])
             return self.read_at(start + offset, wanted)
 
@@ -223,7 +422,7 @@ class Archive:
         """
         if member.method == codec.STORED:
             return StoredSource(self.reader(member), member.usize)
-        remote = self._source is not None
+        remote = self.remote is not None
         read = self.reader(member, ahead=not remote)
         return InflatedSource(read, member.csize, member.usize, on_bytes=on_bytes, sparing=remote)
 
@@ -279,10 +478,7 @@ class Archive:
 
     def check_unchanged(self) -> None:
         """EnvironmentFailure if the file was written to since it was opened; each answer of a server is checked."""
-        if self._source is not None:
-            return
-        status = os.fstat(self.fileno())
-        if (status.st_size, status.st_mtime_ns) != self._identity:
+        if isinstance(self._source, FileSource) and self._source.has_changed():
             raise EnvironmentFailure(
                 f"{self.path} changed while it was read", hint="run again when nothing writes to it"
             )
@@ -302,7 +498,12 @@ class Archive:
         return InputError(f"{self.shown}: cannot read {member.name!r}", because=because, hint="the wheel is damaged")
 
 
-def _cannot_open(path: Path, exc: OSError) -> InputError | EnvironmentFailure:
-    if isinstance(exc, FileNotFoundError | NotADirectoryError):
-        return InputError(f"{path} does not exist")
-    return EnvironmentFailure(f"cannot open {path}", because=exc.strerror or str(exc))
+def _open_file(path: Path) -> FileSource:
+    try:
+        return FileSource(path)
+    except EnvironmentFailure as exc:
+        if isinstance(exc.__cause__, UnfitFile):
+            raise InputError(f"{path} is not a wheel", because=str(exc.__cause__)) from exc
+        if isinstance(exc.__cause__, FileNotFoundError | NotADirectoryError):
+            raise InputError(f"{path} does not exist") from exc
+        raise EnvironmentFailure(f"cannot open {path}", because=exc.because) from exc

@@ -1,7 +1,4 @@
-"""RECORD: its rows, and how they are read and written.
-
-Format: the binary distribution format and "Recording installed projects", packaging.python.org/specifications.
-"""
+"""RECORD: read and written, the hashes of members, and whether the two agree."""
 
 from __future__ import annotations
 
@@ -9,18 +6,31 @@ import base64
 import binascii
 import csv
 import re
+import struct
 import weakref
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import names
+from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
 from wheelfix.archive.faults import INSTALLER, PIP, UV, RecordFault
+from wheelfix.base.options import all_cores
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
-from wheelfix.values import dataclass
+from wheelfix.streams import codec
+from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.source import InflatedSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import threading
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive, Member
+
+
+# --------------------------------------------------------------------------------------------------------------- record
+# RECORD: its rows, and how they are read and written.
+# Format: the binary distribution format and "Recording installed projects", packaging.python.org/specifications.
 
 SIGNATURES = ("RECORD.jws", "RECORD.p7s")
 """Files beside RECORD that sign it; a new RECORD invalidates them, and PEP 815 deprecates them."""
@@ -31,12 +41,8 @@ MAX_SIZE = 32 << 20
 _MAX_FAULTS = 1000
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
 """From the usual alphabet of base64 to the one of RECORD."""
-_PORTION = 50_000
-"""Lines, and characters of a line, up to which all can be had in memory at once."""
 _SIZE = re.compile(r"[0-9]{1,19}").fullmatch
 _UV_SIZE = re.compile(r"\+?[0-9]{1,40}").fullmatch
-_LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))(?:\n|\Z)")
-"""A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 _NUL = "\udc00"
 """Stands for U+0000 while csv reads, which refuses that in Python 3.10; decoded text has no such character."""
@@ -79,10 +85,7 @@ class Record:
         if (odd := re.search(_ODD_LINE_END, text)) is not None:
             message = f"it holds U+{ord(odd[0]):04X}, where pip and installer end a line and uv does not"
             faults.append(RecordFault("row-malformed", "RECORD", message))
-        rows = _plain_rows(text, faults)
-        if rows is not None:
-            return cls(tuple(rows), tuple(faults))
-        rows = []
+        rows: list[Row] = []
         make = tuple.__new__  # what Row() does, without a call of Python code
         has_nul = "\0" in text
         lines = csv.reader(_lines(text.replace("\0", _NUL) if has_nul else text))
@@ -136,25 +139,6 @@ def _lines(text: str) -> Iterator[str]:
         end = text.find("\n", start) + 1 or len(text)
         yield text[start:end]
         start = end
-
-
-def _plain_rows(text: str, faults: list[RecordFault]) -> list[Row] | None:
-    """Return the rows of a RECORD without quotes, where every line is a row; None if it is not of that kind."""
-    text = text.replace("\r\n", "\n") if "\r" in text else text
-    if not text.endswith("\n") or '"' in text or "\r" in text or "\0" in text or text.count("\n") > _PORTION:
-        return None
-    make, rows, odd = tuple.__new__, list[Row](), list[RecordFault]()
-    found = _LINE.findall(text)
-    found.pop()  # the empty rest after the last line end
-    for line, (path, digest, size, other) in enumerate(found, start=1):
-        if path:
-            rows.append(make(Row, (path, "sha256", digest, int(size))))
-        elif len(other) > _PORTION or len(odd) > _MAX_FAULTS:
-            return None
-        elif (row := _parse_row(other.split(",") if other else [], line, odd)) is not None:
-            rows.append(row)
-    faults += odd
-    return rows
 
 
 def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row | None:
@@ -266,3 +250,339 @@ def read_record(archive: Archive) -> Record | None:
             return None
         known = _READ[archive] = Record.parse(archive.read(own, MAX_SIZE))
     return known
+
+
+# -------------------------------------------------------------------------------------------------------------- hashing
+# Hashes and CRCs of many members at once, on all cores, in memory that does not grow with the wheel.
+# zlib and hashlib release the interpreter lock, so threads are enough. Large members are streamed one by one,
+# largest first; small ones are read together with their neighbours, since ten thousand reads cost more than their
+# bytes.
+
+
+_SMALL = 512 << 10
+_BATCH = 2 << 20
+_STEP = 4 << 20
+_LENGTHS = struct.Struct("<I22xHH")
+"""Of a local header: its signature, the length of the name and that of the extra field."""
+STRONG = ("sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s")
+"""Algorithms that RECORD may use: sha256 or better."""
+
+
+class Digest(NamedTuple):  # and no dataclass: ten thousand are made
+    """What a member's bytes really are, or why they could not be read."""
+
+    member: Member
+    algorithm: str = "sha256"
+    value: bytes = b""
+    error: str = ""
+    """Why there is no value: damaged data, a wrong CRC, a wrong size."""
+
+
+class _Running:
+    """Hash, CRC and size of what came by so far."""
+
+    def __init__(self) -> None:
+        self.sha256 = codec.hasher()
+        self.crc = self.size = 0
+
+    def take(self, piece: bytes) -> None:
+        self.sha256.update(piece)
+        self.crc = codec.crc32(piece, self.crc)
+        self.size += len(piece)
+
+
+class HashedReading:
+    """A member that is hashed while it is read, so that it is unpacked once for both."""
+
+    def __init__(self, archive: Archive, member: Member) -> None:
+        self._member = member
+        # On its own, so that the source does not hold us, who hold it: the two would be collected late.
+        self._running = _Running()
+        self._tapped = member.method == codec.DEFLATED
+        self.source = archive.source(member, self._running.take if self._tapped else None)
+        """What to read from."""
+
+    def finish(self) -> Digest | None:
+        """Unpack the rest and return the digest; None for a member that the usual way has to look at."""
+        member = self._member
+        if not member.usize or not isinstance(self.source, InflatedSource):
+            return None
+        try:
+            if not self.source.ends_where_it_should():
+                return None
+        except InputError:
+            return None
+        if (self._running.size, self._running.crc) != (member.usize, member.crc):
+            return None
+        return Digest(member, "sha256", self._running.sha256.digest())
+
+
+def digests(
+    archive: Archive,
+    members: Iterable[Member],
+    *,
+    algorithms: Mapping[str, str] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    stop: threading.Event | None = None,
+    known: Mapping[int, Digest] | None = None,
+) -> dict[int, Digest]:
+    """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
+
+    ``known`` are digests that are known already; a member among them is not read again.
+    ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` gets the unpacked bytes;
+    ``stop`` ends the work early, without the digests that are not there yet.
+    """
+    wanted = algorithms or {}
+    found = {
+        entry: digest
+        for entry, digest in (known or {}).items()
+        if digest.algorithm == wanted.get(digest.member.name, "sha256")
+    }
+    left = [member for member in members if member.entry not in found]
+    if not left:
+        return found
+    with WorkerPool(jobs or all_cores()) as pool:
+        work = [_digest_steps(archive, batch, wanted, stop, progress) for batch in _plan(left)]
+        for task in [pool.submit_steps(steps) for steps in work]:
+            found.update((digest.member.entry, digest) for digest in task.result())
+    return found
+
+
+def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Generator[None, None, list[Digest]]]:
+    """Give the work of hashing members with sha256, in steps, for a pool that has other work too.
+
+    The longest comes first, then the small ones, which need the interpreter most, and last what needs it least.
+    """
+    batches = [*_plan([*members])]
+    batches[1:] = sorted(batches[1:], key=lambda batch: len(batch) == 1)
+    for batch in batches:
+        yield _digest_steps(archive, batch, {})
+
+
+def _digest_steps(
+    archive: Archive,
+    batch: list[Member],
+    algorithms: Mapping[str, str],
+    stop: threading.Event | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Generator[None, None, list[Digest]]:
+    """Hash a batch; a large member, which is a batch of its own, in steps."""
+    done: list[Digest] = []
+    start, window = batch[0].header_offset, b""
+    if len(batch) > 1:
+        window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
+    for member in batch if stop is None or not stop.is_set() else ():
+        algorithm = algorithms.get(member.name, "sha256")
+        digest = _digest_small(archive, member, window, start, algorithm)
+        if digest is None:
+            digest = yield from _stream_steps(archive, member, algorithm, stop, progress)
+        elif progress is not None:
+            progress(member.usize)
+        done.append(digest)
+    return done
+
+
+def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
+    """Give batches: large members alone and first, then small ones with their neighbours in the file."""
+    for member in sorted(members, key=attrgetter("usize"), reverse=True):
+        if member.usize <= _SMALL:
+            break
+        yield [member]
+    batch: list[Member] = []
+    small = (member for member in members if member.usize <= _SMALL)
+    for member in sorted(small, key=attrgetter("header_offset")):
+        if batch and member.header_offset + member.csize - batch[0].header_offset > _BATCH:
+            yield batch
+            batch = []
+        batch.append(member)
+    if batch:
+        yield batch
+
+
+def _digest_small(archive: Archive, member: Member, window: bytes, start: int, algorithm: str) -> Digest | None:
+    """Hash a small member out of a window of the file; None for anything unusual, and for what is not in the window."""
+    at = member.header_offset - start
+    if at + LOCAL.size > len(window) or archive.why_refused(member):
+        return None
+    signature, name_length, extra_length = _LENGTHS.unpack_from(window, at)
+    at += LOCAL.size + name_length + extra_length
+    data = window[at : at + member.csize]
+    plain = codec.inflate_whole(data, member.usize) if member.method == codec.DEFLATED else data
+    if signature != LOCAL_SIGNATURE or plain is None or (len(plain), codec.crc32(plain)) != (member.usize, member.crc):
+        return None
+    total = codec.hasher(algorithm)
+    total.update(plain)
+    return Digest(member, algorithm, total.digest())
+
+
+def _stream_steps(
+    archive: Archive,
+    member: Member,
+    algorithm: str,
+    stop: threading.Event | None,
+    progress: Callable[[int], None] | None,
+) -> Generator[None, None, Digest]:
+    total, step = codec.hasher(algorithm), 0
+    try:
+        for chunk in archive.chunks(member):
+            total.update(chunk)
+            if progress is not None:
+                progress(len(chunk))
+            step += len(chunk)
+            if step >= _STEP:
+                step = 0
+                yield
+                if stop is not None and stop.is_set():
+                    return Digest(member, algorithm, error="interrupted")
+    except InputError as exc:
+        return Digest(member, algorithm, error=exc.because or exc.what)
+    return Digest(member, algorithm, total.digest())
+
+
+# ---------------------------------------------------------------------------------------------------------- recordcheck
+# Whether a RECORD agrees with the members of its archive: paths, sizes and hashes.
+
+
+def check_record(
+    archive: Archive,
+    record: Record | None = None,
+    *,
+    hashes: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[RecordFault, ...]:
+    """Return every disagreement between RECORD and the members: names and sizes, and with ``hashes`` their bytes.
+
+    Without ``record`` the archive's own is read. Paths are compared as the archive spells them, prefix included.
+    """
+    own = record_member(archive)
+    if own is None:
+        return (RecordFault("record-missing", "RECORD", "there is no RECORD", rejected_by=(PIP, UV, INSTALLER)),)
+    record = record or read_record(archive) or Record()
+    rows, members, own_path = _counterparts(archive, record, own)
+    faults = list(record.faults)
+    if len(rows) < len(record.rows):
+        faults += _second_rows(record.rows, rows)
+    faults += _check_rows(rows, members, own_path)
+    if hashes:
+        faults += _check_hashes(archive, rows, members, own_path, jobs, progress, None)
+    return tuple(faults)
+
+
+def check_hashes(
+    archive: Archive, record: Record | None, *, jobs: int, known: Mapping[int, Digest]
+) -> tuple[RecordFault, ...]:
+    """Return what :func:`check_record` reports about hashes, and nothing else."""
+    own = record_member(archive)
+    if own is None or record is None:
+        return ()
+    return tuple(_check_hashes(archive, *_counterparts(archive, record, own), jobs, None, known))
+
+
+def _counterparts(archive: Archive, record: Record, own: Member) -> tuple[dict[str, Row], dict[str, Member], str]:
+    """Rows and members by the path that they share, and the path of RECORD itself."""
+    prefix = own.name[: own.name.rfind("/", 0, -len("/RECORD")) + 1]
+    rows = {row.path: row for row in reversed(record.rows)}
+    members = {member.name.removeprefix(prefix): member for member in archive.members if member.name[-1:] != "/"}
+    return rows, members, own.name.removeprefix(prefix)
+
+
+def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Iterator[RecordFault]:
+    for row in rows:
+        if row is not first[row.path]:
+            same = "the same" if row == first[row.path] else "different"
+            message = f"the path has a second row with {same} content"
+            if row != first[row.path]:
+                message += "; installer takes the last one"
+            yield RecordFault("row-duplicate", row.path, message)
+
+
+def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> Iterator[RecordFault]:
+    folder = own.removesuffix("RECORD")
+    signatures = {folder + name for name in SIGNATURES}
+    for path, member in members.items():
+        if path in signatures:
+            message, by = "it signs RECORD; rewriting invalidates it, and PEP 815 deprecates it", tuple[str, ...]()
+            if path in rows:
+                message, by = "it signs RECORD, which must not have a row for it", (INSTALLER,)
+            yield RecordFault("signature", path, message, rejected_by=by)
+            continue
+        row = rows.get(path)
+        if row is not None and row.size == member.usize and row.algorithm == "sha256" and path != own:
+            continue  # as nearly all are
+        if row is None:
+            yield RecordFault("row-missing", path, "the member has no row in RECORD", rejected_by=(INSTALLER,))
+        elif path == own:
+            if row.algorithm or row.size is not None:
+                message = "RECORD has a hash or a size for itself, which cannot be true"
+                yield RecordFault("self-hash", path, message, rejected_by=(INSTALLER,))
+        else:
+            yield from _check_row(row, member)
+    orphans = [path for path in rows if path not in members and path not in signatures]
+    folders = {parent for path in members for parent in _parents(path)} if orphans else ()
+    unlisted = {(_skeleton(path), member.usize) for path, member in members.items() if path not in rows}
+    for path in orphans:
+        if names.why_unsafe(path):
+            yield RecordFault("row-unsafe", path, names.why_unsafe(path))
+        elif path in folders:
+            yield RecordFault("row-folder", path, "RECORD lists a folder")
+        elif not path.isascii() and (_skeleton(path), rows[path].size) in unlisted:
+            yield RecordFault("row-spelling", path, "RECORD spells the name of a member in another way")
+        elif not path.endswith("/"):
+            yield RecordFault("row-orphan", path, "RECORD lists it, but the wheel does not have it")
+
+
+def _skeleton(path: str) -> str:
+    """A name without what depends on its encoding."""
+    return "".join(letter for letter in path if letter.isascii())
+
+
+def _parents(path: str) -> Iterator[str]:
+    """The folders above a member."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _check_row(row: Row, member: Member) -> Iterator[RecordFault]:
+    path = row.path
+    if not row.algorithm:
+        yield RecordFault("hash-missing", path, "the row has no hash", rejected_by=(INSTALLER,))
+    elif row.algorithm not in STRONG:
+        yield RecordFault("hash-weak", path, f"{row.algorithm} is weaker than sha256, which the format forbids")
+    if row.size is None:
+        yield RecordFault("size-missing", path, "the row has no size", rejected_by=(INSTALLER,))
+    elif row.size != member.usize:
+        message = f"RECORD says {row.size} bytes, the member has {member.usize}"
+        yield RecordFault("size-stale", path, message, str(row.size), str(member.usize), (INSTALLER,))
+
+
+def _check_hashes(
+    archive: Archive,
+    rows: dict[str, Row],
+    members: dict[str, Member],
+    own: str,
+    jobs: int | None,
+    progress: Callable[[int], None] | None,
+    known: Mapping[int, Digest] | None,
+) -> Iterator[RecordFault]:
+    algorithms = {
+        member.name: rows[path].algorithm
+        for path, member in members.items()
+        if path in rows and rows[path].algorithm not in {"", "sha256"}
+    }
+    found = digests(archive, members.values(), algorithms=algorithms, jobs=jobs, progress=progress, known=known)
+    for path, member in members.items():
+        digest = found[member.entry]
+        if digest.error:
+            yield RecordFault("member-unreadable", path, digest.error)
+        elif path in rows and rows[path].algorithm and path != own:
+            yield from _compare(rows[path], digest)
+
+
+def _compare(row: Row, digest: Digest) -> Iterator[RecordFault]:
+    real = encode_digest(digest.value)
+    if row.digest.rstrip("=") != real:
+        message = f"the member's {row.algorithm} is not what RECORD says"
+        spelled = f"{row.algorithm}={row.digest}", f"{row.algorithm}={real}"
+        yield RecordFault("hash-stale", row.path, message, *spelled, (INSTALLER,))

@@ -1,39 +1,183 @@
-"""Rewrite a wheel: old members as the bytes they are, new ones compressed on all cores, RECORD last.
-
-A :class:`WheelChanges` says what will be different; :func:`write_wheel` writes that wheel, or leaves nothing behind.
-The same changes give the same bytes on every machine with the same compressor.
-"""
+"""Rewrite a wheel: old members as the bytes they are, new ones compressed on all cores, RECORD last."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
+import struct
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from wheelfix.archive.assembly import Assembly
 from wheelfix.archive.changes import MemberOrder, NewMember, WheelChanges, arrange, new_stamp
-from wheelfix.archive.hashing import default_jobs, digests
-from wheelfix.archive.headers import UNIX, Header
-from wheelfix.archive.record import Rendered, Row, encode_digest, render
+from wheelfix.archive.directory import (
+    DESCRIPTOR,
+    MAX32,
+    UNIX,
+    Header,
+    Local,
+    end_of_archive,
+    read_locals,
+    without_sizes,
+)
+from wheelfix.archive.record import Rendered, Row, digests, encode_digest, render
+from wheelfix.base.options import all_cores
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.streams import codec
 from wheelfix.streams.deflate import Deflating
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource, MemorySource
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.directory import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
-    from wheelfix.streams.deflate import Packing
+    from wheelfix.streams.deflate import DeflatedData, Packing
+
+
+# ------------------------------------------------------------------------------------------------------------- assembly
+# An archive under construction: members are appended one after the other, and its directory grows with them.
+# Old members whose headers are in order are copied in runs, header and data together, so that ten thousand unchanged
+# members cost one call to the kernel. Only a header that must change is rewritten.
+
+_LEVEL_FLAGS = 0x0006
+_RUN = 16 << 20
+"""Bytes after which a run is handed over, so that copying begins while the next headers are looked at."""
+_PLACE = struct.Struct("<HH6sI")
+
+
+class Assembly:
+    """Appends members to a file and keeps the directory that will close it."""
+
+    def __init__(self, out: AtomicFile) -> None:
+        self._out = out
+        self._directory = bytearray()
+        self._entries = 0
+        self.copied = 0
+        """Bytes that were copied as they were."""
+
+    def copy_members(self, source: Archive, members: Sequence[Member], rename: Mapping[str, str]) -> None:
+        """Append old members, given in the order of the file, under their new names, as the bytes they are."""
+        run_start = run_end = 0
+        why_refused = source.why_refused
+        for local in read_locals(source, members):
+            member, data, flags, extra, _, differences = local
+            if not data or why_refused(member):
+                because = why_refused(member) or "there is no header before its data"
+                raise CannotRepair(f"{source.path}: cannot copy {member.name!r}", because=because)
+            usual = not (differences or extra or member.extra or flags & DESCRIPTOR or rename)
+            if not (usual and member.spelled is None) and not _in_order(local, rename):
+                self._copy(source, run_start, run_end)
+                run_start = run_end = 0
+                self.copy_packed(source, member, local.data, _header(local, rename.get(member.name, member.name)))
+                continue
+            if member.header_offset != run_end or run_end - run_start > _RUN:
+                self._copy(source, run_start, run_end)
+                run_start = member.header_offset
+            offset = self._out.position + member.header_offset - run_start
+            run_end = data + member.csize
+            if offset >= MAX32:
+                self._directory += _header(local, member.name).central(offset)
+            else:
+                self._enter(source, member, offset)
+            self._entries += 1
+        self._copy(source, run_start, run_end)
+
+    def _enter(self, source: Archive, member: Member, offset: int) -> None:
+        """Take over the old directory entry with a new offset."""
+        old, at, entry = source.directory, len(self._directory), member.entry
+        end = entry + 46 + (old[entry + 28] | old[entry + 29] << 8) + len(member.extra)
+        self._directory += old[entry:end]
+        # No comment, first disk, the attributes as they are, and where the header is now.
+        _PLACE.pack_into(self._directory, at + 32, 0, 0, old[entry + 36 : entry + 42], offset)
+
+    def copy_packed(self, archive: Archive, member: Member, data: int, header: Header) -> None:
+        """Append a member's packed bytes, which begin at ``data``, under a header of its own."""
+        self._directory += header.central(self._out.position)
+        self._entries += 1
+        self._out.write(header.local())
+        self._copy(archive, data, data + member.csize)
+
+    def _copy(self, archive: Archive, start: int, end: int) -> None:
+        if end > start:
+            self._out.copy_from(archive, start, end - start)
+            self.copied += end - start
+
+    def add(self, header: Header, packing: Packing) -> DeflatedData:
+        """Append new bytes, compressed unless that would not make them smaller."""
+        start = self._out.position
+        # The header is written twice: now for its length, and again when sizes and CRC are known.
+        draft = header.with_data(method=codec.DEFLATED, crc=0, csize=0, usize=packing.source.size)
+        self._out.write(draft.local())
+        data = self._out.position
+        packed = packing.write(self._out.write)
+        if packed.method == codec.DEFLATED and packed.csize >= packed.usize:
+            self._out.rewind(data)
+            again = packing.store(self._out.write)
+            if (again.crc, again.sha256) != (packed.crc, packed.sha256):
+                raise EnvironmentFailure(f"{packing.what} changed while it was read")
+            packed = again
+        final = header.with_data(method=packed.method, crc=packed.crc, csize=packed.csize, usize=packed.usize)
+        self._out.patch(start, final.local())
+        self._directory += final.central(start)
+        self._entries += 1
+        return packed
+
+    def close(self) -> int:
+        """Append directory and end; return the size of the archive."""
+        at = self._out.position
+        self._out.write(self._directory)
+        self._out.write(end_of_archive(self._entries, len(self._directory), at))
+        return self._out.position
+
+
+def _in_order(local: Local, rename: Mapping[str, str]) -> bool:
+    """Whether the member can be copied with its header as it is."""
+    member, extra = local.member, local.extra
+    return not (
+        local.differences
+        or member.spelled is not None
+        or local.flags & DESCRIPTOR
+        or (extra and not _harmless(extra))
+        or (member.extra and not _harmless(member.extra))
+        or (rename and rename.get(member.name, member.name) != member.name)
+    )
+
+
+def _harmless(extra: bytes) -> bool:
+    """Whether extra fields say nothing about sizes and names."""
+    return without_sizes(extra) == extra
+
+
+def _header(local: Local, name: str) -> Header:
+    """Return a new header for an old member."""
+    member = local.member
+    return Header(
+        name.encode("utf-8"),
+        member.method,
+        member.crc,
+        member.csize,
+        member.usize,
+        member.dos_stamp,
+        member.external_attr,
+        member.create_system,
+        level_flags=member.flags & _LEVEL_FLAGS,
+        local_extra=without_sizes(local.extra),
+        central_extra=without_sizes(member.extra),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- writer
+# Rewrite a wheel: old members as the bytes they are, new ones compressed on all cores, RECORD last.
+# A :class:`WheelChanges` says what will be different; :func:`write_wheel` writes that wheel, or leaves nothing behind.
+# The same changes give the same bytes on every machine with the same compressor.
+
 
 __all__ = ["Added", "Draft", "NewMember", "WheelChanges", "Written", "write_wheel"]
 
@@ -51,8 +195,6 @@ class Added:
     """In hexadecimal."""
     size: int
     packed_size: int
-    cuts: tuple[int, ...] = ()
-    """The packed size of each of its blocks, if it was packed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +204,6 @@ class Draft:
     path: Path
     """Its temporary name."""
     record: Rendered
-    cuts: Mapping[str, tuple[int, ...]]
-    """The packed sizes of the blocks of new members that were packed here."""
     ready: Callable[[], None]
     """Waits until everything has been copied."""
 
@@ -88,7 +228,6 @@ def write_wheel(
     *,
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
     check: Callable[[Draft], None] | None = None,
     check_hashes: bool = False,
     in_place: bool = False,
@@ -96,11 +235,11 @@ def write_wheel(
     """Write a changed wheel to ``target``, whole or not at all; ``in_place`` it may be the source itself.
 
     CannotRepair if it would not be a valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
-    us. ``progress`` gets the number of bytes written. What ``check`` raises keeps the wheel from getting its name.
+    us. What ``check`` raises keeps the wheel from getting its name.
     With ``check_hashes`` it also compares new members with their rows, so that those whose hash is known need not be
     hashed here as well.
     """
-    jobs = jobs or default_jobs()
+    jobs = jobs or all_cores()
     order = arrange(source, changes)
     made = _missing_rows(source, order, changes, jobs)
     stamp = new_stamp(source.members)
@@ -109,7 +248,7 @@ def write_wheel(
         Deflating(compressor or codec.Compressor.choose(), jobs) as deflating,
         _Hashing([new for new in changes.add if not (check_hashes and new.sha256)], jobs) as hashing,
     ):
-        assembly = Assembly(out, progress)
+        assembly = Assembly(out)
         adding = _Adding(assembly, deflating, stamp, order.replaced, trusting=check_hashes)
         assembly.copy_members(source, order.kept_first, changes.rename)
         added = adding.add(order.new_first)
@@ -128,7 +267,7 @@ def write_wheel(
                 archive.check_unchanged()
 
         if check is not None:
-            check(Draft(out.path, record, {new.name: new.cuts for new in added}, ready))
+            check(Draft(out.path, record, ready))
         else:
             ready()
         close_if_replaced(source, target)
@@ -232,7 +371,7 @@ class _Adding:
             packed = self._assembly.add(header, begun.packing)
         found = packed.sha256.hex() or new.sha256.lower()
         _check_hash(new, found)
-        return Added(new.name, found, packed.usize, packed.csize, packed.cuts)
+        return Added(new.name, found, packed.usize, packed.csize)
 
     def _header(self, new: NewMember) -> Header:
         old = self._replaced.get(new.name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import add_path
 from wheelfix.cli.common import add_command
 from wheelfix.errors import Exit
 from wheelfix.report.words import human_size
@@ -28,13 +28,12 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "cache",
-        "show or remove what was fetched from servers",
         "Show or remove what was fetched from servers: parts of wheels, and whole wheels. What was\n"
         "not used for the longest time is removed when WHEELFIX_CACHE_SIZE is exceeded.",
         EXAMPLES,
     )
     parser.add_argument("action", choices=("info", "clear"), help="show what there is, or remove all of it")
-    parser.add_argument("--cache-dir", metavar="DIR", type=Path, help="the folder, if it is not the usual one")
+    add_path(parser, "--cache-dir", "DIR", "the folder, if it is not the usual one")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text, json (default text)")
 
 

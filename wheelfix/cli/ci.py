@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.base.inputfiles import begin_run
+from wheelfix.base.values import dataclass, field, replace
+from wheelfix.cli.commands import add_flag, say
 from wheelfix.cli.common import (
     add_command,
     add_filter_options,
@@ -18,34 +21,28 @@ from wheelfix.cli.common import (
     add_windows_options,
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.remote import add_fetch_option, add_remote_options
-from wheelfix.cli.repairoptions import add_policy_options, add_writing_options, repair_options
-from wheelfix.cli.say import say
+from wheelfix.cli.paths import add_fetch_option, add_remote_options, expand_inputs
+from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import add_trial_options
-from wheelfix.errors import InputError, WheelfixError
+from wheelfix.errors import InputError, WheelfixError, failure_of
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.failures import failure_of
-from wheelfix.inputfiles import begin_run
+from wheelfix.report.canvas import look_of
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS, slim
-from wheelfix.report.textstyle import look_of
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Generator, Iterator, Mapping
 
+    from wheelfix.base.options import RepairOptions
+    from wheelfix.base.workers import Work
     from wheelfix.cli.commands import Subparsers
     from wheelfix.exam.examination import Progress
     from wheelfix.model import ScanReport
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.report.progress import ProgressBar
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.workers import Work
 
 EXAMPLES = """\
   wheelfix ci dist\\*.whl -w wheelhouse
@@ -59,7 +56,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "ci",
-        "the whole last stage of CI: scan, repair, verify, scan again, report",
         "Repair every wheel into the target folder, then verify and scan the results. The exit code\n"
         "is 0 only if every resulting wheel is clean; the reports are about the resulting wheels,\n"
         "or about the original wheel if it could not be repaired.",
@@ -75,10 +71,13 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_windows_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
-    only_typed(parser.add_argument(
-        "--try", dest="trial", action="store_true",
-        help="at the end, import each wheel that was written, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
-    ))  # fmt: skip
+    add_flag(
+        parser,
+        "--try",
+        "at the end, import each wheel that was written, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
+        dest="trial",
+        typed=True,
+    )
     add_trial_options(parser, "try-")
     add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
     add_baseline_options(add_filter_options(parser, fail_on="unsure"))
@@ -116,7 +115,7 @@ def execute(args: argparse.Namespace) -> int:
 def _check_trial(args: argparse.Namespace) -> None:
     """Refuse what makes no sense before anything is written."""
     from wheelfix.cli.try_ import trial_options
-    from wheelfix.trial.confine import refuse_root
+    from wheelfix.trial.wine import refuse_root
 
     refuse_root(trial_options(args).allow_root)
 
@@ -124,7 +123,7 @@ def _check_trial(args: argparse.Namespace) -> None:
 def _try(args: argparse.Namespace, output: Output) -> None:
     """Import the wheels that came out, show each on stderr; what fails is in the reports, too."""
     from wheelfix.cli.try_ import failure_of_trial, trial_options
-    from wheelfix.report.text.trial import render_trial
+    from wheelfix.report.trial import render_trial
     from wheelfix.trial.run import TrialFailure, try_all
 
     wheels = list(dict.fromkeys(Path(report.path) for report in output.reports))
@@ -167,10 +166,10 @@ def _take_all(
     paths: list[Path], options: RepairOptions, filters: _Filters, progress: Progress
 ) -> Generator[_Taken, None, None]:
     """Take wheels through the stage, several at once in processes where that is faster."""
+    from wheelfix.base.workers import in_processes, worth_processes
     from wheelfix.exam.inputs import Shares, file_size
-    from wheelfix.repairs.several import targets_differ
+    from wheelfix.repairs.repair import targets_differ
     from wheelfix.roots.lazy import lazy_index
-    from wheelfix.workers import in_processes, worth_processes
 
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
@@ -186,7 +185,7 @@ def _take_all(
 def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _Taken]]:
     """What a worker process does with each wheel."""
     begin_run(paths)
-    from wheelfix.repairs.several import with_jobs
+    from wheelfix.repairs.repair import with_jobs
     from wheelfix.roots.lazy import lazy_index
 
     with lazy_index(options.scan.roots, options.scan.remote) as index:
@@ -194,7 +193,7 @@ def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Ite
 
 
 def _lost(path: Path, reason: str) -> _Taken:
-    from wheelfix.repairs.several import lost_repair
+    from wheelfix.repairs.repair import lost_repair
 
     return _Taken(str(path), failure=lost_repair(path, reason).error)
 

@@ -6,18 +6,192 @@ imported only when it is called, so that ``--version`` and ``--help`` answer at 
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import importlib
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import wheelfix
-from wheelfix.cli.parser import Parser, did_you_mean
 from wheelfix.errors import UsageError
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Iterable
     from typing import TypeAlias
 
+    from wheelfix.errors import WheelfixError
+
     Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+def say_error(what: str, *reasons: str, hint: str = "") -> None:
+    """Print one error in layers: what happened, because of what, each reason on a line of its own, what to try."""
+    say(f"wheelfix: error: {what}")
+    for number, reason in enumerate(reasons):
+        say(f"  {'because:' if number == 0 else '        '} {reason}")
+    if hint:
+        say(f"  hint: {hint}")
+
+
+def say_failure(error: WheelfixError) -> None:
+    """Print an error of ours, after what was printed before it."""
+    sys.stdout.flush()
+    say_error(error.what, *error.reasons, hint=error.hint)
+
+
+def say(line: str) -> None:
+    """Print a line on stderr, if there is one; names in it may be of strangers."""
+    if sys.stderr is not None:
+        from wheelfix.report.safe import legible, without_commands
+
+        with contextlib.suppress(OSError, ValueError):
+            print(without_commands(legible(line)), file=sys.stderr, flush=True)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'scan'?`` for a word close to a known one, else nothing."""
+    import difflib  # costs a few milliseconds that only a slip should pay
+
+    close = difflib.get_close_matches(word.lower(), sorted(known), n=2, cutoff=0.55)
+    return "did you mean " + " or ".join(f"'{match}'" for match in close) + "?" if close else ""
+
+
+def only_typed(action: argparse.Action) -> argparse.Action:
+    """Mark an option that only the command line may set, no file and no variable.
+
+    Such are those that weaken a check, write over an input, or do what a file says: anybody who can put a file into a
+    folder, or a line into a ``.env``, could choose them for somebody else.
+    """
+    vars(action)["only_typed"] = True
+    return action
+
+
+def is_only_typed(action: argparse.Action) -> bool:
+    """Whether only the command line may set an option."""
+    return bool(vars(action).get("only_typed", False))
+
+
+class CommaList(argparse.Action):
+    """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Append the words between the commas."""
+        words = [word.strip() for word in str(values).split(",") if word.strip()]
+        if not words:
+            raise argparse.ArgumentError(self, "needs at least one word")
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *words])
+
+
+def add_flag(group: argparse._ActionsContainer, name: str, what: str, *, typed: bool = False, dest: str = "") -> None:
+    """Add an option without a value; with ``typed`` only the command line may set it."""
+    _add(group, name, typed, help=what, action="store_true", dest=dest)
+
+
+def add_words(
+    group: argparse._ActionsContainer, name: str, metavar: str, what: str, *, typed: bool = False, dest: str = ""
+) -> None:
+    """Add an option that takes words, between commas or one at a time."""
+    _add(group, name, typed, help=what, metavar=metavar, action=CommaList, default=[], dest=dest)
+
+
+def add_path(
+    group: argparse._ActionsContainer,
+    name: str,
+    metavar: str,
+    what: str,
+    *,
+    many: bool = False,
+    typed: bool = False,
+    dest: str = "",
+) -> None:
+    """Add an option that takes a path, or with ``many`` one each time that it is given."""
+
+    from pathlib import Path  # 15 ms that --version need not pay
+
+    more: dict[str, Any] = {"action": "append", "default": []} if many else {}
+    _add(group, name, typed, help=what, metavar=metavar, type=Path, dest=dest, **more)
+
+
+def _add(group: argparse._ActionsContainer, name: str, typed: bool, *, dest: str, **settings: Any) -> None:
+    if dest:
+        settings["dest"] = dest
+    action = group.add_argument(name, **settings)
+    if typed:
+        only_typed(action)
+
+
+def as_given(args: argparse.Namespace, names: str) -> dict[str, Any]:
+    """Return what was given for options, by name, as the values of ``base.options`` take it: lists as tuples."""
+    found = {name: getattr(args, name) for name in names.split()}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps examples as they are written; the same width on every terminal, so that documentation can quote it."""
+
+    def __init__(self, prog: str, **settings: Any) -> None:
+        settings["width"] = 80
+        settings.setdefault("max_help_position", 26)
+        super().__init__(prog, **settings)
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises :class:`UsageError` where argparse would print and exit."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", HelpFormatter)
+        settings["allow_abbrev"] = False  # an abbreviation in a CI file breaks with the next option
+        super().__init__(**settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Turn argparse's complaint into a usage error."""
+        raise UsageError(message, hint=f"'{self.prog} --help' lists what it takes")
+
+    def options(self) -> list[str]:
+        """Return every option as it can be typed."""
+        return list(self._option_string_actions)
+
+    def actions(self) -> list[argparse.Action]:
+        """Return what the parser takes, options and positional arguments."""
+        return self._actions
+
+    def exclusive_groups(self) -> list[list[argparse.Action]]:
+        """Return the groups of options of which only one may be given."""
+        return [group._group_actions for group in self._mutually_exclusive_groups]
+
+    def titled_groups(self) -> list[tuple[str, list[argparse.Action]]]:
+        """Return the groups of the help, with their titles."""
+        return [(group.title or "", group._group_actions) for group in self._action_groups]
+
+    def require_nothing(self) -> None:
+        """Let positional arguments be left out."""
+        for action in self._actions:
+            if not action.option_strings:
+                action.nargs = "*"
+            action.required = False
+
+    def parse_strictly(self, argv: list[str]) -> argparse.Namespace:
+        """Parse, and name the likely meaning of what was not understood."""
+        args, unknown = self.parse_known_args(argv)
+        if not unknown:
+            return args
+        word = next((text for text in unknown if text.startswith("-")), unknown[0])
+        option = word.split("=", 1)[0]
+        hint = did_you_mean(option, self.options()) if word.startswith("-") else ""
+        raise UsageError(
+            f"{self.prog} does not know {option!r}", hint=hint or f"'{self.prog} --help' lists what it takes"
+        )
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        meant = did_you_mean(str(value), known)
+        raise argparse.ArgumentError(
+            action, f"{value!r} is not one of {', '.join(known)}" + (f"; {meant}" if meant else "")
+        )
 
 
 class Command(NamedTuple):
@@ -100,13 +274,11 @@ def load_command(name: str) -> CommandModule:
 
 def command_parser(name: str, module: CommandModule) -> Parser:
     """Return the parser of one command, with the options that all commands have."""
-    from pathlib import Path  # 15 ms that --version need not pay
-
     subparsers: Subparsers = root_parser().add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
     module.configure_parser(subparsers)
     parser: Parser = subparsers.choices[name]
     group = parser.add_argument_group("configuration")
-    group.add_argument("--config", metavar="FILE", type=Path, help="read this file instead of the nearest one")
-    group.add_argument("--no-config", action="store_true", help="read no file")
-    group.add_argument("--show-config", action="store_true", help="print what is in force and where it came from")
+    add_path(group, "--config", "FILE", "read this file instead of the nearest one")
+    add_flag(group, "--no-config", "read no file")
+    add_flag(group, "--show-config", "print what is in force and where it came from")
     return parser

@@ -8,30 +8,34 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.parser import CommaList as CommaList  # the commands find it here
-from wheelfix.cli.parser import only_typed
+from wheelfix.base.inputfiles import check_text_target, will_read
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import replace
+from wheelfix.cli.commands import COMMANDS, add_flag, add_path, add_words, as_given, only_typed
+from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
-from wheelfix.inputfiles import check_text_target, will_read
-from wheelfix.parsing import whole_number
-from wheelfix.report.textstyle import COLOURS
-from wheelfix.values import replace
+from wheelfix.report.canvas import COLOURS, TextStyle, look_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.archive.reader import Limits
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.base.options import Limits, RootOptions
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.errors import WheelfixError
-    from wheelfix.options import RootOptions
 
 ENTRY = 640
 """Bytes of a directory entry with a long name; who allows more members allows a larger directory."""
 
 
-def add_command(subparsers: Subparsers, name: str, summary: str, description: str, examples: str) -> Parser:
+def add_command(subparsers: Subparsers, name: str, description: str, examples: str) -> Parser:
     """Add a command's parser with its examples below the options."""
+    summary = COMMANDS[name].summary
     return subparsers.add_parser(name, help=summary, description=description, epilog=f"examples:\n{examples}")
+
+
+def style_of(args: argparse.Namespace) -> TextStyle:
+    """Return how a text looks: as the terminal shows it, or in a file."""
+    return look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
 
 
 def positive(text: str) -> int:
@@ -45,13 +49,10 @@ def positive(text: str) -> int:
 def add_assumptions(parser: Parser) -> argparse._ArgumentGroup:
     """Add the options that say what is assumed of the machine on which a wheel will be imported."""
     group = parser.add_argument_group("the target machine")
-    group.add_argument(
-        "--assume", metavar="WHAT", action=CommaList, default=[],
-        help="it has this: vcredist, nvidia-driver (both assumed by default), conda, cuda=11.7",
-    )  # fmt: skip
-    group.add_argument(
-        "--no-assume", metavar="WHAT", action=CommaList, default=[], help="without: vcredist, nvidia-driver"
+    add_words(
+        group, "--assume", "WHAT", "it has this: vcredist, nvidia-driver (both assumed by default), conda, cuda=11.7"
     )
+    add_words(group, "--no-assume", "WHAT", "without: vcredist, nvidia-driver")
     return group
 
 
@@ -63,18 +64,18 @@ def add_target_options(parser: Parser) -> None:
 def add_windows_options(parser: Parser) -> None:
     """Add the options about the machine, and the one that asks about kinds of Windows."""
     group = add_assumptions(parser)
-    group.add_argument(
-        "--target", metavar="WINDOWS", action=CommaList, default=[],
-        help="also check for this kind of Windows: windows-11, windows-10-1809, windows-n, server-core-2022, "
+    add_words(
+        group,
+        "--target",
+        "WINDOWS",
+        "also check for this kind of Windows: windows-11, windows-10-1809, windows-n, server-core-2022, "
         "nano-server, wine, all, or a list file (tools/windows_target.ps1 writes it)",
-    )  # fmt: skip
+    )
     _add_python(group)
 
 
 def _add_python(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--python", metavar="PREFIX", type=Path, help="resolve against this real environment (a folder with python.exe)"
-    )
+    add_path(group, "--python", "PREFIX", "resolve against this real environment (a folder with python.exe)")
 
 
 def target_words(args: argparse.Namespace) -> tuple[str, ...]:
@@ -95,11 +96,14 @@ def refuse_contradiction(assume: Iterable[str], no_assume: Iterable[str]) -> Non
 def add_root_options(parser: Parser) -> None:
     """Add the options that say where DLLs may come from."""
     group = parser.add_argument_group("where DLLs can come from")
-    group.add_argument(
-        "--root", metavar="PATH", action="append", default=[], type=Path,
-        help="a toolkit, an environment, a folder of DLLs or of wheels, a wheel or conda package, or a pattern "
+    add_path(
+        group,
+        "--root",
+        "PATH",
+        "a toolkit, an environment, a folder of DLLs or of wheels, a wheel or conda package, or a pattern "
         "such as wheels/*.whl; repeatable",
-    )  # fmt: skip
+        many=True,
+    )
     for option, what in (
         ("cuda", "a CUDA toolkit"),
         ("cudnn", "a cuDNN folder"),
@@ -107,22 +111,23 @@ def add_root_options(parser: Parser) -> None:
         ("conda", "a conda environment"),
     ):
         group.add_argument(f"--{option}", metavar="PATH", action="append", default=[], type=Path, help=what)
-    group.add_argument("--no-discover", action="store_true", help="use only the roots named here")
-    only_typed(group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH"))
-    only_typed(group.add_argument(
-        "--trusted-roots", metavar="FILE", type=Path,
-        help="PEM file of root certificates to trust, besides those on Microsoft's list",
-    ))  # fmt: skip
+    add_flag(group, "--no-discover", "use only the roots named here")
+    add_flag(group, "--search-path", "also look in the folders of PATH", typed=True)
+    add_path(
+        group,
+        "--trusted-roots",
+        "FILE",
+        "PEM file of root certificates to trust, besides those on Microsoft's list",
+        typed=True,
+    )
 
 
 def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
     """Add the options that choose findings and say which of them fail; ``fail_on`` is the default."""
     levels = ("error", "unsure", "warning", "info", "never")
     group = parser.add_argument_group("findings")
-    group.add_argument(
-        "--select", metavar="CODE", action=CommaList, default=[], help="only these codes, prefixes (WF3) or names"
-    )
-    group.add_argument("--ignore", metavar="CODE", action=CommaList, default=[], help="all but these")
+    add_words(group, "--select", "CODE", "only these codes, prefixes (WF3) or names")
+    add_words(group, "--ignore", "CODE", "all but these")
     group.add_argument(
         "--fail-on", metavar="LEVEL", choices=levels, default=fail_on,
         help="exit with 1 for findings of this severity or worse: "
@@ -133,13 +138,7 @@ def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._Argu
 
 def add_allow_missing(group: argparse._ArgumentGroup) -> None:
     """Add ``--allow-missing``."""
-    group.add_argument(
-        "--allow-missing",
-        metavar="GLOB",
-        action=CommaList,
-        default=[],
-        help="this DLL may be missing: findings about it become info",
-    )
+    add_words(group, "--allow-missing", "GLOB", "this DLL may be missing: findings about it become info")
 
 
 def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._ArgumentGroup:
@@ -202,7 +201,7 @@ def add_limit_options(parser: Parser) -> None:
 
 def limits(args: argparse.Namespace) -> Limits:
     """Return how much an archive may ask of us, as the command line says."""
-    from wheelfix.archive.reader import Limits
+    from wheelfix.base.options import Limits
 
     usual = Limits()
     members = args.max_members or usual.max_members
@@ -218,22 +217,16 @@ def limits(args: argparse.Namespace) -> Limits:
 
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
-    from wheelfix.archive.reader import Limits
-    from wheelfix.options import RootOptions
+    from wheelfix.base.options import Limits, RootOptions
 
     if args.trusted_roots is not None:
         from wheelfix.pe.signature import check_trusted_roots
 
         check_trusted_roots(args.trusted_roots)
     return RootOptions(
+        **as_given(args, "cuda cudnn oneapi conda search_path trusted_roots"),
         roots=tuple(args.root),
-        cuda=tuple(args.cuda),
-        cudnn=tuple(args.cudnn),
-        oneapi=tuple(args.oneapi),
-        conda=tuple(args.conda),
         discover=not args.no_discover,
-        search_path=args.search_path,
-        trusted_roots=args.trusted_roots,
         limits=limits(args) if hasattr(args, "max_ratio") else Limits(),
     )
 

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import add_flag
 from wheelfix.cli.common import add_command
 from wheelfix.errors import Exit
 
@@ -32,12 +33,11 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "demo",
-        "make a small broken wheel and repair it, step by step",
         "Make a small torch-like wheel with missing DLLs, and small CUDA and oneAPI folders that have\n"
         "them, in a temporary folder; then scan, repair, scan again and verify.",
         EXAMPLES,
     )
-    parser.add_argument("--keep", action="store_true", help="keep the folder, and print its path")
+    add_flag(parser, "--keep", "keep the folder, and print its path")
     parser.add_argument(
         "--story",
         choices=STORIES,

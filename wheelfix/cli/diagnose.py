@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from wheelfix.base.inputfiles import will_read
+from wheelfix.cli.commands import add_flag, add_path, as_given
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -17,23 +19,21 @@ from wheelfix.cli.common import (
     add_target_options,
     refuse_contradiction,
     root_options,
+    style_of,
     write_result,
 )
 from wheelfix.cli.output import add_typed_report_option, write_reports
 from wheelfix.errors import Exit, InputError, UsageError
-from wheelfix.inputfiles import will_read
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import legible, without_commands
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.diagnosis.answer import Diagnosis
-    from wheelfix.diagnosis.gathered import DiagnoseRequest
-    from wheelfix.diagnosis.symptoms.report_block import ReportBlock
+    from wheelfix.diagnosis.machine import ReportBlock
+    from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis
 
 EXAMPLES = """\
   wheelfix diagnose error.txt                    a traceback or a whole log, in any language
@@ -54,7 +54,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "diagnose",
-        "find the cause of an error message, and what to do",
         "Read an error text or a log in any display language, compare it with an environment or a\n"
         "wheel if there is one, and print the cause, the chain that leads to it, and what to do.\n"
         "Exits with 1 when a cause was found, 0 when there is no fault, 5 when it could not tell.",
@@ -66,24 +65,21 @@ def configure_parser(subparsers: Subparsers) -> None:
     )  # fmt: skip
     group = parser.add_argument_group("what to diagnose")
     group.add_argument("--text", metavar="TEXT", help="the error text itself")
-    group.add_argument("--env", metavar="PREFIX", type=Path, help="an environment, or a copy of one on any system")
-    group.add_argument(
-        "--wheel", metavar="W", type=Path, action="append", default=[],
-        help="the wheel in question, or a folder of wheels; may be repeated: several are one installation",
-    )  # fmt: skip
+    add_path(group, "--env", "PREFIX", "an environment, or a copy of one on any system")
+    add_path(
+        group,
+        "--wheel",
+        "W",
+        "the wheel in question, or a folder of wheels; may be repeated: several are one installation",
+        many=True,
+    )
     group.add_argument("--package", metavar="NAME", default="", help="in an environment: look at this distribution")
-    group.add_argument(
-        "--record", action="store_true",
-        help="print the commands that record the loads of a failing import on Windows, and stop",
-    )  # fmt: skip
+    add_flag(group, "--record", "print the commands that record the loads of a failing import on Windows, and stop")
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
     group = add_output_options(parser, KINDS)
-    group.add_argument(
-        "--issue", dest="issue_block", action="store_true",
-        help="print the block to paste into an issue; user names are masked",
-    )  # fmt: skip
+    add_flag(group, "--issue", "print the block to paste into an issue; user names are masked", dest="issue_block")
     add_typed_report_option(group, KINDS)
 
 
@@ -98,7 +94,7 @@ def current_spelling(argv: list[str]) -> list[str]:
 def execute(args: argparse.Namespace) -> int:
     """Diagnose, print, and return what it came to."""
     if args.record:
-        from wheelfix.diagnosis.symptoms.recordings.howto import how_to_record
+        from wheelfix.diagnosis.symptoms.recordings import how_to_record
 
         write_result(how_to_record(args.package or "torch"), args.output)
         return Exit.OK
@@ -117,16 +113,14 @@ def execute(args: argparse.Namespace) -> int:
 @contextmanager
 def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
     """What the command line asks, with its file open."""
-    from wheelfix.diagnosis.files import active_environment
-    from wheelfix.diagnosis.gathered import DiagnoseRequest
-    from wheelfix.options import ScanOptions, all_cores
+    from wheelfix.base.options import ScanOptions, all_cores
+    from wheelfix.diagnosis.diagnose import active_environment
+    from wheelfix.diagnosis.model import DiagnoseRequest
 
     refuse_contradiction(args.assume, args.no_assume)
     assumptions(tuple(args.assume), tuple(args.no_assume))
     options = ScanOptions(
-        assume=tuple(args.assume),
-        no_assume=tuple(args.no_assume),
-        python=args.python,
+        **as_given(args, "assume no_assume python"),
         jobs=args.jobs or all_cores(),
         roots=root_options(args),
     )
@@ -176,16 +170,15 @@ def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: 
         return render_json(diagnosis, block)
     if block is not None:
         return without_commands("".join(f"{legible(line)}\n" for line in block.lines()))
-    from wheelfix.report.text.diagnosis import render_diagnosis
+    from wheelfix.report.diagnosis import render_diagnosis
 
-    look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+    look = style_of(args)
     return render_diagnosis(diagnosis, look, verbose=args.verbose, quiet=args.quiet)
 
 
 def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> ReportBlock:
     """The block for an issue: this machine, the environment, the error and what was made of it."""
-    from wheelfix.diagnosis.machine import describe_machine
-    from wheelfix.diagnosis.symptoms.report_block import collect
+    from wheelfix.diagnosis.machine import collect, describe_machine
     from wheelfix.loader.places import open_environment
     from wheelfix.roots.gather import gather_roots
     from wheelfix.roots.host import this_machine

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import UnfitFile, read_file
+from wheelfix.base.parsing import MAX_JSON
+from wheelfix.cli.commands import add_flag, as_given, say_failure
 from wheelfix.cli.common import (
     add_command,
     add_jobs_option,
@@ -13,24 +16,20 @@ from wheelfix.cli.common import (
     exit_code,
 )
 from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
-from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.remote import add_remote_options, open_client, say_bytes
-from wheelfix.cli.say import say_error
+from wheelfix.cli.paths import add_remote_options, expand_inputs, open_client, say_bytes
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.inputfiles import UnfitFile, read_file
-from wheelfix.parsing import MAX_JSON
+from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.document import LEVELS
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.diff import Build, Comparison
     from wheelfix.errors import WheelfixError
     from wheelfix.remote.client import Client
+    from wheelfix.report.builds import Build, Comparison
 
 EXAMPLES = """\
   wheelfix diff torch-2.4.0-....whl torch-2.4.1-....whl
@@ -45,7 +44,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "diff",
-        "say what changed between two builds of a wheel",
         "Say which DLLs vanished, appeared, moved or changed version or size between two builds, and\n"
         "which findings are new or fixed. Several wheels are matched by their names.",
         EXAMPLES,
@@ -56,13 +54,13 @@ def configure_parser(subparsers: Subparsers) -> None:
         help="a wheel, a pattern, a folder of wheels, a saved scan (JSON), a URL, or a name such as torch==2.7.0",
     )
     parser.add_argument("new", metavar="NEW", help="the same, of the new build")
-    parser.add_argument("--fail-on-lost", action="store_true", help="exit with 1 if a DLL or a whole wheel vanished")
+    add_flag(parser, "--fail-on-lost", "exit with 1 if a DLL or a whole wheel vanished")
     parser.add_argument(
         "--fail-on", metavar="LEVEL", choices=("error", "unsure", "warning", "info", "never"), default="never",
         help="exit with 1 for new findings of this severity or worse: error, unsure, warning, info, never "
         "(default)",
     )  # fmt: skip
-    parser.add_argument("--no-versions", action="store_true", help="compare sizes only, which is faster")
+    add_flag(parser, "--no-versions", "compare sizes only, which is faster")
     add_jobs_option(parser)
     add_target_options(parser)
     add_remote_options(parser)
@@ -71,7 +69,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Compare, report, and return 1 where something vanished that must not."""
-    from wheelfix.diff import compare_all
+    from wheelfix.report.builds import compare_all
 
     failures: list[WheelfixError] = []
     unread: list[str] = []
@@ -92,10 +90,10 @@ def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> st
     if kind == "markdown":
         return render_markdown(comparison)
     if kind == "html":
-        from wheelfix.report.html.comparison import render_comparison
+        from wheelfix.report.html.builds import render_comparison
 
         return render_comparison(comparison, made_by(args))
-    from wheelfix.report.text.diff import render_diff
+    from wheelfix.report.diff import render_diff
 
     printed = args.output is None and args.format == "text"
     look = look_of(sys.stdout, colour=args.color) if printed else TextStyle(unicode=True)
@@ -113,9 +111,9 @@ def _builds(
     word: str, args: argparse.Namespace, client: Client, unread: list[str], failures: list[WheelfixError]
 ) -> list[Build]:
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
-    from wheelfix.diff import Build, read_document
+    from wheelfix.base.options import RootOptions, ScanOptions, all_cores
     from wheelfix.exam.scan import scan_all
-    from wheelfix.options import RootOptions, ScanOptions, all_cores
+    from wheelfix.report.builds import Build, read_document
 
     inputs = expand_inputs([word], client=client)
     if inputs.failures:
@@ -123,9 +121,7 @@ def _builds(
     saved = [path for path in inputs.files if path.suffix.lower() == ".json"]
     builds = [build for path in saved for build in read_document(_text(path), str(path))]
     options = ScanOptions(
-        assume=tuple(args.assume),
-        no_assume=tuple(args.no_assume),
-        python=args.python,
+        **as_given(args, "assume no_assume python"),
         jobs=args.jobs or all_cores(),
         versions=not args.no_versions,
         roots=RootOptions(discover=False),
@@ -134,7 +130,7 @@ def _builds(
         if isinstance(result, ScanFailure):
             unread.append(result.path)
             failures.append(result.error)
-            say_error(result.error.what, *result.error.reasons, hint=result.error.hint)
+            say_failure(result.error)
         else:
             builds.append(Build.from_report(result))
     say_bytes(inputs.paths, args)

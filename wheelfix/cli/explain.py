@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import add_command, add_output_options, write_result
 from wheelfix.errors import Exit, UsageError
-from wheelfix.report.textstyle import TextStyle, look_of
+from wheelfix.report.canvas import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +28,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "explain",
-        "show the page of a finding, or list all findings",
         "Show what a finding means, why it hurts and what to do; without a code, list them all.",
         EXAMPLES,
     )
@@ -72,7 +71,7 @@ def _listing(rules: list[Rule], style: str, *, plain: bool) -> str:
         return "\n".join(
             ["| code | name | severity | repairable | summary |", "| --- | --- | --- | --- | --- |", *rows, ""]
         )
-    from wheelfix.report.text.pages import render_rules
+    from wheelfix.report.pages import render_rules
 
     return render_rules(rules, _look(plain))
 
@@ -80,7 +79,7 @@ def _listing(rules: list[Rule], style: str, *, plain: bool) -> str:
 def _pages(texts: list[str], style: str, *, plain: bool) -> str:
     if style == "markdown":
         return "\n".join(texts)
-    from wheelfix.report.text.pages import render_page
+    from wheelfix.report.pages import render_page
 
     return "\n".join(render_page(text, _look(plain)) for text in texts)
 

@@ -8,12 +8,10 @@ import errno
 import os
 import sys
 
-from wheelfix.cli.commands import command_parser, load_command, root_parser
-from wheelfix.cli.say import say, say_error
+from wheelfix.base.inputfiles import begin_run, end_run
+from wheelfix.cli.commands import command_parser, load_command, root_parser, say, say_error
 from wheelfix.errors import Exit, UsageError, WheelfixError
-from wheelfix.inputfiles import begin_run, end_run
-from wheelfix.streams.interpreter import tune
-from wheelfix.streams.signals import interruptible
+from wheelfix.streams.pool import interruptible, tune
 
 
 def run(argv: list[str]) -> int:
@@ -97,7 +95,7 @@ def report_error(error: BaseException) -> int:
         say_error("out of memory", hint="try fewer jobs: -j 1")
         return Exit.ENVIRONMENT
     if isinstance(error, Exception):
-        from wheelfix.failures import unexpected_text
+        from wheelfix.errors import unexpected_text
 
         say_error(
             "this should not have happened",

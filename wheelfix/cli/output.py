@@ -1,34 +1,37 @@
-"""Where the reports of a command go: written as they come, or gathered into documents."""
+"""Where the reports of a command go, written as they come or gathered into documents, and how they were made."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
+import re
+import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import exit_code, write_result
-from wheelfix.cli.parser import did_you_mean, only_typed
-from wheelfix.cli.say import say, say_error
-from wheelfix.errors import UsageError
-from wheelfix.failures import failure_of
-from wheelfix.inputfiles import check_target
+from wheelfix.base.inputfiles import check_target, open_regular
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass, field, replace
+from wheelfix.cli.commands import add_flag, add_path, did_you_mean, say, say_failure
+from wheelfix.cli.common import exit_code, style_of, write_result
+from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render, slim, without_images
 from wheelfix.report.progress import ProgressBar
-from wheelfix.report.textstyle import TextStyle, look_of
 from wheelfix.report.words import count
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from wheelfix.baseline import Baseline
+    from wheelfix.cli.baseline import Baseline
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
-    from wheelfix.remote.wheel import WheelPath
-    from wheelfix.report.text.scan import Hints
+    from wheelfix.remote.ranges import WheelPath
+    from wheelfix.report.text import Hints
 
 
 def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str, Path]:
@@ -47,7 +50,7 @@ def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str,
 def add_report_option(group: argparse._ArgumentGroup) -> None:
     """Add ``--report KIND=FILE`` and ``--statistics`` to the options of output."""
     _add_report(group, "report", report_request, SCAN_KINDS)
-    group.add_argument("--statistics", action="store_true", help="print at the end how many findings each rule has")
+    add_flag(group, "--statistics", "print at the end how many findings each rule has")
 
 
 def add_typed_report_option(group: argparse._ArgumentGroup, kinds: tuple[str, ...]) -> None:
@@ -76,19 +79,14 @@ def write_reports(args: argparse.Namespace, render_kind: Callable[[str], str]) -
 
 def made_by(args: argparse.Namespace) -> Context:
     """Return when and how a page is made."""
-    from wheelfix.cli.provenance import command_line, now
 
     return Context(date=now(), command=command_line(args.argv) if getattr(args, "argv", ()) else "")
 
 
 def add_baseline_options(group: argparse._ArgumentGroup) -> None:
     """Add ``--baseline`` and ``--write-baseline`` to the options about findings."""
-    group.add_argument("--baseline", metavar="FILE", type=Path, help="findings in this file do not fail the build")
-    only_typed(
-        group.add_argument(
-            "--write-baseline", action="store_true", help="write the findings to the baseline, and exit 0"
-        )
-    )
+    add_path(group, "--baseline", "FILE", "findings in this file do not fail the build")
+    add_flag(group, "--write-baseline", "write the findings to the baseline, and exit 0", typed=True)
 
 
 @dataclass
@@ -120,7 +118,7 @@ class Output:
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> Output:
         """Return the output that a command line asks for."""
-        look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+        look = style_of(args)
         output = cls(
             args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
         )
@@ -134,7 +132,7 @@ class Output:
             raise UsageError("--write-baseline needs --baseline FILE", hint="it says where to write")
         if file is None:
             return
-        from wheelfix.baseline import Baseline
+        from wheelfix.cli.baseline import Baseline
 
         if write:
             self.write_baseline = file
@@ -175,7 +173,7 @@ class Output:
                 self.reports[-1] = without_images(report)
 
     def _text_of(self, report: ScanReport) -> str:
-        from wheelfix.report.text.scan import Hints, render_scan
+        from wheelfix.report.text import Hints, render_scan
 
         if self._hints is None:
             self._hints = Hints()
@@ -193,8 +191,7 @@ class Output:
         self.failures.append(failure)
         if self._bar is not None:
             self._bar.hide()
-        sys.stdout.flush()
-        say_error(failure.error.what, *failure.error.reasons, hint=failure.error.hint)
+        say_failure(failure.error)
 
     def fail_inputs(self, inputs: Inputs) -> None:
         """Take what was typed and stands for nothing, and the wheels that are not looked at."""
@@ -212,7 +209,7 @@ class Output:
             alone = {failure.path for failure in self.failures} - {report.path for report in self.reports}
             summarised = not self.quiet and len(self.reports) + len(alone) + len(self.context.skipped) > 1
             if summarised and self.reports:
-                from wheelfix.report.text.summary import render_summary
+                from wheelfix.report.text import render_summary
 
                 self._tell("\n" + render_summary(self.reports, self.failures, self.look, self.context))
             if not self.reports and not self.failures:
@@ -231,7 +228,7 @@ class Output:
             write_result(self._render(kind), file)
 
     def _statistics(self) -> str:
-        from wheelfix.report.text.summary import render_statistics
+        from wheelfix.report.text import render_statistics
 
         return render_statistics(self.reports, self.context, self.look)
 
@@ -241,7 +238,6 @@ class Output:
 
     def _with_provenance(self) -> Context:
         """Return the context with what people want to know about a page that they are sent."""
-        from wheelfix.cli.provenance import command_line, hashes, now
 
         return replace(
             self.context, date=now(), command=command_line(self.argv) if self.argv else "", sha256=hashes(self.reports)
@@ -250,7 +246,7 @@ class Output:
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""
         if self.write_baseline is not None:
-            from wheelfix.baseline import Baseline
+            from wheelfix.cli.baseline import Baseline
 
             made = Baseline.of(self.reports)
             write_result(made.render(), self.write_baseline)
@@ -275,3 +271,73 @@ class Output:
             self._bar.hide()
         sys.stdout.write(text)
         sys.stdout.flush()
+
+
+_SECRET_NAMES = ("token", "secret", "passw", "passphrase", "apikey", "api-key", "credential", "auth")
+_TOKEN = re.compile(r"\b(?:gh[a-z]_|github_pat_|glpat-|pypi-|sk-|AKIA|xox[a-z]-)[\w-]{8,}")
+_CHUNK = 1 << 20
+
+
+def command_line(argv: Sequence[str], home: str = "") -> str:
+    """Return a command line as a report may show it: what looks like a secret is hidden, the home folder is ``~``."""
+    home = home or str(Path("~").expanduser())
+    words = []
+    named = False
+    for word in argv:
+        words.append(HIDDEN if named else _without_secrets(word, home))
+        named = word.startswith("--") and "=" not in word and _names_a_secret(word)
+    return " ".join(word if word == HIDDEN else _quoted(word) for word in ("wheelfix", *words))
+
+
+def _quoted(word: str) -> str:
+    """Quote a word only where a shell would part it; backslashes of Windows paths stay as they are."""
+    if re.fullmatch(r"[\w@%+=:,./~*\\-]+", word):
+        return word
+    return f'"{word}"' if "'" in word or "\\" in word else shlex.quote(word)
+
+
+def _without_secrets(word: str, home: str) -> str:
+    word = _TOKEN.sub(HIDDEN, _without_value(shown_url(word)))
+    return word.replace(home, "~") if len(home) > 3 else word
+
+
+def _without_value(word: str) -> str:
+    """Hide what follows the name of a secret and ``=`` or ``:``."""
+    start = 0
+    for at, sign in enumerate(word):
+        if sign in "=:":
+            if _names_a_secret(word[start:at]):
+                return word[: at + 1] + HIDDEN
+            start = at + 1
+    return word
+
+
+def _names_a_secret(name: str) -> bool:
+    return any(word in name.lower() for word in _SECRET_NAMES)
+
+
+def now() -> str:
+    """Return the time in UTC, or that of ``SOURCE_DATE_EPOCH``, for reports that are to be the same again."""
+    epoch = whole_number(os.environ.get("SOURCE_DATE_EPOCH", ""), 11)
+    seconds = time.time() if epoch is None else epoch
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+
+
+def hashes(reports: Iterable[ScanReport]) -> dict[str, str]:
+    """Return the SHA-256 of every wheel that was reported, by its path; a file that is gone has none."""
+    found = {}
+    for path in {report.path for report in reports}:
+        if path.lower().endswith(".whl"):
+            try:
+                found[path] = _sha256(Path(path))
+            except OSError:
+                continue
+    return found
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open_regular(path) as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -7,40 +7,308 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import add_flag, add_path, add_words, as_given, say_failure
 from wheelfix.cli.common import (
+    add_allow_missing,
     add_command,
     add_jobs_option,
     add_limit_options,
     add_output_options,
     add_root_options,
     add_windows_options,
+    check_folder,
     check_output,
+    check_target_folder,
+    exit_code,
+    limits,
+    refuse_contradiction,
+    root_options,
+    style_of,
+    target_words,
     write_result,
 )
 from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.remote import add_fetch_option, add_remote_options
-from wheelfix.cli.repairoptions import add_policy_options, add_writing_options, repair_options
-from wheelfix.cli.repairoutput import RepairOutput
-from wheelfix.cli.say import say
+from wheelfix.cli.paths import add_fetch_option, add_remote_options, expand_inputs, remote_options, say_skipped
 from wheelfix.cli.settings import group_inputs
-from wheelfix.errors import Exit
-from wheelfix.report.document import PlanReport
+from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.safe import legible
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.base.options import Renaming, RepairOptions
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.model import Json
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.repairs.installed import InstalledRepair
+    from wheelfix.repairs.outcome import Repaired
+
+
+def add_policy_options(parser: Parser) -> None:
+    """Add the options that say what is vendored, dropped and refused."""
+    group = parser.add_argument_group("what is added and removed")
+    add_words(group, "--include", "NAME", "vendor this DLL and what it needs")
+    add_words(group, "--exclude", "GLOB", "never vendor DLLs of this name")
+    add_words(group, "--drop", "GLOB", "remove these members")
+    add_flag(group, "--drop-test-artifacts", "remove what only BUILD_TEST=1 builds (aoti_custom_ops, ...)")
+    add_flag(
+        group, "--clean", "move, replace or remove DLLs that are in the wrong place, duplicated or for another machine"
+    )
+    group.add_argument(
+        "--companions", choices=("required", "all", "none"), default="required",
+        help="DLLs that are loaded by name at run time: what is required (default), all, none",
+    )  # fmt: skip
+    add_flag(group, "--with-vcredist", "also vendor the Visual C++ runtime")
+    add_allow_missing(group)
+    add_words(
+        group,
+        "--accept-missing",
+        "FILE",
+        "remove the row of this file from RECORD, which lists it although the wheel does not have it; a path or "
+        "a pattern",
+    )
+    group.add_argument(
+        "--dest", metavar="FOLDER", help="folder for new DLLs (default: beside the file that needs them)"
+    )
+    group.add_argument(
+        "--layout", choices=("auto", "beside", "libs"), default="auto",
+        help="beside: own names, next to the files that need them; libs: renamed, in <name>.libs, by delvewheel; "
+        "auto: libs for DLLs of no known vendor in ordinary extension packages",
+    )  # fmt: skip
+    _add_renaming_options(parser)
+    group.add_argument(
+        "--gpu", metavar="CARD", help="prefer vendor DLLs with code for this card: sm_35, 3.5, K40c, 'RTX 5070'"
+    )
+    add_flag(group, "--require-signed", "take only DLLs whose signature is trusted")
+
+
+def _add_renaming_options(parser: Parser) -> None:
+    group = parser.add_argument_group("renamed DLLs (layout libs), as delvewheel names these options")
+    add_words(group, "--no-mangle", "GLOB", "DLLs of this name keep it in <name>.libs")
+    add_flag(group, "--no-mangle-all", "all DLLs in <name>.libs keep their names")
+    add_words(
+        group, "--namespace-pkg", "PKG", "this is a namespace package (dots separate parts), which gets no __init__.py"
+    )
+    add_flag(
+        group,
+        "--custom-patch",
+        "put the code that finds the DLLs where the package has the comment '# delvewheel: patch'",
+    )
+    group.add_argument(
+        "-L", "--lib-sdir", metavar="SUFFIX", default=".libs", help="end of the folder's name (default .libs)"
+    )
+
+
+def add_writing_options(parser: Parser) -> None:
+    """Add the options that say how the new wheel is written."""
+    group = parser.add_argument_group("how it is written")
+    group.add_argument("--build-tag", metavar="TAG", help="give the wheel this build number; begins with a digit")
+    group.add_argument(
+        "--compression",
+        metavar="LEVEL",
+        default="auto",
+        help="0 to 9, or store, for new members (default: 5, or 6 with zlib)",
+    )
+    group.add_argument(
+        "--compressor",
+        choices=("auto", "mixed", "zlib-ng", "zlib"),
+        default="auto",
+        help="what compresses new members; mixed is zlib-ng, with libdeflate for data that compress badly",
+    )
+    add_flag(group, "--recompress", "also compress the members that are stored without compression")
+    add_flag(
+        group,
+        "--trust-record",
+        "trust RECORD instead of checking every byte; a locked wheel is then identified by its directory (faster)",
+        typed=True,
+    )
+    group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
+    add_flag(group, "--sbom", "list what was vendored in a CycloneDX file (default)", dest="sbom")
+
+
+def repair_options(args: argparse.Namespace) -> RepairOptions:
+    """Return what the command line asks for, checked."""
+    from wheelfix.base.options import RepairOptions, ScanOptions, all_cores
+    from wheelfix.streams.codec import Compressor
+
+    refuse_contradiction(args.assume, args.no_assume)
+    _refuse(args)
+    check_folder(args.python, "--python")
+    check_folder(args.env, "--env")
+    check_target_folder(args.wheel_dir, "--wheel-dir")
+    Compressor.choose(args.compressor, args.compression)
+    if args.gpu is not None:
+        from wheelfix.roots.card import card_arch
+
+        card_arch(args.gpu)
+    scan = ScanOptions(
+        **as_given(args, "assume no_assume python gpu"),
+        targets=target_words(args),
+        jobs=args.jobs or all_cores(),
+        roots=root_options(args),
+        limits=limits(args),
+        remote=remote_options(args),
+    )
+    return RepairOptions(
+        **as_given(
+            args,
+            "include exclude drop drop_test_artifacts clean companions with_vcredist dest layout allow_missing "
+            "accept_missing build_tag compression recompress trust_record sbom require_signed",
+        ),
+        wheel_dir=None if args.in_place else args.wheel_dir or Path("wheelhouse"),
+        renaming=_renaming(args),
+        compressor=None if args.compressor == "auto" else args.compressor,
+        seal=args.lock is not None,
+        scan=scan,
+    )
+
+
+def _renaming(args: argparse.Namespace) -> Renaming:
+    """Return what delvewheel is asked for; UsageError if that makes no sense."""
+    from wheelfix.base.options import Renaming
+
+    renaming = Renaming(
+        namespace_pkgs=tuple(args.namespace_pkg),
+        no_mangle=tuple(args.no_mangle),
+        no_mangle_all=args.no_mangle_all,
+        custom_patch=args.custom_patch,
+        lib_sdir=args.lib_sdir,
+    )
+    if renaming.faults:
+        raise UsageError(renaming.faults[0])
+    others = (("--layout beside", args.layout == "beside"), ("--dest", args.dest), ("--env", args.env))
+    for option, given in others:
+        if renaming.asked and given:
+            raise UsageError(
+                f"{renaming.asked[0]} and {option} contradict each other",
+                because="it is about DLLs in a folder for renamed DLLs",
+            )
+    return renaming
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    rules = (
+        (args.in_place and args.wheel_dir, "--in-place and --wheel-dir", "one of them says where the wheel goes"),
+        (args.dry_run and args.locked, "--dry-run and --locked", "a lock is a plan already; print the file"),
+        (args.locked and args.lock, "--lock and --locked", "one writes a plan, the other reads it"),
+        (args.locked and args.paths, "--locked and a PATH", "the plan names its wheels"),
+        (args.layout == "libs" and args.dest, "--layout libs and --dest", "libs has a folder of its own"),
+        (args.package and not args.env, "--package without --env", "--package names what is installed there"),
+        (args.undo and not args.env, "--undo without --env", "a wheel is never changed, so nothing is undone"),
+        (args.env and args.paths, "--env and a PATH", "repair either wheels or an installed package"),
+        (args.env and not args.package, "--env without --package", "say which distribution to repair"),
+        (args.env and args.layout == "libs", "--env and --layout libs", "an installed package is not patched"),
+        (args.env and args.recompress, "--env and --recompress", "an installed package is not an archive"),
+        (args.env and args.build_tag, "--env and --build-tag", "an installed package has no file name"),
+    )
+    for broken, what, because in rules:
+        if broken:
+            raise UsageError(f"{what} contradict each other" if " and " in what else what, because=because)
+    if not (args.paths or args.locked or args.env):
+        raise UsageError("nothing to repair", hint="name a wheel, or --locked FILE, or --env PREFIX --package NAME")
+
+
+class RepairOutput:
+    """Writes results as they come, keeps them for JSON, and remembers the worst of what went wrong."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.look = style_of(args)
+        self.failures: list[FailedInput] = []
+        self.results: list[PlanReport] = []
+        self.entries: list[Json] = []
+        self.path = ""
+        self.incomplete = False
+        self.progress: ProgressBar | None = None
+
+    def attempt(self, path: str) -> RepairOutput:
+        """Work on one input; an error of ours is reported and does not stop the others."""
+        self.path = path
+        return self
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Exception):  # whatever it is, it costs this wheel only
+            self.fail(self.path, failure_of(error, self.path))
+            return True
+        return False
+
+    def fail(self, path: str, error: WheelfixError) -> None:
+        """Say on stderr what stopped us."""
+        self._make_room()
+        self.failures.append(FailedInput(path, error, "read" if isinstance(error, InputError) else "repair"))
+        say_failure(error)
+        self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
+
+    def add(self, result: Repaired) -> None:
+        """Take one result; a text for the terminal is written at once."""
+        target = str(result.output) if result.output else ""
+        self.incomplete |= bool(result.faults)
+        entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
+        entry |= {"output": target or None, "plan": result.plan.to_json()} if self._wants("json") else {}
+        self.entries.append(entry)
+        self.results.append(PlanReport(result.plan, str(result.outcome), target, result.faults))
+        if self._written_at_once:
+            self._make_room()
+            sys.stdout.write(self._text(self.results[-1], self.look))
+            sys.stdout.flush()
+
+    @property
+    def _written_at_once(self) -> bool:
+        return self.args.format == "text" and self.args.output is None
+
+    def _wants(self, kind: str) -> bool:
+        return kind == self.args.format or any(kind == wanted for wanted, _ in self.args.also)
+
+    def _text(self, result: PlanReport, look: TextStyle) -> str:
+        from wheelfix.report.repairs import render_plan
+
+        return render_plan(
+            result.plan,
+            result.outcome,
+            result.target,
+            look,
+            faults=result.faults,
+            verbose=self.args.verbose,
+            quiet=self.args.quiet,
+        )
+
+    def _rendered(self, kind: str) -> str:
+        if kind == "html":
+            from wheelfix.report.html.builds import render_repairs
+
+            return render_repairs(self.results, self.failures, made_by(self.args))
+        if kind == "json":
+            return self._json()
+        return "".join(self._text(result, TextStyle(unicode=True)) for result in self.results)
+
+    def _json(self) -> str:
+        from wheelfix.report.json_ import dump, tool
+
+        if self.args.dry_run and len(self.entries) == 1 and isinstance(self.entries[0], dict):
+            plan = self.entries[0].get("plan")
+            return dump(plan if isinstance(plan, dict) else self.entries[0])
+        return dump({"schema": "wheelfix.repair/1", "tool": tool(), "wheels": self.entries})
+
+    def _make_room(self) -> None:
+        if self.progress is not None:
+            self.progress.hide()
+
+    def finish(self) -> int:
+        """Write what goes to files, and return the worst exit code."""
+        if not self._written_at_once:
+            write_result(self._rendered(self.args.format), self.args.output)
+        for kind, file in self.args.also:
+            write_result(self._rendered(kind), file)
+        return exit_code(self.incomplete, [failure.error for failure in self.failures])
+
 
 EXAMPLES = """\
   wheelfix repair dist\\*.whl                       into the folder wheelhouse
@@ -58,7 +326,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "repair",
-        "vendor what is missing and write a correct wheel",
         "Find what is missing from a wheel, choose it from the roots that are found or named, and\n"
         "rewrite the wheel: old members unchanged, a correct RECORD, then read it back and scan it again.\n"
         "The input is never touched without --in-place; nothing is written if something stays broken.",
@@ -81,25 +348,18 @@ def _add_target(parser: Parser) -> None:
     group.add_argument(
         "-w", "--wheel-dir", metavar="DIR", type=Path, help="folder for the repaired wheels (default: wheelhouse)"
     )
-    only_typed(
-        group.add_argument(
-            "--in-place", action="store_true", help="replace the wheel itself, in one step at the very end"
-        )
-    )
-    group.add_argument(
-        "--dry-run", action="store_true",
-        help="print the plan and write nothing; with --fetch, DLLs are read as far as needed to choose, but not"
+    add_flag(group, "--in-place", "replace the wheel itself, in one step at the very end", typed=True)
+    add_flag(
+        group,
+        "--dry-run",
+        "print the plan and write nothing; with --fetch, DLLs are read as far as needed to choose, but not"
         " downloaded (with --lock they are: a lock has their hashes)",
-    )  # fmt: skip
-    group.add_argument("--lock", metavar="FILE", type=Path, help="also write the plan, with hashes, to this file")
-    only_typed(
-        group.add_argument(
-            "--locked", metavar="FILE", type=Path, help="carry out this plan; fails if the wheel or any source differs"
-        )
     )
-    only_typed(group.add_argument("--env", metavar="PREFIX", type=Path, help="repair a package that is installed here"))
+    add_path(group, "--lock", "FILE", "also write the plan, with hashes, to this file")
+    add_path(group, "--locked", "FILE", "carry out this plan; fails if the wheel or any source differs", typed=True)
+    add_path(group, "--env", "PREFIX", "repair a package that is installed here", typed=True)
     group.add_argument("--package", metavar="NAME", help="with --env: which one")
-    only_typed(group.add_argument("--undo", action="store_true", help="with --env: revert the last repair"))
+    add_flag(group, "--undo", "with --env: revert the last repair", typed=True)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -119,8 +379,7 @@ def execute(args: argparse.Namespace) -> int:
                 output.add(replay(plan, options, str(args.locked)))
         return output.finish()
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    for path in inputs.skipped:
-        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
+    say_skipped(inputs)
     for error in inputs.failures:
         output.fail(error.what, error)
     done = list(_repair_all(inputs.files, args, output))
@@ -144,7 +403,7 @@ def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, output: RepairOutput, progress: ProgressBar
 ) -> Iterator[Plan]:
     from wheelfix.repairs.outcome import FailedRepair
-    from wheelfix.repairs.several import repair_all
+    from wheelfix.repairs.repair import repair_all
 
     with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
         for result in results:
@@ -165,7 +424,7 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
     from wheelfix.repairs.installed import repair_installed, undo
     from wheelfix.roots.lazy import lazy_index
 
-    look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+    look = style_of(args)
     if args.undo:
         undone = undo(args.env, args.package)
         lines = [f"removed {path}" for path in undone.removed] + [f"restored {path}" for path in undone.restored]
@@ -185,10 +444,10 @@ def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Names
 
         return dump(_installed_json(result))
     if kind == "html":
-        from wheelfix.report.html.repairs import render_repairs
+        from wheelfix.report.html.builds import render_repairs
 
         return render_repairs([PlanReport(result.plan, outcome)], (), made_by(args))
-    from wheelfix.report.text.plan import render_plan
+    from wheelfix.report.repairs import render_plan
 
     return render_plan(result.plan, outcome, "", look, verbose=args.verbose, quiet=args.quiet)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import add_command, add_output_options, add_root_options, root_options, write_result
+from wheelfix.cli.common import add_command, add_output_options, add_root_options, root_options, style_of, write_result
 from wheelfix.errors import Exit
-from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.model import Json
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import RootFile
 
 EXAMPLES = """\
   wheelfix roots                          all roots, with versions, and how they were found
@@ -31,7 +29,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "roots",
-        "list the places that DLLs could come from",
         "List the CUDA, cuDNN, oneAPI, conda, pip and Visual C++ folders that are found, with their\n"
         "versions, how they were found, and which of their folders are searched.",
         EXAMPLES,
@@ -43,7 +40,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """List the roots."""
-    from wheelfix.roots import describe
+    from wheelfix.roots import gather
     from wheelfix.roots.gather import explore, open_index
     from wheelfix.roots.host import this_machine
 
@@ -55,17 +52,17 @@ def execute(args: argparse.Namespace) -> int:
         if args.format == "json":
             from wheelfix.report.json_ import dump, tool
 
-            document = describe.document(index, remarks)
+            document = gather.roots_document(index, remarks)
             document = {"schema": document.pop("schema"), "tool": tool(), **document}
             if args.names:
                 document["matches"] = [_match(file, index) for file in matches]
             write_result(dump(document), args.output)
             return Exit.OK
-        from wheelfix.report.text.roots import RootsReport, render_roots
+        from wheelfix.report.repairs import RootsReport, render_roots
 
         found = tuple((file.location, _version(file, index), file.origin) for file in matches)
-        report = RootsReport(describe.rows(index), remarks, index.skipped, tuple(args.names), found)
-        look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+        report = RootsReport(gather.root_rows(index), remarks, index.skipped, tuple(args.names), found)
+        look = style_of(args)
         write_result(render_roots(report, look, verbose=args.verbose, quiet=args.quiet), args.output)
     return Exit.OK
 
@@ -82,7 +79,7 @@ def _match(file: RootFile, index: RootIndex) -> dict[str, Json]:
 
 
 def _version(file: RootFile, index: RootIndex) -> str:
-    from wheelfix.roots.choice.release import shown_version
+    from wheelfix.roots.release import shown_version
 
     return shown_version(file, index)
 

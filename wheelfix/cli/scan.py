@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.cli.commands import add_flag, add_path, add_words, as_given, only_typed
 from wheelfix.cli.common import (
-    CommaList,
     add_allow_missing,
     add_command,
     add_filter_options,
@@ -24,9 +23,15 @@ from wheelfix.cli.common import (
     target_words,
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import Inputs, expand_inputs
-from wheelfix.cli.remote import add_fetch_option, add_remote_options, open_client, remote_options, say_bytes
+from wheelfix.cli.paths import (
+    Inputs,
+    add_fetch_option,
+    add_remote_options,
+    expand_inputs,
+    open_client,
+    remote_options,
+    say_bytes,
+)
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.exam.examination import ScanFailure
@@ -37,9 +42,8 @@ from wheelfix.report.formats import SCAN_KINDS, slim
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
-    from wheelfix.options import ScanOptions
+    from wheelfix.base.options import ScanOptions
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.remote.client import Client
 
 EXAMPLES = """\
@@ -57,7 +61,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "scan",
-        "report what is missing from a Windows wheel, and how its import will fail",
         "Report what is missing, wrong or risky in Windows wheels, what needs it, which error the\n"
         "import will raise, and where the missing DLLs could come from. Nothing is changed.",
         EXAMPLES,
@@ -69,11 +72,9 @@ def configure_parser(subparsers: Subparsers) -> None:
         help="a wheel, a pattern, a folder of wheels, an environment, a package folder, the URL of a wheel, or a "
         "distribution on the package index with its version: torch==2.7.1",
     )
-    parser.add_argument(
-        "--package", metavar="NAME", action=CommaList, default=[], help="in an environment: only this distribution"
-    )
+    add_words(parser, "--package", "NAME", "in an environment: only this distribution")
     add_set_options(parser)
-    parser.add_argument("--verify", action="store_true", help="also check RECORD's hashes (reads every byte)")
+    add_flag(parser, "--verify", "also check RECORD's hashes (reads every byte)")
     parser.add_argument(
         "--gpu", metavar="CARD",
         help="check for code for this card: sm_86, 'RTX 3060', gfx1100, 'RX 7900 XTX', 'Arc B580', native "
@@ -83,10 +84,8 @@ def configure_parser(subparsers: Subparsers) -> None:
         "--driver", metavar="VERSION", default="",
         help="check that this version of NVIDIA's driver for Windows runs the wheel's CUDA: 551.86",
     )  # fmt: skip
-    parser.add_argument(
-        "--signatures", action="store_true", help="check the signatures of DLLs: WF605 to WF608 (reads whole DLLs)"
-    )
-    parser.add_argument("--archs", action="store_true", help="list the GPU code in each DLL (reads whole DLLs)")
+    add_flag(parser, "--signatures", "check the signatures of DLLs: WF605 to WF608 (reads whole DLLs)")
+    add_flag(parser, "--archs", "list the GPU code in each DLL (reads whole DLLs)")
     add_jobs_option(parser)
     add_windows_options(parser)
     add_root_options(parser)
@@ -102,20 +101,24 @@ def configure_parser(subparsers: Subparsers) -> None:
 def add_set_options(parser: Parser) -> None:
     """Add the options that say what is installed in the same place."""
     group = parser.add_argument_group("what is installed in the same place")
-    group.add_argument(
-        "--together", action="store_true", help="the wheels are one installation and provide DLLs for each other"
+    add_flag(group, "--together", "the wheels are one installation and provide DLLs for each other")
+    add_path(
+        group,
+        "--with",
+        "PATH",
+        "a wheel, a folder of wheels or an environment that is installed too, but not reported on; repeatable",
+        many=True,
+        dest="beside",
+        typed=True,
     )
-    only_typed(group.add_argument(
-        "--with", metavar="PATH", dest="beside", action="append", default=[], type=Path,
-        help="a wheel, a folder of wheels or an environment that is installed too, but not reported on; repeatable",
-    ))  # fmt: skip
-    only_typed(group.add_argument(
-        "--deps", action="store_true", help="also read what the wheels require from the package index"
-    ))  # fmt: skip
-    only_typed(group.add_argument(
-        "--lockfile", metavar="FILE", type=Path,
-        help="pylock.toml, uv.lock or requirements.txt with all that is installed; the wheels are in --with folders",
-    ))  # fmt: skip
+    add_flag(group, "--deps", "also read what the wheels require from the package index", typed=True)
+    add_path(
+        group,
+        "--lockfile",
+        "FILE",
+        "pylock.toml, uv.lock or requirements.txt with all that is installed; the wheels are in --with folders",
+        typed=True,
+    )
     only_typed(group.add_argument(
         "--extra", metavar="NAME", dest="lock_extras", action="append", default=[],
         help="an extra of the project in the lock file that is installed; repeatable",
@@ -124,15 +127,18 @@ def add_set_options(parser: Parser) -> None:
         "--group", metavar="NAME", dest="lock_groups", action="append", default=None,
         help="a dependency group in the lock file that is installed; repeatable (default: as the installer chooses)",
     ))  # fmt: skip
-    only_typed(group.add_argument(
-        "--import-order", metavar="NAMES", action=CommaList, default=[],
-        help="import these distributions in this order; without it both orders of each pair are checked",
-    ))  # fmt: skip
+    add_words(
+        group,
+        "--import-order",
+        "NAMES",
+        "import these distributions in this order; without it both orders of each pair are checked",
+        typed=True,
+    )
 
 
 def scan_options(args: argparse.Namespace) -> ScanOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.options import ScanOptions, all_cores
+    from wheelfix.base.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns
 
     refuse_contradiction(args.assume, args.no_assume)
@@ -143,27 +149,20 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
 
         card_arch(args.gpu)
     return ScanOptions(
-        assume=tuple(args.assume),
-        no_assume=tuple(args.no_assume),
+        **as_given(
+            args,
+            "assume no_assume python together beside lockfile lock_extras import_order allow_missing verify gpu "
+            "signatures",
+        ),
         targets=target_words(args),
-        python=args.python,
         packages=tuple(args.package),
-        together=args.together,
-        beside=tuple(args.beside),
-        lockfile=args.lockfile,
-        lock_extras=tuple(args.lock_extras),
         lock_groups=tuple(args.lock_groups) if args.lock_groups is not None else None,
-        import_order=tuple(args.import_order),
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),
-        allow_missing=tuple(args.allow_missing),
-        verify=args.verify,
         jobs=args.jobs or all_cores(),
-        gpu=args.gpu,
         driver=_driver(args.driver),
         archs=args.archs or args.verbose,
         versions=args.verbose,
-        signatures=args.signatures,
         signers=args.verbose,
         roots=root_options(args),
         limits=limits(args),

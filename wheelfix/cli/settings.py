@@ -11,17 +11,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wheelfix.cli.parser import CommaList, Parser, is_only_typed
-from wheelfix.config import Configuration, Option, Setting, find_file, read_configuration
+from wheelfix.base.inputfiles import distrust
+from wheelfix.base.values import dataclass
+from wheelfix.cli.commands import CommaList, Parser, is_only_typed
+from wheelfix.cli.config import Configuration, Option, Setting, find_file, read_configuration
 from wheelfix.errors import UsageError
-from wheelfix.ownership import distrust
 from wheelfix.report.safe import legible, without_commands
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
     Place = TypeVar("Place", bound=WheelPath)
 

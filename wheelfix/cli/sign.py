@@ -6,22 +6,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import CommaList, add_command, add_limit_options, exit_code, limits, positive, write_result
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.say import say, say_error
-from wheelfix.errors import UsageError, WheelfixError
-from wheelfix.failures import failure_of
-from wheelfix.report.textstyle import COLOURS, look_of
+from wheelfix.cli.commands import add_flag, add_path, add_words, as_given, only_typed, say, say_failure
+from wheelfix.cli.common import add_command, add_limit_options, exit_code, limits, positive, write_result
+from wheelfix.cli.paths import expand_inputs, say_skipped
+from wheelfix.errors import UsageError, WheelfixError, failure_of
+from wheelfix.report.canvas import COLOURS, look_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.base.options import SignOptions
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.model import Json
-    from wheelfix.options import SignOptions
     from wheelfix.repairs.sign import Signed
 
 EXAMPLES = """\
@@ -36,7 +33,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "sign",
-        "sign the DLLs of a wheel with a command, and rewrite RECORD",
         "Run a signing command on every PE file of a wheel that has no valid signature, check each\n"
         "signature, and write the wheel with the signed files and a correct RECORD. The wheel is\n"
         "replaced in one step at the very end; if anything fails, it stays as it was.",
@@ -67,24 +63,18 @@ def _add_choice_options(parser: Parser) -> None:
         "-o", "--output-dir", metavar="DIR", type=Path,
         help="folder for the signed wheels (default: each wheel is replaced)",
     )  # fmt: skip
-    group.add_argument("--dry-run", action="store_true", help="show what would be signed; start and write nothing")
-    group.add_argument(
-        "--include", dest="sign_include", metavar="GLOB", action=CommaList, default=[],
-        help="only PE files whose path or name matches",
-    )  # fmt: skip
-    group.add_argument(
-        "--exclude", dest="sign_exclude", metavar="GLOB", action=CommaList, default=[], help="all but these"
+    add_flag(group, "--dry-run", "show what would be signed; start and write nothing")
+    add_words(group, "--include", "GLOB", "only PE files whose path or name matches", dest="sign_include")
+    add_words(group, "--exclude", "GLOB", "all but these", dest="sign_exclude")
+    add_flag(group, "--resign", "also sign files that have a valid signature, which replaces it")
+    add_flag(group, "--require-trusted", "fail if a signature does not lead to a trusted root")
+    add_path(
+        group,
+        "--trusted-roots",
+        "FILE",
+        "PEM file of root certificates to trust, besides those on Microsoft's list",
+        typed=True,
     )
-    group.add_argument(
-        "--resign", action="store_true", help="also sign files that have a valid signature, which replaces it"
-    )
-    group.add_argument(
-        "--require-trusted", action="store_true", help="fail if a signature does not lead to a trusted root"
-    )
-    only_typed(group.add_argument(
-        "--trusted-roots", metavar="FILE", type=Path,
-        help="PEM file of root certificates to trust, besides those on Microsoft's list",
-    ))  # fmt: skip
 
 
 def _add_output_options(parser: Parser) -> None:
@@ -104,37 +94,30 @@ def _add_output_options(parser: Parser) -> None:
 
 def sign_options(args: argparse.Namespace) -> SignOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.options import SignOptions
+    from wheelfix.base.options import SignOptions
 
     if args.trusted_roots is not None:
         from wheelfix.pe.signature import check_trusted_roots
 
         check_trusted_roots(args.trusted_roots)
     return SignOptions(
+        **as_given(args, "output_dir resign require_trusted trusted_roots timeout"),
         command=vars(args)["with"],
-        output_dir=args.output_dir,
         include=tuple(args.sign_include),
         exclude=tuple(args.sign_exclude),
-        resign=args.resign,
-        require_trusted=args.require_trusted,
-        trusted_roots=args.trusted_roots,
-        timeout=args.timeout,
         limits=limits(args),
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Sign every wheel and return the worst exit code."""
-    from wheelfix.repairs.sign import sign
-    from wheelfix.repairs.signcheck import check_can_verify
-    from wheelfix.repairs.signcommand import SignCommand
+    from wheelfix.repairs.sign import SignCommand, check_can_verify, sign
 
     options = sign_options(args)
     check_can_verify()
     SignCommand.parse(options.command)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    for path in inputs.skipped:
-        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
+    say_skipped(inputs)
     results = _Results(args)
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(word, error)
@@ -178,9 +161,8 @@ class _Results:
 
     def fail(self, path: str, error: WheelfixError) -> None:
         """Say on stderr what stopped us."""
-        sys.stdout.flush()
         self.errors.append(error)
-        say_error(error.what, *error.reasons, hint=error.hint)
+        say_failure(error)
         self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
 
     def add(self, result: Signed) -> None:
@@ -190,7 +172,7 @@ class _Results:
 
             self.entries.append(signed_value(result))
             return
-        from wheelfix.report.text.sign import render_signed
+        from wheelfix.report.repairs import render_signed
 
         text = render_signed(result, look_of(sys.stdout, colour=self.args.color), quiet=self.args.quiet)
         sys.stdout.write(text)

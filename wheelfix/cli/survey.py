@@ -9,23 +9,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
+from wheelfix.cli.commands import add_path, only_typed, say
 from wheelfix.cli.common import add_assumptions, add_command, add_jobs_option, refuse_contradiction, write_result
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.remote import add_remote_options, remote_options
-from wheelfix.cli.say import say
+from wheelfix.cli.paths import add_remote_options, remote_options
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.report.safe import csv_cell, legible, without_commands
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.options import ScanOptions
-    from wheelfix.survey.engines import Engine
     from wheelfix.survey.queries import QueryResult
-    from wheelfix.survey.run import Summary
+    from wheelfix.survey.run import Engine, Summary
     from wheelfix.survey.sources import WheelSource
     from wheelfix.survey.wheelrows import WheelRows
 
@@ -49,7 +47,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "survey",
-        "read many wheels into tables, and query them with SQL",
         "Read every Windows wheel of a folder, a bucket or a list into Parquet tables: wheels, images,\n"
         "imports, edges, findings and providers. A stopped survey resumes where it was. 'survey\n"
         "query' answers questions about the tables. Needs: pip install wheelfix[survey]",
@@ -73,10 +70,13 @@ def configure_parser(subparsers: Subparsers) -> None:
             help="the folder with the tables",
         )
     )
-    only_typed(parser.add_argument(
-        "--names", metavar="FILE", type=Path,
-        help="also the wheels of these projects on the package index: one per line, numpy or torch==2.4.1",
-    ))  # fmt: skip
+    add_path(
+        parser,
+        "--names",
+        "FILE",
+        "also the wheels of these projects on the package index: one per line, numpy or torch==2.4.1",
+        typed=True,
+    )
     add_jobs_option(parser)
     add_remote_options(parser)
     add_assumptions(parser)
@@ -137,8 +137,8 @@ def _options(args: argparse.Namespace) -> ScanOptions:
 
 
 def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
-    from wheelfix.options import all_cores
-    from wheelfix.survey.engines import dask_engine, local_engine
+    from wheelfix.base.options import all_cores
+    from wheelfix.survey.run import dask_engine, local_engine
 
     if args.engine == "dask":
         return dask_engine(options, args.scheduler)
@@ -147,8 +147,8 @@ def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
 
 def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple[list[WheelSource], list[WheelRows]]:
     """Return the wheels to read, and rows of names and lines that stand for none."""
-    from wheelfix.survey.lists import read_list
     from wheelfix.survey.sources import wheel_sources
+    from wheelfix.survey.wheelrows import read_list
 
     found = list(wheel_sources(word for word in args.words if word != "-"))
     unlisted: list[WheelRows] = []
@@ -156,7 +156,7 @@ def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple
         listed = read_list(_typed_lines())
         found, unlisted = [*found, *listed.sources], [*listed.failed]
     if args.names is not None:
-        from wheelfix.survey.indexes import list_index, read_names
+        from wheelfix.survey.wheelrows import list_index, read_names
 
         listed = list_index(read_names(args.names), remote_options(args), progress)
         found, unlisted = [*found, *listed.sources], [*unlisted, *listed.failed]
@@ -170,7 +170,7 @@ def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple
 
 def _typed_lines() -> list[str]:
     """Return the lines of the standard input; InputError if there is no end to it."""
-    from wheelfix.survey.lists import LARGEST_LIST
+    from wheelfix.survey.wheelrows import LARGEST_LIST
 
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError("there is no standard input", hint="name a folder, a wheel or a URL instead of -")

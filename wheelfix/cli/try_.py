@@ -6,18 +6,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.cli.commands import only_typed, say, say_failure
 from wheelfix.cli.common import CommaList, add_command, add_output_options, positive, write_result
-from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.say import say, say_error
+from wheelfix.cli.paths import expand_inputs, say_skipped
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError
-from wheelfix.report.textstyle import look_of
+from wheelfix.report.canvas import look_of
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.commands import Subparsers
-    from wheelfix.cli.parser import Parser
+    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.errors import WheelfixError
     from wheelfix.trial.model import Trial, TrialOptions
     from wheelfix.trial.run import TrialFailure
@@ -37,7 +35,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "try",
-        "import a wheel for real, and compare that with the prediction",
         "THIS RUNS THE CODE OF THE WHEEL. Install it with pip into a clean environment, import each\n"
         "top-level module and each extension module in a fresh process, list the DLLs that were\n"
         "loaded, and compare how each import ends with what 'wheelfix scan' predicts. On Windows in\n"
@@ -155,8 +152,7 @@ def execute(args: argparse.Namespace) -> int:
 
     options = trial_options(args)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    for path in inputs.skipped:
-        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
+    say_skipped(inputs)
     results = TrialResults(args)
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(TrialFailure(word, error))
@@ -209,17 +205,15 @@ class TrialResults:
 
     def fail(self, failure: TrialFailure) -> None:
         """Print an error on stderr."""
-        sys.stdout.flush()
         self.failures.append(failure)
-        error: WheelfixError = failure.error
-        say_error(error.what, *error.reasons, hint=error.hint)
+        say_failure(failure.error)
 
     def add(self, trial: Trial) -> None:
         """Take one result."""
         self.trials.append(trial)
         if self.args.format != "text":
             return
-        from wheelfix.report.text.trial import render_trial
+        from wheelfix.report.trial import render_trial
 
         look = look_of(sys.stdout, colour=self.args.color)
         text = render_trial(trial, look, verbose=self.args.verbose, quiet=self.args.quiet)

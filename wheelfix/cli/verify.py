@@ -35,7 +35,6 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "verify",
-        "check RECORD and the archive against every byte",
         "Hash every member and compare it with RECORD, compare local headers with the directory,\n"
         "and apply the rules by which PyPI, pip and uv refuse archives. DLLs are not looked into.",
         EXAMPLES,
@@ -50,8 +49,8 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
+    from wheelfix.base.options import ScanOptions, all_cores
     from wheelfix.exam.verify import verify_all
-    from wheelfix.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns
 
     output = Output.from_args(args)

@@ -12,8 +12,8 @@ import json
 import zipfile
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.demo.forge import forge_dll
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,11 +11,172 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from wheelfix.demo.forgeexports import Export, ExportTable
-from wheelfix.demo.forgemachine import MACHINE_FORMATS, MachineFormat
-from wheelfix.demo.forgeresource import manifest_resource, version_resource
+from wheelfix.base.values import dataclass, field
 from wheelfix.model import Machine, Symbol
-from wheelfix.values import dataclass, field
+
+Export: TypeAlias = "Symbol | tuple[str, int]"
+"""A name, an ordinal without a name, or a name with a fixed ordinal."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """Names and ordinals, settled."""
+
+    names: Mapping[str, int]
+    forwarders: Mapping[int, str]
+    ordinals: frozenset[int]
+
+    @classmethod
+    def arrange(cls, exports: Iterable[Export], forwarders: Mapping[Symbol, str]) -> ExportTable:
+        """Give every name an ordinal: its own where one is given, the next free one otherwise."""
+        entries = list(exports)
+        plain = [entry for entry in entries if not isinstance(entry, tuple)]
+        names = dict(entry for entry in entries if isinstance(entry, tuple))
+        symbols = [*plain, *forwarders]
+        taken = {*names.values(), *(symbol for symbol in symbols if isinstance(symbol, int))}
+        following = 1
+        for symbol in symbols:
+            if isinstance(symbol, str) and symbol not in names:
+                while following in taken:
+                    following += 1
+                names[symbol] = following
+                taken.add(following)
+        targets = {symbol if isinstance(symbol, int) else names[symbol]: to for symbol, to in forwarders.items()}
+        return cls(names, targets, frozenset(taken))
+
+    @property
+    def functions(self) -> tuple[int, ...]:
+        """The ordinals that have code of their own."""
+        return tuple(sorted(self.ordinals - self.forwarders.keys()))
+
+    def __bool__(self) -> bool:
+        return bool(self.ordinals)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFormat:
+    """What differs between machine types."""
+
+    machine: Machine
+    code: int
+    """IMAGE_FILE_MACHINE_…"""
+    wide: bool
+    """PE32+ with 8-byte pointers."""
+
+    @property
+    def pointer(self) -> int:
+        return 8 if self.wide else 4
+
+    @property
+    def image_base(self) -> int:
+        return 0x1_8000_0000 if self.wide else 0x1000_0000
+
+    def returning(self, value: int, *, pop: int = 0) -> bytes:
+        """Return machine code that does nothing but return ``value``; on x86 it may remove ``pop`` argument bytes."""
+        if self.machine is Machine.ARM64:  # movz w0, #value; ret
+            return struct.pack("<II", 0x52800000 | (value & 0xFFFF) << 5, 0xD65F03C0)
+        if self.machine is Machine.ARM:  # movs r0, #value; bx lr
+            return struct.pack("<HH", 0x2000 | value & 0xFF, 0x4770)
+        leave = b"\xc2" + struct.pack("<H", pop) if pop and self.machine is Machine.X86 else b"\xc3"
+        return b"\xb8" + struct.pack("<I", value) + leave  # mov eax, value; ret
+
+    def thunk(self, value: int) -> bytes:
+        return struct.pack("<Q" if self.wide else "<I", value)
+
+    def ordinal_thunk(self, ordinal: int) -> bytes:
+        return self.thunk(1 << (self.pointer * 8 - 1) | ordinal)
+
+
+MACHINE_FORMATS = {
+    Machine.AMD64: MachineFormat(Machine.AMD64, 0x8664, wide=True),
+    Machine.ARM64: MachineFormat(Machine.ARM64, 0xAA64, wide=True),
+    Machine.X86: MachineFormat(Machine.X86, 0x014C, wide=False),
+    Machine.ARM: MachineFormat(Machine.ARM, 0x01C4, wide=False),
+}
+
+
+RT_VERSION, RT_MANIFEST = 16, 24
+ENGLISH_US = 0x0409
+UNICODE_PAGE = 0x04B0
+SIGNATURE = 0xFEEF04BD
+
+
+def version_resource(
+    rva: int, file: tuple[int, int, int, int], product: tuple[int, int, int, int], strings: Mapping[str, str]
+) -> bytes:
+    """Return the content of a ``.rsrc`` section that will stand at ``rva``."""
+    return _resource(rva, RT_VERSION, 1, _version_info(file, product, strings))
+
+
+def manifest_resource(rva: int, manifest: str) -> bytes:
+    """Return the content of a ``.rsrc`` section with the manifest that a DLL is loaded with."""
+    return _resource(rva, RT_MANIFEST, 2, manifest.encode())
+
+
+def _resource(rva: int, kind: int, identifier: int, data: bytes) -> bytes:
+    # Three directories of one entry each (type, name, language), then the data entry, then the data.
+    directory = struct.Struct("<IIHHHHII")
+    entry_at = 3 * directory.size
+    data_at = entry_at + 16
+    subdirectory = 0x80000000
+    tree = directory.pack(0, 0, 0, 0, 0, 1, kind, subdirectory | directory.size)
+    tree += directory.pack(0, 0, 0, 0, 0, 1, identifier, subdirectory | 2 * directory.size)
+    tree += directory.pack(0, 0, 0, 0, 0, 1, ENGLISH_US, entry_at)
+    return tree + struct.pack("<IIII", rva + data_at, len(data), 0, 0) + data
+
+
+def _version_info(
+    file: tuple[int, int, int, int], product: tuple[int, int, int, int], strings: Mapping[str, str]
+) -> bytes:
+    fixed = struct.pack(
+        "<13I",
+        SIGNATURE,
+        0x00010000,
+        *_halves(file),
+        *_halves(product),
+        0x3F,  # which flags are meant
+        0,
+        0x00040004,  # Windows NT, 32-bit base
+        2,  # a DLL
+        0,
+        0,
+        0,
+    )
+    pairs = [_block(key, _text(value), b"", words=len(value) + 1) for key, value in strings.items()]
+    table = _block(f"{ENGLISH_US:04X}{UNICODE_PAGE:04X}", b"", _join(pairs))
+    string_info = _block("StringFileInfo", b"", table)
+    translation = _block("Translation", struct.pack("<HH", ENGLISH_US, UNICODE_PAGE), b"", binary=True)
+    var_info = _block("VarFileInfo", b"", translation)
+    return _block("VS_VERSION_INFO", fixed, _join([string_info, var_info]), binary=True)
+
+
+def _halves(version: tuple[int, int, int, int]) -> tuple[int, int]:
+    major, minor, build, private = version
+    return major << 16 | minor, build << 16 | private
+
+
+def _block(key: str, value: bytes, children: bytes, *, binary: bool = False, words: int | None = None) -> bytes:
+    """Return one node: length, value length (in words for text), type, key, value, children, each on 4 bytes."""
+    # The header is 6 bytes, so key and padding together reach the next multiple of 4.
+    body = _align(b"\0" * 6 + _text(key)) + value
+    if children:
+        body = _align(body) + children
+    value_length = len(value) if words is None else words
+    return struct.pack("<HHH", len(body), value_length, 0 if binary else 1) + body[6:]
+
+
+def _join(blocks: list[bytes]) -> bytes:
+    """Return the blocks one after the other, each but the last padded to 4 bytes."""
+    return b"".join(_align(block) for block in blocks[:-1]) + (blocks[-1] if blocks else b"")
+
+
+def _align(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-16-le") + b"\0\0"
+
 
 Wanted: TypeAlias = "Mapping[str, Iterable[Symbol]] | Sequence[tuple[str, Iterable[Symbol]]]"
 """DLL names with what is wanted from each; pairs where a table shall name one DLL twice."""

@@ -6,17 +6,20 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.answer import Explained
-from wheelfix.diagnosis.pairs import find_pair, pair_remedies, torch_version
+from wheelfix.base.values import dataclass, replace
+from wheelfix.diagnosis.model import Explained
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
-from wheelfix.diagnosis.symptoms.causetable import Cause, Remedy
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, Symptom
+from wheelfix.diagnosis.symptoms.templates import may_replace_a_build
+from wheelfix.knowledge.cuda import FAMILY, TorchBuild
 from wheelfix.knowledge.families import family_of, is_openmp
+from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.predict import explain
+from wheelfix.loader.requirements import Requirements, fits, newest_fitting
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import LoadEvent, LoadOutcome, Severity, canonical, dll_key
+from wheelfix.model import EdgeKind, InView, LoadEvent, LoadOutcome, Severity, canonical, dll_key
 from wheelfix.rules.abi import python_abi
 from wheelfix.rules.coherence import several_openmp
 from wheelfix.rules.cuda import mixed_cuda_majors
@@ -29,15 +32,14 @@ from wheelfix.rules.symbols import broken_forwarders, unexported
 from wheelfix.rules.vcruntime import vc_runtime_too_old
 from wheelfix.rules.versions import mixed_cudnn, mixed_mkl, openmp_too_old
 from wheelfix.rules.wording import listing
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.diagnosis.case import ScannedPackage
-    from wheelfix.diagnosis.pairs import Pair
+    from wheelfix.diagnosis.model import ScannedPackage
     from wheelfix.loader.places import Environment
-    from wheelfix.model import Finding, MissingDll
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Edge, Finding, MissingDll
 
 _SHOWN_BY: dict[str, tuple[Check, ...]] = {
     "numpy-abi": (numpy_abi,),
@@ -103,23 +105,21 @@ def from_outcome(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | 
         if pair is not None:
             return _from_pair(pair, table, symptom, outcome.chain)
     cause, needer = outcome.chain[-1], outcome.chain[-2] if len(outcome.chain) > 1 else ""
-    item = case.missing.get(dll_key(cause))
     owner = _owner_of(needer, cause, case) if needer else ""
-    whose = f" of {owner} {_version_of(owner, case)}".rstrip() if owner else ""
-    if outcome.code == 126 and needer:
+    beside = case.exam.subject.view.beside
+    version = beside.version(owner) if owner and beside is not None else ""
+    whose = f" of {owner} {version}".rstrip() if owner else ""
+    missing = outcome.code == 126
+    if missing and needer:
         summary = f"{cause} is missing, which {needer}{whose} imports."
     elif needer:
         summary = f"{cause}, which {needer}{whose} imports, cannot be used: {outcome.detail}."
     else:
         summary = f"{cause} cannot be loaded: {outcome.detail}."
-    proven = replace(
-        table,
-        summary=summary,
-        likely_missing=(item.name if item else cause,) if outcome.code == 126 else (),
-        confidence=Confidence.SURE,
-    )
-    package = owner or case.exam.identity.name
-    return Explained(proven, symptom, outcome.chain, explain(outcome, case.resolution), package)
+    item = case.missing.get(dll_key(cause))
+    names = (item.name if item else cause,) if missing else ()
+    proven = replace(table, summary=summary, likely_missing=names, confidence=Confidence.SURE)
+    return Explained(proven, symptom, outcome.chain, explain(outcome, case.resolution), owner or case.name)
 
 
 def _owner_of(needer: str, cause: str, case: ScannedPackage) -> str:
@@ -130,52 +130,44 @@ def _owner_of(needer: str, cause: str, case: ScannedPackage) -> str:
     return ""
 
 
-def _version_of(distribution: str, case: ScannedPackage) -> str:
-    beside = case.exam.subject.view.beside
-    return beside.version(distribution) if beside is not None else ""
-
-
 def _from_pair(pair: Pair, table: Cause, symptom: Symptom | None, chain: tuple[str, ...]) -> Explained:
     """Two distributions that do not fit each other, as a cause."""
-    cause = replace(
-        table,
-        summary=pair.summary,
-        likely_missing=(),
-        confidence=Confidence.SURE,
-        next_steps=pair_remedies(pair),
-    )
+    steps = pair_remedies(pair)
+    cause = replace(table, summary=pair.summary, likely_missing=(), confidence=Confidence.SURE, next_steps=steps)
     return Explained(cause, symptom, chain, pair.explanation, pair.user)
 
 
 def _table_cause(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | None) -> Cause:
     """The table's cause for a failing load; the load's code counts, because the text may be from another day."""
-    own = symptom_of(outcome.event, outcome.code, case)
+    own = _symptom_of(outcome.event, outcome.code, case)
     if symptom is not None:
         own = replace(symptom, code=outcome.code, package=symptom.package or own.package)
-    cause, missing = outcome.chain[-1], (outcome.chain[-1],) if outcome.code == 126 else ()
-    if outcome.code == 126 and classify(cause, case.exam.report.machine).kind == "vcredist":
-        return cause_by_id("vc-runtime-missing", own, missing)
-    if outcome.code == 126 and classify(cause, case.exam.report.machine).kind == "driver":
-        return cause_by_id("driver-missing", replace(own, dlls=(cause,)), missing)
-    found = explain_symptom(own) or cause_by_id("missing-dependency", own, missing)
+    cause = outcome.chain[-1]
+    if outcome.code != 126:
+        return explain_symptom(own) or cause_by_id("missing-dependency", own)
+    kind = classify(cause, case.exam.report.machine).kind
+    if kind == "vcredist":
+        return cause_by_id("vc-runtime-missing", own, (cause,))
+    if kind == "driver":
+        return cause_by_id("driver-missing", replace(own, dlls=(cause,)), (cause,))
+    found = explain_symptom(own) or cause_by_id("missing-dependency", own, (cause,))
     suspects = [pattern.lower() for pattern in found.likely_missing]
-    if outcome.code == 126 and suspects and not any(fnmatchcase(dll_key(cause), pattern) for pattern in suspects):
+    if suspects and not any(fnmatchcase(dll_key(cause), pattern) for pattern in suspects):
         # The table suspects other DLLs than the one that the files show to be missing: its explanation does not apply.
-        return cause_by_id("missing-dependency", replace(own, dlls=(cause,)), missing)
+        return cause_by_id("missing-dependency", replace(own, dlls=(cause,)), (cause,))
     return found
 
 
-def symptom_of(event: LoadEvent, code: int, case: ScannedPackage) -> Symptom:
+def _symptom_of(event: LoadEvent, code: int, case: ScannedPackage) -> Symptom:
     """The symptom that a failing load will have, for a diagnosis without a text."""
     kinds = {"extension": "dll-load-failed", "cffi": "load-library"}
     kind = f"{event.package}-load" if event.package else kinds.get(event.cause, "ctypes-not-found")
-    inside = event.path.replace("/", "\\")
-    path = f"{case.prefix}\\{inside}" if case.prefix else inside
+    path = "\\".join(filter(None, [case.prefix, event.path.replace("/", "\\")]))
     package = event.path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]
-    identity = case.exam.identity
-    details = {**case.known, "distribution": canonical(identity.name), "version": identity.version}
-    if canonical(identity.name) == "torch":
-        details["torch"] = torch_version(identity.version, case.exam.subject.view)
+    name, version = canonical(case.name), case.exam.identity.version
+    details = {**case.known, "distribution": name, "version": version}
+    if name == "torch":
+        details["torch"] = torch_version(version, case.exam.subject.view)
     return Symptom(kind, code, path, module=event.module.rpartition(".")[2], package=package, details=details)
 
 
@@ -195,7 +187,8 @@ def _from_names(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     names = symptom.dlls or ((symptom.path,) if symptom.path and "\\" not in symptom.path else ())
     items = [case.missing[dll_key(name)] for name in names if dll_key(name) in case.missing]
     if not items and symptom.kind == "cudnn-sublibrary":
-        items = [item for item in case.missing.values() if _family_id(item.name) == "cudnn"]
+        members = ((item, family_of(item.name)) for item in case.missing.values())
+        items = [item for item, member in members if member and member.family.id == "cudnn"]
     if not items or (symptom.code not in (None, 126)):
         return None
     return _missing_item(items[0], tuple(item.name for item in items), symptom, case)
@@ -204,12 +197,10 @@ def _from_names(symptom: Symptom, case: ScannedPackage) -> Explained | None:
 def _missing_item(item: MissingDll, names: tuple[str, ...], symptom: Symptom, case: ScannedPackage) -> Explained:
     table = explain_symptom(symptom) or cause_by_id("named-file-missing", symptom, names)
     needer = base_name(item.needed_by[0].replace("\\", "/")) if item.needed_by else ""
-    how = {"companion": "loads by name at run time", "delay": "loads when it first uses it"}.get(
-        item.kind.value, "imports"
-    )
-    summary = f"{item.name} is missing, which {needer} {how}." if needer else f"{item.name} is missing."
-    cause = replace(table, summary=summary, likely_missing=names, confidence=Confidence.SURE)
-    return Explained(cause, symptom, item.chain, table.what_is_known, case.exam.identity.name)
+    ways = {"companion": "loads by name at run time", "delay": "loads when it first uses it"}
+    how = f", which {needer} {ways.get(item.kind.value, 'imports')}" if needer else ""
+    cause = replace(table, summary=f"{item.name} is missing{how}.", likely_missing=names, confidence=Confidence.SURE)
+    return Explained(cause, symptom, item.chain, table.what_is_known, case.name)
 
 
 def _any_missing(symptom: Symptom, case: ScannedPackage) -> Explained | None:
@@ -225,40 +216,28 @@ def _any_missing(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     return replace(found, cause=replace(found.cause, confidence=Confidence.LIKELY))
 
 
-def _family_id(name: str) -> str:
-    member = family_of(name)
-    return member.family.id if member else ""
-
-
 # ------------------------------------------------------------------------------------------------------- other proofs
 
 
-def openmp_files(case: ScannedPackage) -> tuple[str, ...]:
-    """Every OpenMP runtime in the view that a process can come to load, by path; those of other tools are left out."""
-    found = []
-    for file in case.exam.subject.view.files:
-        name = base_name(file.path)
-        if is_openmp(name) and name.lower().endswith(".dll") and "stubs" not in name.lower():
-            found.append(file.path)
-    return tuple(found)
-
-
 def _two_openmp(symptom: Symptom, case: ScannedPackage) -> Explained | None:
+    """The OpenMP runtimes that a process can come to load: those that the text names, else all of them."""
     if symptom.kind != "omp-duplicate":
         return None
-    paths = openmp_files(case)
+    files = {}
+    for file in case.exam.subject.view.files:
+        name = base_name(file.path).lower()
+        if is_openmp(name) and name.endswith(".dll") and "stubs" not in name:
+            files[file.path] = file
     named = {name.lower() for name in symptom.dlls}
-    chosen = [path for path in paths if base_name(path).lower() in named] or list(paths)
-    if len(chosen) < 2:
-        chosen = list(paths)
+    chosen = [path for path in files if base_name(path).lower() in named]
+    chosen = chosen if len(chosen) > 1 else [*files]
     if len(chosen) < 2:
         return None
-    view = case.exam.subject.view
-    places = [f"{base_name(path)} in {parent(path) or 'the prefix'} ({view.file(path).size} bytes)" for path in chosen]
+    places = [f"{base_name(path)} in {parent(path) or 'the prefix'} ({files[path].size} bytes)" for path in chosen]
     cause = cause_by_id("two-openmp", symptom)
     summary = f"{len(chosen)} OpenMP runtimes can meet in one process: {'; '.join(places)}."
     confirmed = replace(cause, summary=summary, confidence=Confidence.SURE)
-    return Explained(confirmed, symptom, tuple(chosen), cause.what_is_known, case.exam.identity.name)
+    return Explained(confirmed, symptom, tuple(chosen), cause.what_is_known, case.name)
 
 
 def _no_gpu_code(symptom: Symptom, case: ScannedPackage) -> Explained | None:
@@ -277,18 +256,15 @@ def _gpu_code_there_is(symptom: Symptom, case: ScannedPackage, capability: str) 
     if not codes or table is None:
         return None
     each = "; ".join(f"{base_name(path)}: {listing(in_order(archs), 14)}" for path, archs in codes.items())
-    known = f"The GPU code of {case.exam.identity.name} is for these architectures: {each}."
+    known = f"The GPU code of {case.name} is for these architectures: {each}."
     if capability:
         known += f" It runs on {capability}: the text is from other files, or the kernel belongs to another package."
     else:
         known += " The text does not name the card; `nvidia-smi --query-gpu=compute_cap --format=csv` does."
-    summary = f"{table.summary} {case.exam.identity.name} has code for {listing(in_order(_all(codes)), 20)}."
+    every = {arch for archs in codes.values() for arch in archs}
+    summary = f"{table.summary} {case.name} has code for {listing(in_order(every), 20)}."
     likely = replace(table, summary=summary, confidence=Confidence.GUESS if capability else table.confidence)
-    return Explained(likely, symptom, (), known, case.exam.identity.name)
-
-
-def _all(codes: dict[str, tuple[str, ...]]) -> set[str]:
-    return {arch for archs in codes.values() for arch in archs}
+    return Explained(likely, symptom, (), known, case.name)
 
 
 def _from_findings(symptom: Symptom, case: ScannedPackage) -> Explained | None:
@@ -298,7 +274,7 @@ def _from_findings(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     pair = find_pair(case) if unexported in rules and names_no_file else None
     if pair is not None and table is not None:
         return _from_pair(pair, table, symptom, pair.chain)
-    found = [one for one in case.exam.report.findings if found_by(one, *rules) and one.severity is not Severity.INFO]
+    found = [one for one in case.findings if found_by(one, *rules) and one.severity is not Severity.INFO]
     return _from_finding(found[0], symptom, case) if found else None
 
 
@@ -307,7 +283,7 @@ def _from_finding(finding: Finding, symptom: Symptom, case: ScannedPackage) -> E
     if table is None:
         return None
     cause = replace(table, summary=f"{_sentence(finding.message)} ({finding.code})", confidence=Confidence.SURE)
-    return Explained(cause, symptom, (), finding.hint, case.exam.identity.name)
+    return Explained(cause, symptom, (), finding.hint, case.name)
 
 
 def _sentence(text: str) -> str:
@@ -328,7 +304,7 @@ def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: ScannedPac
                 cause = cause_by_id(name, replace(symptom, dlls=missing), missing)
                 known = f"The files are whole; the text fits a machine without {missing[0]}. {cause.what_is_known}"
                 likely = replace(cause, likely_missing=missing, confidence=Confidence.LIKELY)
-                return Explained(likely, symptom, other.chain, known, case.exam.identity.name)
+                return Explained(likely, symptom, other.chain, known, case.name)
     return None
 
 
@@ -345,4 +321,172 @@ def faults(case: ScannedPackage) -> Iterator[Explained]:
             why = ("Install what this environment needs", "with the environment's own Python")
             steps = (Remedy(why[0], commands[0], why[1]),) if commands else ()
             cause = Cause(item.name, f"{_sentence(item.message)} ({item.code})", "", (), Confidence.SURE, steps)
-            yield Explained(cause, None, (), "" if commands else item.hint, case.exam.identity.name)
+            yield Explained(cause, None, (), "" if commands else item.hint, case.name)
+
+
+# ------------------------------------------------------------------------ two distributions that do not fit each other
+
+
+_LONGEST_SYMBOL = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A distribution that was built for another version of a second one than the one beside it."""
+
+    user: str
+    user_version: str
+    provider: str
+    provider_version: str
+    requirement: str
+    """The versions of the provider that the user's metadata asks for; empty when it names none."""
+    edge: Edge
+    provider_build: str = ""
+    """The provider's version with a label where its files are not those of PyPI's build."""
+
+    @property
+    def requirement_holds(self) -> bool:
+        """Whether the provider is one that the user's metadata asks for."""
+        return fits(self.provider_version, self.requirement)
+
+    @property
+    def summary(self) -> str:
+        """The cause in one sentence, the same for every file of the pair."""
+        text = f"{self.user} {self.user_version} does not fit {self.provider} {self.provider_version}"
+        if self.requirement and not self.requirement_holds:
+            return f"{text}: it requires {self.provider}{self.requirement}."
+        return f"{text}: it was built for another version or another kind of build."
+
+    @property
+    def chain(self) -> tuple[str, str]:
+        """The two files, by their names."""
+        assert isinstance(self.edge.provider, InView)
+        return base_name(self.edge.importer), base_name(self.edge.provider.path)
+
+    @property
+    def explanation(self) -> str:
+        """Which file imports what, and from where."""
+        importer, provider = self.chain
+        symbol = self.edge.unexported[0]
+        name = f"ordinal {symbol}" if isinstance(symbol, int) else symbol
+        name = name if len(name) <= _LONGEST_SYMBOL else f"{name[:_LONGEST_SYMBOL]}…"
+        rest = len(self.edge.unexported) - 1
+        more = f" and {rest} more" if rest else ""
+        return (
+            f"{importer} of {self.user} imports {name}{more} from {provider}, and the {provider} of {self.provider} "
+            f"{self.provider_version} does not export {'them' if rest else 'it'}. No file is missing, and neither "
+            "file is damaged."
+        )
+
+
+def mismatched_edges(case: ScannedPackage) -> Iterator[Edge]:
+    """Yield the imports across two distributions that the DLL of the other does not answer."""
+    subject = case.exam.subject
+    for edge in case.resolution.edges:
+        if edge.kind is EdgeKind.IMPORT and edge.unexported and isinstance(edge.provider, InView):
+            provider = subject.owner(edge.provider.path)
+            if provider and provider != subject.owner(edge.importer):
+                yield edge
+
+
+def find_pair(case: ScannedPackage, importer: str = "", provider: str = "") -> Pair | None:
+    """Return the two distributions behind an import that fails with 127 or 182, or None if both files are of one."""
+    for edge in mismatched_edges(case):
+        assert isinstance(edge.provider, InView)
+        if (not importer or dll_key(base_name(edge.importer)) == dll_key(importer)) and (
+            not provider or dll_key(base_name(edge.provider.path)) == dll_key(provider)
+        ):
+            return pair_of_edge(case, edge)
+    return None
+
+
+def pair_of_edge(case: ScannedPackage, edge: Edge) -> Pair:
+    """Return the two distributions of an import that crosses them."""
+    subject, identity = case.exam.subject, case.exam.identity
+    beside = subject.view.beside
+    assert beside is not None
+    assert isinstance(edge.provider, InView)
+    user, provider = subject.owner(edge.importer), subject.owner(edge.provider.path)
+    requires = beside.requires(user) if user else identity.requires
+    asked = Requirements(requires, subject.profile).direct()
+    requirement = next((one.specifier for one in asked if one.name == provider and not one.extra), "")
+    name, version = (user, beside.version(user)) if user else (canonical(identity.name), identity.version)
+    installed = beside.version(provider)
+    build = torch_version(installed, subject.view) if provider == "torch" else installed
+    return Pair(name, version, provider, installed, requirement, edge, build)
+
+
+_GPU_PARTS = ("torch_cuda.dll", "torch_cuda_cpp.dll", "c10_cuda.dll", "c10_hip.dll", "torch_xpu.dll", "c10_xpu.dll")
+
+
+def torch_version(version: str, view: FileView) -> str:
+    """Return torch's version, marked where it has no label and its files are a build for a GPU.
+
+    PyPI has builds without a label and without GPU code only: what has GPU code and no label is on no known index.
+    """
+    if version and "+" not in version and any(view.named(name) for name in _GPU_PARTS):
+        return f"{version}+unknown"
+    return version
+
+
+# ----------------------------------------------------------------------------------------------------------- remedies
+
+
+def pair_remedies(pair: Pair) -> tuple[Remedy, ...]:
+    """Return the ways to make two distributions fit: another user of the same provider, or another provider."""
+    user, provider = pair.user, f"{pair.provider} {pair.provider_version}"
+    wanted = _user_for(pair)
+    if not wanted:
+        title, command = f"Install the {user} that was built for {provider}", ""
+        why = f"the page of {user} lists which release belongs to which {pair.provider}"
+    else:
+        title = f"Install the {user} that was built for {provider}: {wanted}"
+        command = _install(f"{user}=={wanted}", pair)
+        why = f"{user} {wanted} requires {pair.provider} in that version"
+    if wanted and wanted == pair.user_version.partition("+")[0]:
+        title = f"Install {user} {wanted} again, as the same kind of build as {pair.provider}"
+        command = _install(f"{user}=={wanted}", pair, " --force-reinstall --no-deps")
+    steps = [Remedy(title, command, why)]
+    if pair.requirement and not pair.requirement_holds:
+        steps.append(_other_provider(pair))
+    return tuple(steps)
+
+
+def _other_provider(pair: Pair) -> Remedy:
+    command = _install(f"{pair.provider}{pair.requirement}", pair)
+    why = f"it replaces {pair.provider} {pair.provider_version}"
+    label = TorchBuild.parse(pair.provider_build).label
+    if pair.provider == "torch" and label:
+        wanted = TorchBuild(pair.requirement.removeprefix("=="), label)
+        if not wanted.is_published:
+            command = ""
+            why += f"; PyTorch's index is not known to have a build of it for {label}"
+    return Remedy(
+        f"Or install the {pair.provider} that {pair.user} {pair.user_version} requires: "
+        f"{pair.provider}{pair.requirement}",
+        command,
+        why,
+        danger=f"other packages that were built for {pair.provider} {pair.provider_version} stop working",
+    )
+
+
+def _user_for(pair: Pair) -> str:
+    """The newest release of the user whose metadata asks for the provider that is there; empty if none is known."""
+    index = provider_index()
+    found = []
+    for wheel in index.looked_at(pair.user):
+        required = index.requirements(pair.user, wheel.version) or ()
+        own = [one.specifier for one in required if one.name == pair.provider]
+        # A specifier that admits any version says nothing about the version that it was built for.
+        if any("==" in specifier and fits(pair.provider_version, specifier) for specifier in own):
+            found.append(wheel.version)
+    return newest_fitting(found, "")
+
+
+def _install(requirement: str, pair: Pair, options: str = "") -> str:
+    """The command, or nothing where it could replace a build for a GPU by one without."""
+    command = f'python -m pip install{options} "{requirement}"'
+    if pair.provider == "torch" and pair.user in FAMILY:
+        build = TorchBuild.parse(pair.provider_build)
+        return command + build.index_option if build.is_published else ""
+    return "" if may_replace_a_build(requirement) or "+" in pair.provider_build else command

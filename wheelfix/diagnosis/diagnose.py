@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import io
+import os
+import tempfile
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PureWindowsPath
+from typing import IO, TYPE_CHECKING, cast
 
+from wheelfix.archive.reader import Archive
+from wheelfix.base.options import ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.conclusions import conclude
-from wheelfix.diagnosis.files import examine_files, find_environment
-from wheelfix.diagnosis.gathered import DiagnoseRequest, GatheredEvidence
-from wheelfix.diagnosis.giventext import read_text
-from wheelfix.errors import UsageError
-from wheelfix.options import ScanOptions
-from wheelfix.values import replace
+from wheelfix.diagnosis.confirm import situation
+from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Evidence, GatheredEvidence, ScannedPackage
+from wheelfix.diagnosis.recorded import describe
+from wheelfix.diagnosis.symptoms.model import Log, TextLimits, environment_prefix
+from wheelfix.diagnosis.symptoms.reader import read_log
+from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings
+from wheelfix.diagnosis.symptoms.triage import contradictions, read_machine
+from wheelfix.errors import InputError, UsageError
+from wheelfix.exam.scan import chosen_distributions, examine_installed
+from wheelfix.exam.sets import examine_set
+from wheelfix.exam.wheel import examine_wheel
+from wheelfix.loader.places import open_environment
+from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.model import canonical, fold
+from wheelfix.roots.gather import open_index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from wheelfix.diagnosis.answer import Diagnosis
+    from wheelfix.diagnosis.model import Diagnosis
+    from wheelfix.diagnosis.symptoms.model import Symptom
     from wheelfix.diagnosis.symptoms.stream import Text
+    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.places import Environment
 
 
 def diagnose(
@@ -56,9 +74,206 @@ def answer(request: DiagnoseRequest) -> Diagnosis:
     gathered = GatheredEvidence()
     with ExitStack() as stack:
         if request.text is not None:
-            read_text(request, gathered, stack)
+            _read_text(request, request.text, gathered, stack)
         if request.environment is None and not request.wheels:
             request, gathered.how = find_environment(request, gathered.symptoms)
         if request.environment is not None or request.wheels:
             examine_files(request, gathered, stack)
         return conclude(gathered, request.options.roots.trusted_roots)
+
+
+# ------------------------------------------------------------------------------------------------------------ the text
+
+
+_SHORT = 4096
+"""Characters of a text that may be nothing but white space."""
+
+
+def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence, stack: ExitStack) -> None:
+    """Add the symptoms and recordings of the text to the evidence."""
+    file = _rereadable(text, stack)
+    is_pml = file.read(len(PML_MAGIC)) == PML_MAGIC
+    file.seek(0)
+    if is_pml:
+        recording = read_pml(cast("IO[bytes]", file), request.text_source)
+        gathered.recordings = (recording,) if recording is not None else ()
+        gathered.log = Log()
+    else:
+        gathered.recordings = read_recordings(file)
+        file.seek(0)
+        gathered.notes += contradictions(read_machine(file))
+        file.seek(0)
+        log = read_log(file)
+        # The loader prints a status in every line, and Wine's drivers do; alone it says nothing more.
+        statuses = any(recording.tool in ("loader snaps", "Wine") for recording in gathered.recordings)
+        shown = {load.line for recording in gathered.recordings for load in recording.failed if not recording.static}
+        kept = (one for one in log.symptoms if one.line not in shown and not (statuses and one.kind == "exit-code"))
+        gathered.log = replace(log, symptoms=tuple(kept))
+    for recording in gathered.recordings:
+        gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
+        if recording.stopped:
+            gathered.notes.append(f"Not all of the record was used: {recording.stopped}.")
+    if gathered.recordings and not gathered.symptoms:
+        return
+    file.seek(0)
+    if not gathered.log.size or (gathered.log.size <= _SHORT and not file.read(_SHORT + 1).strip()):
+        gathered.log = replace(gathered.log, size=0)
+        gathered.evidence.append(Evidence("text", request.text_source, "it is empty"))
+        return
+    kinds = ", ".join(dict.fromkeys(_in_short(symptom) for symptom in gathered.symptoms[:SHOWN]))
+    gathered.evidence.append(Evidence("text", request.text_source, kinds or "nothing about DLLs in it"))
+    if gathered.log.stopped:
+        gathered.notes.append(f"Not all of the text was used: {gathered.log.stopped}.")
+
+
+def _rereadable(text: Text, stack: ExitStack) -> IO[bytes] | IO[str]:
+    """Return a text as a file that can be read twice; what comes from a pipe is kept in a temporary file first."""
+    if isinstance(text, str):
+        return io.StringIO(text, newline="")
+    if isinstance(text, bytes):
+        return io.BytesIO(text)
+    if text.seekable():
+        return text
+    kept = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # the stack closes it
+    left = TextLimits().max_bytes + 1
+    while left > 0 and (piece := text.read(min(1 << 20, left))):
+        data = piece.encode("utf-8", "surrogateescape") if isinstance(piece, str) else piece
+        kept.write(data)
+        left -= len(data)
+    kept.seek(0)
+    return kept
+
+
+def _in_short(symptom: Symptom) -> str:
+    code = "" if symptom.code is None else f" {symptom.code}" if symptom.code <= 0xFFFF else f" 0x{symptom.code:08X}"
+    about = symptom.file or symptom.module or ", ".join(symptom.dlls[:2])
+    return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}"
+
+
+# ----------------------------------------------------------------------------------------------------------- the files
+
+
+def active_environment(environ: Mapping[str, str]) -> Path | None:
+    """Return the environment that is active, as its variables say, or None."""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        value = environ.get(name, "").strip()
+        if value and Path(value).is_dir():
+            return Path(value)
+    return None
+
+
+def find_environment(request: DiagnoseRequest, symptoms: tuple[Symptom, ...]) -> tuple[DiagnoseRequest, str]:
+    """Return the request with the environment that it is about, if it is on this machine, and how that is known."""
+    prefixes = [prefix for symptom in symptoms if (prefix := environment_prefix(symptom.path or ""))]
+    for prefix in prefixes:
+        # A drive letter means nothing elsewhere: a folder named so would be a coincidence.
+        if _on_windows() and Path(prefix).is_dir():
+            return replace(request, environment=Path(prefix)), "named in the text; "
+    on_its_own = request.text is None or (_on_windows() and symptoms and not prefixes)
+    if request.active is not None and on_its_own:
+        return replace(request, environment=request.active), "the active environment; "
+    return request, ""
+
+
+def _on_windows() -> bool:
+    return os.name == "nt"
+
+
+def examine_files(request: DiagnoseRequest, gathered: GatheredEvidence, stack: ExitStack) -> None:
+    """Add the examined packages to the evidence; the stack closes what was opened for them."""
+    options = request.options
+    index = stack.enter_context(open_index(options.roots))
+    wheels = _wheel_files(request.wheels)
+    if len(wheels) == 1 and request.environment is None:
+        archive = stack.enter_context(Archive.open(wheels[0], options.limits))
+        examined = [(wheels[0], examine_wheel(archive, options, index))]
+    else:
+        # Several are one installation; with an environment, wheels are examined as if installed there.
+        beside = () if request.environment is None else (request.environment,)
+        examined = [*examine_set(wheels, replace(options, beside=beside), index, stack)] if wheels else []
+    for wheel, exam in examined:
+        gathered.cases.append(ScannedPackage(exam, "", str(wheel), options=options))
+        identity = exam.identity
+        gathered.evidence.append(Evidence("wheel", str(wheel), f"{identity.name} {identity.version}"))
+    if request.environment is not None:
+        environment = open_environment(request.environment)
+        gathered.environment = environment
+        chosen = _packages_in_question(environment, request.package, gathered.symptoms)
+        if gathered.log is not None:
+            gathered.log = replace(
+                gathered.log, symptoms=tuple(_situated(one, environment) for one in gathered.symptoms)
+            )
+
+        def examine(distribution: Distribution) -> ScannedPackage:
+            exam = examine_installed(environment, distribution, options, index)
+            return ScannedPackage(exam, str(request.environment), known=situation(environment), options=options)
+
+        def examine_other(name: str) -> ScannedPackage | None:
+            return next((examine(one) for one in environment.distributions if canonical(one.name) == name), None)
+
+        gathered.cases += [examine(distribution) for distribution in chosen]
+        gathered.examine_other = examine_other
+        text = gathered.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:SHOWN]) or "no package with DLLs"
+        more = f" and {len(chosen) - SHOWN} more" if len(chosen) > SHOWN else ""
+        gathered.evidence.append(Evidence("environment", str(request.environment), text + more))
+
+
+def _situated(symptom: Symptom, environment: Environment) -> Symptom:
+    """Add what the environment knows about a symptom: whose files it is about, which torch there is, what it is."""
+    owners = _owners(environment, symptom)
+    details = {**symptom.details, **situation(environment)}
+    if len(owners) == 1:
+        details.update(distribution=canonical(owners[0].name), version=owners[0].version)
+    return replace(symptom, details=details)
+
+
+def _wheel_files(paths: tuple[Path, ...]) -> list[Path]:
+    """The wheels to look at: those named, and those in the folders named, each once."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        inside = sorted(path.glob("*.whl")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(str(path), because="there is no wheel in this folder", hint="name a wheel (.whl)")
+        found.update(dict.fromkeys(inside))
+    return list(found)
+
+
+def _packages_in_question(environment: Environment, package: str, symptoms: tuple[Symptom, ...]) -> list[Distribution]:
+    """The distributions to look at: the one asked for, else those that the text is about, else all that have DLLs."""
+    if package:
+        return chosen_distributions(environment, (package,))
+    found: dict[str, Distribution] = {}
+    for symptom in symptoms:
+        for distribution in _owners(environment, symptom):
+            found[distribution.dist_info] = distribution
+    if not found and symptoms:
+        found = {one.dist_info: one for one in environment.distributions if canonical(one.name) == "torch"}
+    return list(found.values()) or chosen_distributions(environment, ())
+
+
+def _owners(environment: Environment, symptom: Symptom) -> list[Distribution]:
+    """The distributions that have the file, the module or the package of a symptom."""
+    inside = fold(_inside(symptom.path or ""))
+    folder = f"{SITE_PACKAGES}/{symptom.package}/" if symptom.package else ""
+    module = symptom.module.rpartition(".")[2]
+    by_folder, by_module = [], []
+    for distribution in environment.distributions:
+        paths = distribution.paths
+        if inside and any(fold(path) == inside for path in paths):
+            return [distribution]
+        if folder and any(path.startswith(folder) for path in paths):
+            by_folder.append(distribution)
+        elif module and any(
+            path.rpartition("/")[2].partition(".")[0] == module and path.endswith(".pyd") for path in paths
+        ):
+            by_module.append(distribution)
+    return by_folder or by_module
+
+
+def _inside(path: str) -> str:
+    """A Windows path as a path of the view: what follows the prefix."""
+    parts = PureWindowsPath(path).parts
+    lowered = [part.lower() for part in parts]
+    if "site-packages" not in lowered:
+        return ""
+    return "/".join([SITE_PACKAGES, *parts[lowered.index("site-packages") + 1 :]])

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.answer import Explained
+from wheelfix.base.values import replace
+from wheelfix.diagnosis.model import Explained
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
-from wheelfix.diagnosis.symptoms.recordings.model import base_name, in_windows_folder
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
-from wheelfix.diagnosis.symptoms.textnames import package_of
+from wheelfix.diagnosis.symptoms.model import Confidence, Symptom, base_name, in_windows_folder, package_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import base_name as view_name
 from wheelfix.model import EdgeKind, InView, Missing, dll_key, fold
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.diagnosis.case import ScannedPackage
-    from wheelfix.diagnosis.symptoms.recordings import RecordedLoad, Recording
+    from wheelfix.diagnosis.model import ScannedPackage
+    from wheelfix.diagnosis.symptoms.model import RecordedLoad, Recording
     from wheelfix.model import Edge
 
 KIND = "recorded-load"
@@ -53,7 +51,9 @@ def explain_recording(recording: Recording, cases: Sequence[ScannedPackage]) -> 
 
 def _relevant(recording: Recording) -> list[RecordedLoad]:
     """The failures that stop an import: not Windows' own attempts, nor loads that code tries by name and can miss."""
-    mine = [load for load in recording.failed if not _is_windows_matter(load)]
+    mine = [load for load in recording.failed if not load.key.startswith("ext-ms-")]
+    mine = [load for load in mine if load.needed_by or not load.key.startswith("api-ms-win-")]
+    mine = [load for load in mine if not in_windows_folder(load.needed_by)]
     if recording.static:
         # A listing calls parts of Windows not found that Windows has under other names, or only some editions have.
         mine = [load for load in mine if classify(load.name).kind not in _PROVIDED] or mine[:1]
@@ -67,12 +67,6 @@ def _relevant(recording: Recording) -> list[RecordedLoad]:
     return mine[:1] if recording.static else mine[-1:]
 
 
-def _is_windows_matter(load: RecordedLoad) -> bool:
-    if load.key.startswith(("ext-ms-", "api-ms-win-")) and not load.needed_by:
-        return True
-    return load.key.startswith("ext-ms-") or in_windows_folder(load.needed_by)
-
-
 def _explained(recording: Recording, load: RecordedLoad, cases: Sequence[ScannedPackage]) -> Explained:
     symptom = _symptom(recording, load)
     table = explain_symptom(symptom) or cause_by_id("load-failed", symptom)
@@ -84,19 +78,15 @@ def _explained(recording: Recording, load: RecordedLoad, cases: Sequence[Scanned
         confidence=Confidence.SURE if certain else Confidence.LIKELY,
     )
     blamed = next((case for case in cases if _has(case, load)), None)
-    if blamed is None:
-        return Explained(cause, symptom, _chain(load), _how_known(recording, load))
-    item = blamed.missing.get(load.key) if load.code == 126 else None
-    chain = item.chain if item is not None and item.chain else _chain(load)
-    return Explained(cause, symptom, chain, _how_known(recording, load), blamed.exam.identity.name)
+    item = blamed.missing.get(load.key) if blamed is not None and load.code == 126 else None
+    names = [base_name(path) for path in (load.top, load.needed_by) if path] + [load.name]
+    chain = item.chain if item is not None and item.chain else tuple(dict.fromkeys(names))
+    return Explained(cause, symptom, chain, _how_known(recording, load), blamed.name if blamed is not None else "")
 
 
 def _symptom(recording: Recording, load: RecordedLoad) -> Symptom:
     path = load.top or load.needed_by or load.path
-    details = {"tool": recording.tool}
     own = recording.tool == "Wine" and load.code == 126 and classify(load.name).kind in (*_PROVIDED, "ucrt")
-    if load.symbol:
-        details["symbol"] = load.symbol
     return Symptom(
         WINE_KIND if own else KIND,
         load.code,
@@ -105,7 +95,7 @@ def _symptom(recording: Recording, load: RecordedLoad) -> Symptom:
         package=package_of(path),
         line=load.line,
         excerpt=_summary(load),
-        details=details,
+        details={"tool": recording.tool, **({"symbol": load.symbol} if load.symbol else {})},
     )
 
 
@@ -120,11 +110,6 @@ def _summary(load: RecordedLoad) -> str:
     if load.code == 1114:
         return f"The initialization routine of {load.name} failed (error 1114)."
     return f"{load.name} could not be loaded (error {load.code})" + (f"; {needer} imports it." if needer else ".")
-
-
-def _chain(load: RecordedLoad) -> tuple[str, ...]:
-    names = [base_name(path) for path in (load.top, load.needed_by) if path] + [load.name]
-    return tuple(dict.fromkeys(names))
 
 
 def _how_known(recording: Recording, load: RecordedLoad) -> str:
@@ -156,8 +141,15 @@ def _explain_released(recording: Recording, cases: Sequence[ScannedPackage]) -> 
     details = {"tool": recording.tool}
     symptom = Symptom(KIND, 126, top.path, package=package_of(top.path), line=top.line, details=details)
     for case in cases:
-        suspects = [edge for edge in _hard_imports(case, names) if _not_recorded(edge, present, case)]
-        missing = [edge for edge in suspects if isinstance(edge.provider, Missing)]
+        missing = [
+            edge
+            for edge in case.resolution.edges
+            if isinstance(edge.provider, Missing)
+            and edge.kind is EdgeKind.IMPORT
+            and dll_key(view_name(edge.importer)) in names
+            and dll_key(edge.name) not in present
+            and classify(edge.name, case.exam.report.machine).kind not in _PROVIDED
+        ]
         if missing:
             edge = _first_of(missing, top.key, case)
             needer = view_name(edge.importer)
@@ -169,7 +161,7 @@ def _explain_released(recording: Recording, cases: Sequence[ScannedPackage]) -> 
             )
             known = f"The record shows {top.name} mapped and released again; these files have no {edge.name}."
             chain = tuple(dict.fromkeys((top.name, needer, edge.name)))
-            return Explained(cause, replace(symptom, dlls=(edge.name,)), chain, known, case.exam.identity.name)
+            return Explained(cause, replace(symptom, dlls=(edge.name,)), chain, known, case.name)
     table = explain_symptom(symptom) or cause_by_id("load-failed", symptom)
     others = ", ".join(load.name for load in group if load is not top)
     summary = f"{top.name} was mapped and released again: something that it needs was not found, or failed to start."
@@ -216,12 +208,6 @@ def _mapped_before(top: RecordedLoad, recording: Recording) -> list[str]:
     return before[-_SHOWN:]
 
 
-def _hard_imports(case: ScannedPackage, importers: set[str]) -> Iterator[Edge]:
-    for edge in case.resolution.edges:
-        if edge.kind is EdgeKind.IMPORT and dll_key(view_name(edge.importer)) in importers:
-            yield edge
-
-
 def _first_of(missing: list[Edge], top: str, case: ScannedPackage) -> Edge:
     """Of several missing DLLs the one that the load of this file meets first, in the order of the import tables."""
     causes = {
@@ -230,10 +216,6 @@ def _first_of(missing: list[Edge], top: str, case: ScannedPackage) -> Edge:
         if outcome.code == 126 and dll_key(view_name(outcome.event.path)) == top
     }
     return next((edge for edge in missing if dll_key(edge.name) in causes), missing[0])
-
-
-def _not_recorded(edge: Edge, present: set[str], case: ScannedPackage) -> bool:
-    return dll_key(edge.name) not in present and classify(edge.name, case.exam.report.machine).kind not in _PROVIDED
 
 
 # ------------------------------------------------------------------------------------------- the record and the model
@@ -248,11 +230,6 @@ def differences(recording: Recording, case: ScannedPackage) -> list[str]:
     if len(notes) > 2 * _SHOWN:
         notes = [*notes[: 2 * _SHOWN], f"… and {len(notes) - 2 * _SHOWN} more differences between record and model."]
     return notes
-
-
-def provided_by_record(recording: Recording, name: str) -> str:
-    """Return the path from which the record shows a DLL loaded, or nothing."""
-    return next((load.path for load in recording.loaded if load.key == dll_key(name)), "")
 
 
 def _other_places(loaded: dict[str, RecordedLoad], case: ScannedPackage) -> Iterator[str]:
@@ -271,12 +248,12 @@ def _other_places(loaded: dict[str, RecordedLoad], case: ScannedPackage) -> Iter
 
 def _found_after_all(recording: Recording, loaded: dict[str, RecordedLoad], case: ScannedPackage) -> Iterator[str]:
     """A DLL that the record did not find and that these files have."""
-    provided = {dll_key(edge.name): edge for edge in case.resolution.edges if isinstance(edge.provider, InView)}
+    edges = case.resolution.edges
+    provided = {dll_key(edge.name): edge.provider.path for edge in edges if isinstance(edge.provider, InView)}
     for load in recording.failed:
-        edge = provided.get(load.key)
-        if load.code == 126 and edge is not None and load.key not in loaded and isinstance(edge.provider, InView):
+        if load.code == 126 and load.key in provided and load.key not in loaded:
             yield (
-                f"{load.name}: not found in the record; these files have it at {edge.provider.path}. The recorded "
+                f"{load.name}: not found in the record; these files have it at {provided[load.key]}. The recorded "
                 "process did not search that folder, or the file was not there then."
             )
 

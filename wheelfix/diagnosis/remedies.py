@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.causetable import Remedy
-from wheelfix.diagnosis.symptoms.installing import may_replace_a_build, requirement_name
-from wheelfix.knowledge.distributions import owners_of
+from wheelfix.base.values import replace
+from wheelfix.diagnosis.symptoms.model import Remedy
+from wheelfix.diagnosis.symptoms.templates import may_replace_a_build, requirement_name
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.providers import conda_requirements, pip_packages
+from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.model import dll_key
 from wheelfix.rules.policy import test_artifacts_shipped
 from wheelfix.rules.registry import found_by
 from wheelfix.rules.wording import quoted
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.diagnosis.answer import Explained
-    from wheelfix.diagnosis.case import ScannedPackage
+    from wheelfix.base.options import ScanOptions
+    from wheelfix.diagnosis.model import Explained, ScannedPackage
     from wheelfix.model import MissingDll
-    from wheelfix.options import ScanOptions
 
 _LAST = ("KMP_DUPLICATE_LIB_OK",)
 
@@ -32,7 +30,7 @@ def remedies_for(explained: Explained, case: ScannedPackage | None) -> tuple[Rem
     table = explained.cause.next_steps
     if case is None:
         return table
-    own = [*_repairs(explained, case), *_vendor_packages(explained, case), *_test_artefacts(explained, case)]
+    own = [*_repairs(explained, case), *_vendor_packages(explained, case), *_test_artefacts(case)]
     # The table's advice to look at the files, and to repair them, was followed or is given better above.
     rest = [step for step in table if not step.command.startswith("wheelfix ")]
     if any("pip install" in step.command for step in own):
@@ -59,25 +57,20 @@ def _items(explained: Explained, case: ScannedPackage) -> list[MissingDll]:
         return []
     names = [dll_key(name) for name in explained.cause.likely_missing]
     names += [key for key, item in case.missing.items() if item.required]
-    return [case.missing[key] for key in dict.fromkeys(names) if key in case.missing and _may_travel(key, case)]
-
-
-def _may_travel(name: str, case: ScannedPackage) -> bool:
-    """Whether a wheel may carry a DLL: not what Windows, Python, drivers and the C++ runtime bring."""
-    member = family_of(name)
-    kind = classify(name, case.exam.report.machine).kind
-    return kind in ("vendor", "unknown") and (member is None or member.family.redistribute)
+    items = []
+    for key in dict.fromkeys(names):
+        member, kind = family_of(key), classify(key, case.exam.report.machine).kind
+        # Not what Windows, Python, drivers and the C++ runtime bring, nor what may not be redistributed.
+        if key in case.missing and kind in ("vendor", "unknown") and (member is None or member.family.redistribute):
+            items.append(case.missing[key])
+    return items
 
 
 def target(case: ScannedPackage) -> str:
     """The arguments that make ``wheelfix repair`` work on these files."""
     if case.wheel:
         return f'"{case.wheel}"'
-    return f'--env "{case.prefix}" --package {case.exam.identity.name}'
-
-
-def _with_candidates(explained: Explained, case: ScannedPackage) -> list[MissingDll]:
-    return [item for item in _items(explained, case) if item.candidates]
+    return f'--env "{case.prefix}" --package {case.name}'
 
 
 def carried(options: ScanOptions, *, discover: bool = False) -> str:
@@ -86,17 +79,17 @@ def carried(options: ScanOptions, *, discover: bool = False) -> str:
     With ``discover`` roots are looked for even if the user named all of them: something new was installed.
     """
     roots = options.roots
-    named = (
-        *(("--root", path) for path in roots.roots),
-        *(("--cuda", path) for path in roots.cuda),
-        *(("--cudnn", path) for path in roots.cudnn),
-        *(("--oneapi", path) for path in roots.oneapi),
-        *(("--conda", path) for path in roots.conda),
-        *((("--python", options.python),) if options.python else ()),
-        *((("--trusted-roots", roots.trusted_roots),) if roots.trusted_roots else ()),
-    )
+    named = {
+        "--root": roots.roots,
+        "--cuda": roots.cuda,
+        "--cudnn": roots.cudnn,
+        "--oneapi": roots.oneapi,
+        "--conda": roots.conda,
+        "--python": filter(None, [options.python]),
+        "--trusted-roots": filter(None, [roots.trusted_roots]),
+    }
     words = [f"--assume {word}" for word in options.assume] + [f"--no-assume {word}" for word in options.no_assume]
-    words += [f'{option} "{path}"' for option, path in named]
+    words += [f'{option} "{path}"' for option, paths in named.items() for path in paths]
     words += ["--no-discover"] if not roots.discover and not discover else []
     words += ["--search-path"] if roots.search_path else []
     return "".join(f" {word}" for word in words)
@@ -104,7 +97,7 @@ def carried(options: ScanOptions, *, discover: bool = False) -> str:
 
 def _repairs(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
     """Repair with what was found on this machine."""
-    items = _with_candidates(explained, case)
+    items = [item for item in _items(explained, case) if item.candidates]
     if not items:
         return
     found = [f"{item.candidates[0].path} ({item.candidates[0].version or 'version unknown'})" for item in items]
@@ -167,8 +160,8 @@ def _names(packages: dict[str, list[str]]) -> str:
     return ", ".join(dict.fromkeys(name for names in packages.values() for name in names))
 
 
-def _test_artefacts(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
-    found = [one for one in case.exam.report.findings if found_by(one, test_artifacts_shipped)]
+def _test_artefacts(case: ScannedPackage) -> Iterator[Remedy]:
+    found = [one for one in case.findings if found_by(one, test_artifacts_shipped)]
     if found:
         yield Remedy(
             "Drop the test artefacts that were packed by accident",

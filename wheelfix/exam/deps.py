@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.metadata import WheelInfo, parse_headers
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo, parse_headers
+from wheelfix.base.options import InstallTarget
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.exam.versionchoice import choose_versions
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Machine, canonical
 from wheelfix.remote.packageindex import MOST_CLAUSES
-from wheelfix.remote.target import InstallTarget
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from packaging.requirements import Requirement
 
-    from wheelfix.archive.reader import Limits
+    from wheelfix.base.options import Limits
     from wheelfix.loader.profile import Profile
     from wheelfix.remote.client import Client
-    from wheelfix.remote.pages import IndexFile
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.packageindex import IndexFile
+    from wheelfix.remote.ranges import WheelPath
 
 MOST_LINES = 5000
 """Requirements of one distribution."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import GpuFit, Image, ScannedImage
-from wheelfix.pe.fatbin import read_gpu_code
-from wheelfix.pe.numpyapi import read_numpy
+from wheelfix.pe.gpucode import read_gpu_code
+from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
 from wheelfix.rules.gpufit import fit_of_image, in_order
@@ -15,10 +15,10 @@ from wheelfix.streams.pool import WorkerPool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.loader.view import FileView
     from wheelfix.model import ByteSource, FileVersion, NumpyApi, Signature
-    from wheelfix.options import ScanOptions
-    from wheelfix.pe.fatbin import GpuCode
+    from wheelfix.pe.gpucode import GpuCode
     from wheelfix.rules.context import Subject
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.values import dataclass, field
+from wheelfix.base.values import dataclass, field
 
 if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault, RecordFault
-    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.errors import WheelfixError
     from wheelfix.loader.installations import Distribution
     from wheelfix.model import ScanReport

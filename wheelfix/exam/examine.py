@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import RecordFault
+from wheelfix.base.values import replace
 from wheelfix.exam.details import Details, archs_of_all, scanned_images
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.exam.missing import list_missing
@@ -18,7 +19,6 @@ from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, Machine, ScanReport, Severity
-from wheelfix.remote.target import target_of
 from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudasummary import cuda_summary
@@ -26,16 +26,15 @@ from wheelfix.rules.failures import visible_failure
 from wheelfix.rules.firstloaded import failure_of_order
 from wheelfix.rules.otherdistributions import is_absent_module
 from wheelfix.rules.registry import check_patterns, run
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView
     from wheelfix.model import FileVersion, Finding, Prediction, Resolution
-    from wheelfix.options import RepairOptions, ScanOptions
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.roots.root import Candidates
 
 PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
@@ -143,7 +142,7 @@ def load(
 ) -> tuple[Profile, Resolution]:
     """Load the subject in the model; the images must have been read."""
     assume, cuda = assumptions(options.assume, options.no_assume)
-    machine, own = machine_of(identity.tags, view, target_of(options.remote).platform), python_of_tags(identity.tags)
+    machine, own = machine_of(identity.tags, view, options.remote.target.platform), python_of_tags(identity.tags)
     if installed:  # the environment's Python imports it, whatever its tags say
         machine, own = machine_of_python(view) or machine, python or own
     profile = Profile(machine, own or python, assume, cuda)
@@ -160,7 +159,7 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
     ``built`` is the CUDA of an installed package that searches for its toolkit; an assumed toolkit may lie anywhere.
     """
     from wheelfix.roots.host import this_machine
-    from wheelfix.roots.torchfolders import known_toolkit, searched_nvtx, searched_toolkit
+    from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
 
     host = this_machine()
     assumed = known_toolkit(profile.cuda, host) if profile.cuda else None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.exam.examination import Progress
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
 
 def lost_input(path: Path, reason: str) -> ScanFailure:

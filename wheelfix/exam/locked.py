@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.loader.requirements import fits
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

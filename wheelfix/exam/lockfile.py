@@ -5,13 +5,13 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
-from wheelfix import toml
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.parsing import load_toml
 from wheelfix.errors import InputError
 from wheelfix.exam.locked import LockedSet, LockParts, check_parts, one_of_each
 from wheelfix.exam.pylock import read_pylock
 from wheelfix.exam.requirementsfile import read_requirements
 from wheelfix.exam.uvlock import read_uv_lock
-from wheelfix.inputfiles import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +64,6 @@ def read_text(path: Path) -> str:
 
 def _tree(path: Path, text: str) -> dict[str, Any]:
     try:
-        return toml.loads(text)
+        return load_toml(text)
     except (ValueError, RecursionError) as exc:
         raise InputError(str(path), because=f"it is not valid TOML: {exc}", hint=_HINT) from exc

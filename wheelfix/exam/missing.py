@@ -11,7 +11,7 @@ from wheelfix.rules.hints import providers_of
 from wheelfix.rules.unmet import is_required
 
 if TYPE_CHECKING:
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.roots.root import Candidates
     from wheelfix.rules.context import Subject
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.loader.view import base_name
 from wheelfix.model import Edge, EdgeKind, Missing, dll_key
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

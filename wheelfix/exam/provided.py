@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.model import Edge, InView, MayComeFrom, OwnedBy, ProvidedDll, dll_key
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from wheelfix.rules.context import Subject

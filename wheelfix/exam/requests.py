@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import base_name
 from wheelfix.model import Image, dll_key
-from wheelfix.roots.choice.model import DllRequest, Needer, OneRelease, Wanted
-from wheelfix.roots.choice.release import group_of
+from wheelfix.roots.choice import DllRequest, Needer
+from wheelfix.roots.release import OneRelease, Wanted, group_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wheelfix.exam.needs import Need
     from wheelfix.loader.view import FileView
     from wheelfix.model import Symbol
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import RootFile
     from wheelfix.rules.context import Subject
 
 

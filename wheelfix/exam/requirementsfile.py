@@ -7,13 +7,13 @@ import shlex
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from wheelfix import toml
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.parsing import load_toml
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.locked import Locked, LockedSet, as_table
-from wheelfix.inputfiles import read_file
 from wheelfix.loader.requirements import marker_holds, parse_requirement
 from wheelfix.model import canonical
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -197,7 +197,7 @@ def _path_of(place: str) -> str:
 def _project_name(folder: Path) -> str:
     """The name that the pyproject.toml of a folder gives; empty without one."""
     try:
-        project = as_table(toml.loads(read_file(folder / "pyproject.toml", 1 << 20).decode()).get("project"))
+        project = as_table(load_toml(read_file(folder / "pyproject.toml", 1 << 20).decode()).get("project"))
     except (OSError, ValueError, RecursionError):
         return ""
     name = project.get("name")

@@ -9,31 +9,30 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import InputError
+from wheelfix.base.options import ScanOptions
+from wheelfix.base.values import replace
+from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure
 from wheelfix.exam.inputs import Shares, file_size, lost_input
 from wheelfix.exam.wheel import looking_at
-from wheelfix.failures import failure_of
 from wheelfix.loader.installations import Distribution, distribution_in
 from wheelfix.loader.places import open_environment, view_of_folder
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
-from wheelfix.options import ScanOptions
 from wheelfix.remote.addresses import is_remote
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
+    from wheelfix.base.workers import Work
     from wheelfix.loader.places import Environment
     from wheelfix.remote.client import Client
-    from wheelfix.remote.wheel import WheelPath
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.remote.ranges import WheelPath
+    from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
-    from wheelfix.workers import Work
 
 
 # ------------------------------------------------------------------------------------------------- public functions
@@ -101,7 +100,7 @@ def scan_inputs(
             for path in waiting:
                 yield from _finished(_results(path, options, index, progress), finish)
             return
-        from wheelfix.workers import in_processes, worth_processes
+        from wheelfix.base.workers import in_processes, worth_processes
 
         shares = Shares(progress)
         files = [path for path in waiting if isinstance(path, Path)]  # servers are waited for in threads

@@ -9,9 +9,10 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.errors import InputError
+from wheelfix.base.values import dataclass, field, replace
+from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.examine import PLATFORM_MACHINES, machine_of_tags
@@ -19,7 +20,6 @@ from wheelfix.exam.locked import ONLY, LockParts
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.exam.wheelchoice import best_of, choose_wheels, file_name, wheels_in
-from wheelfix.failures import failure_of
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.neighbours import Neighbours, focused_on
 from wheelfix.loader.places import open_environment, view_of_wheel
@@ -27,21 +27,19 @@ from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, requirements_with_extras
 from wheelfix.loader.view import FileView, Layer
 from wheelfix.model import canonical
-from wheelfix.remote.target import target_of
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.exam.examination import Examination, Progress
     from wheelfix.exam.locked import LockedSet
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
-    from wheelfix.options import ScanOptions
     from wheelfix.remote.client import Client
-    from wheelfix.remote.wheel import WheelPath
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.remote.ranges import WheelPath
+    from wheelfix.roots.root import Candidates
 
 NOT_FOUND = "it is in the lock file, but its wheel was not found"
 
@@ -207,7 +205,7 @@ def _profile_of(
     for path in subjects:
         tags = file_name(path).tags
         machine, python = machine or machine_of_tags(tags), python or python_of_tags(tags)
-    target = target_of(options.remote)
+    target = options.remote.target
     python = python or target.python or installed
     if python is None:
         pythons = {python_of_tags(file_name(path).tags) for path in beside} - {None}

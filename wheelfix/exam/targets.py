@@ -11,7 +11,7 @@ from wheelfix.model import LoadOutcome, Severity, TargetVerdict, verdict_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.knowledge.targetlist import TargetList
+    from wheelfix.knowledge.targets import TargetList
     from wheelfix.model import Finding, LoadEvent, Prediction
     from wheelfix.rules.context import Subject
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.exam.locked import ONLY, Locked, LockedSet, as_list, as_table, check_format, check_parts, package_tables
 from wheelfix.loader.requirements import marker_holds
 from wheelfix.model import canonical
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

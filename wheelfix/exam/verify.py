@@ -8,27 +8,26 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.conformance import check_archive, stored_fault
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.recordcheck import check_record
-from wheelfix.archive.stored import stored_fault
-from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.record import check_record
+from wheelfix.base.options import ScanOptions
+from wheelfix.base.values import dataclass, replace
+from wheelfix.errors import failure_of
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.inputs import Shares, file_size, lost_input
-from wheelfix.failures import failure_of
 from wheelfix.model import Machine, Resolution, ScanReport
-from wheelfix.options import ScanOptions
 from wheelfix.rules.archive import archive_faults, record_faults
 from wheelfix.rules.registry import pick
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.base.workers import Work
     from wheelfix.exam.examination import Progress
     from wheelfix.model import Finding
-    from wheelfix.workers import Work
 
 
 def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
@@ -93,7 +92,7 @@ def verify_all(
     """Verify several wheels, in the order given; one that cannot be read does not stop the rest."""
     waiting = list(paths)
     if len(waiting) > 1:
-        from wheelfix.workers import in_processes, worth_processes
+        from wheelfix.base.workers import in_processes, worth_processes
 
         sizes = [file_size(path) for path in waiting]
         if worth_processes(sizes, options.jobs):

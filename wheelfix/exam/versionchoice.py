@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import canonical
 from wheelfix.remote.packageindex import fitting_wheels, offered_wheels
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from packaging.version import Version
     from resolvelib.structs import RequirementInformation
 
-    from wheelfix.remote.packageindex import Offers
-    from wheelfix.remote.pages import IndexFile
-    from wheelfix.remote.target import InstallTarget
+    from wheelfix.base.options import InstallTarget
+    from wheelfix.remote.packageindex import IndexFile, Offers
 
 MAX_ROUNDS = 2000
 """Decisions and revisions for one set, so that an index cannot keep us busy; pip itself allows 200 000."""

@@ -12,13 +12,10 @@ import itertools
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.hashing import HashedReading, digest_work
+from wheelfix.archive.conformance import check_archive, stored_fault
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import read_record
-from wheelfix.archive.recordcheck import check_hashes, check_record
-from wheelfix.archive.stored import stored_fault
-from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.record import HashedReading, check_hashes, check_record, digest_work, read_record
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.knowledge.families import is_released_whole
@@ -34,15 +31,15 @@ from wheelfix.streams.pool import WorkerPool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from wheelfix.archive.directory import Member
     from wheelfix.archive.faults import RecordFault
-    from wheelfix.archive.hashing import Digest
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.record import Digest
+    from wheelfix.base.options import ScanOptions
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import FileVersion, ImageFacts
-    from wheelfix.options import ScanOptions
-    from wheelfix.remote.wheel import WheelPath
-    from wheelfix.roots.rootfile import Candidates
+    from wheelfix.remote.ranges import WheelPath
+    from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.wheelname import FileName
+from wheelfix.archive.names import FileName
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.requirements import newest_fitting
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from wheelfix.exam.locked import Locked
     from wheelfix.loader.profile import Profile
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
 
 def wheels_in(folder: Path) -> list[Path]:

@@ -1,18 +1,23 @@
-"""NVIDIA's cards: compute capability by name, and the toolkits and cuDNN releases that still serve it."""
+"""Graphics cards by name and architecture, and which toolkits, libraries and drivers serve them.
+
+NVIDIA's are in ``cards.toml``, those of AMD and Intel in ``othercards.toml``, names that drivers and sellers use in
+``card_names.txt``, and which driver runs which CUDA and PTX in ``drivers.toml``.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.tables import Checker, parse_toml, read_text
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
+from wheelfix.knowledge.tables import Checker, Pair, TableFault, pair, read_text, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Capability = tuple[int, int]
+Capability = Pair
 
 _ARCH = r"(?:sm|compute)?_?(?P<major>\d{1,2})\.?(?P<minor>\d)(?:[af]|\+ptx)?"
 _NOISE = (
@@ -28,13 +33,13 @@ _VARIANT = (
 class Architecture:
     """A compute capability and who still serves it."""
 
-    capability: Capability
+    capability: Pair
     generation: str
     """Kepler, Maxwell, …"""
-    first_cuda: Capability
+    first_cuda: Pair
     """The oldest toolkit that compiles for it."""
     source: str
-    last_cuda: Capability | None = None
+    last_cuda: Pair | None = None
     """The newest toolkit that compiles for it; None while there are new ones."""
     cudnn_has: str = ""
     """The newest cuDNN known to have code for it, where that has ended."""
@@ -69,14 +74,22 @@ class CardTable:
     """By the name without what sellers add to it."""
 
 
-def parse_cards(table: str, text: str) -> CardTable:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    architectures = _architectures(check, tree)
+@table("cards.toml")
+def card_table(check: Checker) -> CardTable:
+    """Return every card and architecture."""
+    known = check.values("architecture", Architecture)
+    check.unique("capability", ("{}.{}".format(*one.capability) for one in known))
+    for one in known:
+        what = "{}.{}".format(*one.capability)
+        if one.last_cuda and one.last_cuda < one.first_cuda:
+            check.faults.append(f"toolkits for {what} end before they begin")
+        has, without = one.cudnn_has, one.cudnn_without
+        if has and without and _numbers(has) >= _numbers(without):
+            check.faults.append(f"cuDNN {has} has code for {what} and {without} has none")
+    architectures = {one.capability: one for one in known}
     cards: dict[str, Card] = {}
-    for row in check.rows(tree, "card", ["capability", "names"]):
-        capability = _pair(row["capability"])
+    for row in check.rows(check.tree, "card", ["capability", "names"]):
+        capability = pair(row["capability"])
         if capability not in architectures:
             check.faults.append(f"cards of the unknown capability {row['capability']}")
         for name in row["names"]:
@@ -84,31 +97,7 @@ def parse_cards(table: str, text: str) -> CardTable:
             if key in cards and cards[key].capability != capability:
                 check.faults.append(f"{name} has two capabilities")
             cards.setdefault(key, Card(name, capability, row["source"]))
-    check.finish()
     return CardTable(architectures, cards)
-
-
-def _architectures(check: Checker, tree: dict[str, Any]) -> dict[Capability, Architecture]:
-    optional = ["last_cuda", "cudnn_has", "cudnn_without"]
-    rows = check.rows(tree, "architecture", ["capability", "generation", "first_cuda"], optional)
-    check.unique("capability", (row["capability"] for row in rows))
-    found = {}
-    for row in rows:
-        first = _pair(row["first_cuda"])
-        last = _pair(row["last_cuda"]) if "last_cuda" in row else None
-        if last and last < first:
-            check.faults.append(f"toolkits for {row['capability']} end before they begin")
-        has, without = row.get("cudnn_has", ""), row.get("cudnn_without", "")
-        if has and without and _numbers(has) >= _numbers(without):
-            check.faults.append(f"cuDNN {has} has code for {row['capability']} and {without} has none")
-        capability = _pair(row["capability"])
-        found[capability] = Architecture(capability, row["generation"], first, row["source"], last, has, without)
-    return found
-
-
-def _pair(text: str) -> Capability:
-    major, _, minor = text.partition(".")
-    return int(major), int(minor)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -121,12 +110,6 @@ def plain_name(name: str) -> str:
     text = re.sub(r"\s+", "", re.sub(_VARIANT, " ", text))
     # The last letter of the first Teslas tells how they are cooled: K40c, K40m, K20X, K20Xm.
     return re.sub(r"^(k[1248]0)[a-z]+$", r"\1", text)
-
-
-@functools.cache
-def card_table() -> CardTable:
-    """Return every card and architecture."""
-    return parse_cards("cards.toml", read_text("cards.toml"))
 
 
 def capability_of_arch(text: str) -> Capability | None:
@@ -161,3 +144,284 @@ def library_release(group: str, title: str, capability: Capability) -> str:
     if group == "cuda":
         return f"{title} of CUDA {known.first_cuda[0]}.{known.first_cuda[1]} or later, which has code for {known.name}"
     return ""
+
+
+_CARD_NAMES = "card_names.txt"
+SERIES = ("rtx", "gtx", "gt", "rx", "arc")
+"""What people leave out before the number: 4090, 7900 XTX."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCard:
+    """A card by its name."""
+
+    name: str
+    archs: tuple[str, ...]
+    """As compilers call them: ``sm_86``, ``gfx1100``, ``intel_acm-g10``."""
+
+
+def parse_card_names(table: str, text: str) -> Mapping[tuple[bool, str], NamedCard]:
+    """Return the cards of a list, by whether NVIDIA made them and by the name without what sellers add to it."""
+    found: dict[tuple[bool, str], NamedCard] = {}
+    faults = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line or line.startswith("#"):
+            continue
+        archs, colon, name = line.partition(": ")
+        card = NamedCard(name, tuple(archs.split()))
+        key = _key(name, bool(card.archs) and vendor_of(card.archs[0]) == NVIDIA)
+        if not colon or not card.archs or not key[1] or key in found:
+            faults.append(f"line {number}: {line!r}")
+        found[key] = card
+    if faults:
+        raise TableFault(table, faults)
+    return found
+
+
+def _key(name: str, nvidia: bool) -> tuple[bool, str]:
+    return nvidia, plain_name(name) if nvidia else plain_other_name(name)
+
+
+@functools.cache
+def _all() -> Mapping[tuple[bool, str], NamedCard]:
+    """Every card of the list and of the tables; what a table says counts more, because its sources are the makers'."""
+    found = dict(parse_card_names(_CARD_NAMES, read_text(_CARD_NAMES)))
+    for key, card in card_table().cards.items():
+        found[True, key] = NamedCard(card.name, ("sm_{}{}".format(*card.capability),))
+    for key, other in other_cards().cards.items():
+        found[False, key] = NamedCard(other.name, (other.arch,))
+    return found
+
+
+def named_cards(text: str) -> tuple[NamedCard, ...]:
+    """Return the cards that a name may stand for; several where the series was left out."""
+    keys = (_key(text, True), _key(text, False))
+    found = [_all()[key] for key in keys if key[1] and key in _all()]
+    if not found and re.match(r"[0-9]", keys[0][1]):
+        found = [
+            _all()[made, prefix + key] for made, key in keys for prefix in SERIES if (made, prefix + key) in _all()
+        ]
+    return tuple(found)
+
+
+def namesakes_of(text: str, cards: tuple[NamedCard, ...]) -> tuple[str, ...]:
+    """Return the cards that ``RTX 6000`` may mean: Quadro RTX 6000, RTX 6000 Ada and RTX PRO 6000 Blackwell."""
+    names = [card.name for card in cards if card.name.startswith("Quadro RTX")]
+    if not names or "quadro" in text.lower():
+        return ()
+    number = plain_name(names[0]).removeprefix("rtx")
+    later = [_all()[True, key].name for key in (f"rtx{number}ada", f"rtxpro{number}") if (True, key) in _all()]
+    return (*names, *later) if later else ()
+
+
+def nvidia_capability(name: str) -> Capability | None:
+    """Return the compute capability of the card that a name stands for; None where no card or several are called that.
+
+    ``K40c`` and ``NVIDIA GeForce RTX 5070 Ti Laptop GPU`` are names that drivers report.
+    """
+    cards = named_cards(name)
+    archs = {arch for card in cards for arch in card.archs}
+    if len(archs) != 1 or namesakes_of(name, cards):
+        return None
+    (arch,) = archs
+    return capability_of_arch(arch) if vendor_of(arch) == NVIDIA else None
+
+
+def close_names(text: str, limit: int = 5) -> tuple[str, ...]:
+    """Return names that resemble the given one."""
+    import difflib
+
+    close: dict[str, float] = {}
+    for made in (True, False):
+        wanted = _key(text, made)[1]
+        known = [key for nvidia, key in _all() if nvidia is made]
+        for key in difflib.get_close_matches(wanted, known, n=limit, cutoff=0.6):
+            close[_all()[made, key].name] = difflib.SequenceMatcher(None, wanted, key).ratio()
+    return tuple(sorted(close, key=lambda name: -close[name]))[:limit]
+
+
+NVIDIA, AMD, INTEL = "NVIDIA", "AMD", "Intel"
+_GFX = r"(?P<name>gfx[0-9]{1,2}[0-9a-f]{2})(?::(?:xnack|sramecc)[+-]){0,2}"
+_OTHER_NOISE = (
+    r"\b(?:amd|ati|intel|radeon|instinct|graphics|gpu|laptop|mobile|series|dual slot|oem|2048sp)\b"
+    r"|\(tm\)|\(r\)|\(?(?<![0-9])[0-9]{1,3} ?gb\b\)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCard:
+    """A card of AMD or Intel by its name."""
+
+    name: str
+    vendor: str
+    arch: str
+    """``gfx1100``, ``intel_bmg-g21``."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCards:
+    """The content of ``othercards.toml``."""
+
+    cards: Mapping[str, OtherCard]
+    """By the name without what sellers add to it."""
+    generic: Mapping[str, frozenset[str]]
+    """Code for several architectures, and these."""
+    archs: frozenset[str]
+    """Every architecture that a card can have."""
+
+
+def vendor_of(arch: str) -> str:
+    """Return whose cards code is for: ``sm_86`` and ``ptx_86`` NVIDIA's, ``gfx1100`` AMD's, ``spir64`` Intel's."""
+    if arch.startswith(("gfx", "amdgcn")):
+        return AMD
+    return INTEL if arch.startswith(("spir64", "intel_")) else NVIDIA
+
+
+@table("othercards.toml")
+def other_cards(check: Checker) -> OtherCards:
+    """Return the cards of AMD and Intel."""
+    cards: dict[str, OtherCard] = {}
+    for row in check.rows(check.tree, "card", ["vendor", "arch", "names"]):
+        if vendor_of(row["arch"]) != row["vendor"]:
+            check.faults.append(f"{row['arch']} is not an architecture of {row['vendor']}")
+        for name in row["names"]:
+            key = plain_other_name(name)
+            if key in cards:
+                check.faults.append(f"{name} is there twice")
+            cards[key] = OtherCard(name, row["vendor"], row["arch"], row["source"])
+    rows = check.rows(check.tree, "generic", ["arch", "runs_on"])
+    check.unique("generic", (row["arch"] for row in rows))
+    archs = {card.arch for card in cards.values()}
+    for row in check.rows(check.tree, "processors", ["archs"]):
+        archs.update(row["archs"])
+    for row in rows:
+        if unknown := sorted(set(row["runs_on"]) - archs):
+            check.faults.append(f"{row['arch']} runs on {', '.join(unknown)}, which no entry has")
+    return OtherCards(cards, {row["arch"]: frozenset(row["runs_on"]) for row in rows}, frozenset(archs))
+
+
+def plain_other_name(name: str) -> str:
+    """Return a card's name without vendor, form factor and memory: ``rx7900xtx``, ``arcb580``."""
+    return re.sub(r"[^a-z0-9]+", "", re.sub(_OTHER_NOISE, " ", name.lower()))
+
+
+def known_archs() -> frozenset[str]:
+    """Return every architecture of AMD and Intel that the table knows."""
+    return other_cards().archs
+
+
+def is_known_arch(arch: str) -> bool:
+    """Whether the table knows an architecture."""
+    return arch in known_archs()
+
+
+def other_arch(text: str) -> str:
+    """Return the architecture of ``gfx1100``, ``gfx90a:xnack-`` or ``bmg-g21``; empty for words of another form."""
+    word = text.strip().lower()
+    if found := re.fullmatch(_GFX, word):
+        return found["name"]
+    # -fsycl-targets=intel_gpu_bmg_g21 and -device bmg-g21 mean the same.
+    device = "intel_" + word.removeprefix("intel_").removeprefix("gpu_").replace("_", "-")
+    if is_known_arch(device):
+        return device
+    same = other_cards().generic.get(device, frozenset())
+    return next(iter(same)) if len(same) == 1 else ""
+
+
+def runs_as_generic(arch: str, card: str) -> bool:
+    """Whether code for several architectures, or under another name for one, runs on a card."""
+    return card in other_cards().generic.get(arch, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Cards that one last driver serves."""
+
+    name: str
+    first: Pair
+    last: Pair
+    driver: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A version of PTX."""
+
+    version: Pair
+    cuda: Pair
+    """The toolkit that brought it."""
+    driver: int
+    """The first branch that compiles it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drivers:
+    """The content of ``drivers.toml``."""
+
+    needed: dict[tuple[int, ...], int]
+    """CUDA major, or major and minor, to the oldest branch that runs it."""
+    windows: dict[int, str]
+    """Branch to its first driver for Windows."""
+    generations: tuple[Generation, ...]
+    languages: tuple[Language, ...]
+    """Versions of PTX, oldest first."""
+
+
+@table("drivers.toml")
+def drivers(check: Checker) -> Drivers:
+    """Return what is known about drivers."""
+    rows = check.rows(check.tree, "cuda", ["release", "driver"], ["windows"])
+    check.unique("release", (row["release"] for row in rows))
+    needed = {tuple(int(part) for part in row["release"].split(".")): int(row["driver"]) for row in rows}
+    windows = {int(row["driver"]): row["windows"] for row in rows if "windows" in row}
+    generations = check.values("generation", Generation)
+    for earlier, later in itertools.pairwise(generations):
+        if not earlier.first <= earlier.last < later.first or earlier.driver >= later.driver:
+            check.faults.append(f"{earlier.name} and {later.name} are not in order")
+    languages = check.values("ptx", Language)
+    for old, new in itertools.pairwise(languages):
+        if not (old.version <= new.version and old.cuda < new.cuda and old.driver < new.driver):
+            check.faults.append(f"PTX {new.version[0]}.{new.version[1]} is not newer than the entry before")
+    return Drivers(needed, windows, generations, languages)
+
+
+def driver_needed(major: int, minor: int) -> int | None:
+    """Return the oldest driver branch that runs a CUDA release; None when the table does not know it."""
+    needed = drivers().needed
+    return needed.get((major, minor), needed.get((major,)))
+
+
+def windows_driver(branch: int) -> str:
+    """Return the first driver for Windows of a branch, as far as it is known; else the branch."""
+    return drivers().windows.get(branch, str(branch))
+
+
+def last_driver(major: int, minor: int) -> Generation | None:
+    """Return the generation of a compute capability whose drivers have ended; None while there are new ones."""
+    card = (major, minor)
+    return next((item for item in drivers().generations if item.first <= card <= item.last), None)
+
+
+def branch_of(driver: int) -> int:
+    """Return the branch of a driver by the first part of its version: 475 is of branch 470, 552 of 550."""
+    tables = drivers()
+    branches = {*tables.needed.values(), *(item.driver for item in tables.generations)}
+    branches |= {item.driver for item in tables.languages}
+    return max((branch for branch in branches if branch <= driver), default=driver)
+
+
+def driver_for_ptx(version: Pair) -> int | None:
+    """Return the oldest driver branch that compiles a version of PTX; None for a version newer than the table."""
+    return next((item.driver for item in drivers().languages if item.version >= version), None)
+
+
+def cuda_of_driver(driver: int) -> Pair | None:
+    """Return the newest CUDA release whose PTX a driver branch compiles; None for branches before the table."""
+    return next((item.cuda for item in reversed(drivers().languages) if item.driver <= driver), None)
+
+
+def toolkit_driver(cuda: Pair) -> int | None:
+    """Return the driver branch that came with a CUDA release; None for a release that the table does not have."""
+    return next((item.driver for item in drivers().languages if item.cuda == cuda), None)

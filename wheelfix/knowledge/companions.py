@@ -1,19 +1,20 @@
-"""What a DLL loads by name at run time, which no import table shows."""
+"""What DLLs need that no import table shows: what they load by name, the C++ runtime, programs that users install."""
 
 from __future__ import annotations
 
 import fnmatch
 import functools
-from typing import TYPE_CHECKING, Any
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, NamePattern, Row, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, entries, read_text, table
 from wheelfix.model import Severity, dll_key
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from packaging.version import Version
 
@@ -89,61 +90,40 @@ class CompanionNeed:
         return next((by_key[key] for key in sorted(by_key) if self.matches(key)), None)
 
 
-def parse_companions(table: str, text: str) -> tuple[CompanionRule, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    rows = check.rows(
-        tree,
-        "companion",
-        ["parent", "strength", "because", "without"],
-        ["each", "any_of", "globs", "versions", "builtins"],
-    )
-    rules = tuple(_rule(check, row) for row in rows)
+@table("companions.toml")
+def companion_rules(check: Checker) -> tuple[CompanionRule, ...]:
+    """Return every rule, in the order of the table."""
+    rules = check.values("companion", CompanionRule)
     seen: dict[tuple[str, str], str] = {}
     for rule in rules:
+        _check_rule(check, rule)
         for name in (*rule.each, *rule.any_of):
             key = (rule.parent.pattern, name)
             if key in seen:
                 check.faults.append(f"{rule.parent.pattern!r} has {name!r} as {seen[key]} and as {rule.strength}")
             seen[key] = rule.strength
-    check.finish()
     return rules
 
 
-def _rule(check: Checker, row: Row) -> CompanionRule:
-    parent = NamePattern(row["parent"])
-    check.one_of("strength", row["strength"], STRENGTHS)
-    fields: dict[str, Any] = {key: tuple(row.get(key, ())) for key in ("each", "any_of", "globs")}
-    if not any(fields.values()):
-        check.faults.append(f"{row['parent']!r} names no companion")
-    if row["strength"] == "beside" and (fields["each"] or fields["any_of"]):
-        check.faults.append(f"{row['parent']!r}: what is vendored with it is given as globs")
-    groups = dict.fromkeys(parent.groups, "0")
-    for template in (*fields["each"], *fields["any_of"], *fields["globs"]):
+def _check_rule(check: Checker, rule: CompanionRule) -> None:
+    parent = rule.parent.pattern
+    check.one_of("strength", rule.strength, STRENGTHS)
+    if rule.versions:
+        check.specifier(rule.versions)
+    templates = (*rule.each, *rule.any_of, *rule.globs)
+    if not templates:
+        check.faults.append(f"{parent!r} names no companion")
+    if rule.strength == "beside" and (rule.each or rule.any_of):
+        check.faults.append(f"{parent!r}: what is vendored with it is given as globs")
+    groups = dict.fromkeys(rule.parent.groups, "0")
+    for template in templates:
         try:
             name = template.format(**groups)
         except (KeyError, IndexError, ValueError):
-            check.faults.append(f"{row['parent']!r} has no group for {template!r}")
+            check.faults.append(f"{parent!r} has no group for {template!r}")
             continue
-        if parent.fullmatch(dll_key(name)):
-            check.faults.append(f"{row['parent']!r} is its own companion {template!r}")
-    return CompanionRule(
-        parent,
-        row["strength"],
-        row["because"],
-        row["without"],
-        row["source"],
-        versions=check.specifier(row["versions"]) if "versions" in row else "",
-        builtins=row.get("builtins", False),
-        **fields,
-    )
-
-
-@functools.cache
-def companion_rules() -> tuple[CompanionRule, ...]:
-    """Return every rule, in the order of the table."""
-    return parse_companions("companions.toml", read_text("companions.toml"))
+        if rule.parent.fullmatch(dll_key(name)):
+            check.faults.append(f"{parent!r} is its own companion {template!r}")
 
 
 def companions_of(name: str, *, cuda: str | None = None, version: str | None = None) -> tuple[CompanionNeed, ...]:
@@ -229,3 +209,87 @@ def needs_in_practice(importer: str, imported: str) -> CompanionNeed | None:
     """Return the need that makes a delay import required in practice, or None for one that may stay unmet."""
     needs = companions_of(importer)
     return next((need for need in needs if need.required and need.matches(imported)), None)
+
+
+RUNTIME_NEEDS = "runtime_needs.txt"
+RUNTIME_NEEDS_HEADER = """\
+# Modules and DLLs in published wheels whose imports end at a Visual C++ runtime that the wheel does not have.
+# In a line: top-level package, name, runtime (140: Visual C++ 2015 to 2022; 120: 2013; 100: 2010), and "unique" where
+# the name alone identifies the package.
+# source: the import tables of wheels on PyPI for win_amd64, 2026-11-15
+# made by `python -m tools.make_runtime_needs FOLDER`; do not edit by hand
+"""
+RUNTIMES = ("140", "120", "100")
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeNeeds:
+    """The content of the table."""
+
+    of_package: Mapping[tuple[str, str], str]
+    """The runtime for a package and the name of a module or DLL in it, both in lower case."""
+    unique: Mapping[str, str]
+    """The same for names that one package alone has."""
+
+
+def parse_runtime_needs(text: str) -> RuntimeNeeds:
+    """Turn the table's text into values; a line with a runtime that does not exist is refused."""
+    of_package: dict[tuple[str, str], str] = {}
+    unique: dict[str, str] = {}
+    for line in entries(text):
+        package, name, runtime, *flags = line.split()
+        if runtime not in RUNTIMES or flags not in ([], ["unique"]):
+            raise TableFault(RUNTIME_NEEDS, [f"{line!r} is not a package, a name, a runtime and perhaps 'unique'"])
+        of_package[package, name] = runtime
+        if flags:
+            unique[name] = runtime
+    return RuntimeNeeds(of_package, unique)
+
+
+@functools.lru_cache(maxsize=1)
+def runtime_needs() -> RuntimeNeeds:
+    """Return the table of this package."""
+    return parse_runtime_needs(read_text(RUNTIME_NEEDS))
+
+
+def runtime_need(package: str, name: str) -> str:
+    """Return the runtime that a module or DLL of a package needs: ``140``, ``120``, ``100``; empty where not known.
+
+    The name is that of an error text: a module with or without its packages, or the name of a DLL.
+    """
+    if not name:
+        return ""
+    needs = runtime_needs()
+    leaf = name.lower() if PureWindowsPath(name).suffix.lower() == ".dll" else name.lower().rpartition(".")[2]
+    if package:
+        return needs.of_package.get((package.lower(), leaf), "")
+    return needs.unique.get(leaf, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that is not a distribution, and whose DLLs packages use."""
+
+    name: str
+    pattern: NamePattern
+    source: str
+    words: tuple[str, ...] = ()
+    """Environment variables that it sets: code that has one of them looks for the program."""
+    feature: bool = False
+    """Whether it is a part of Windows that users turn on."""
+
+
+@table("userprograms.toml")
+def programs(check: Checker) -> tuple[Program, ...]:
+    """Return every entry, in the order of the table."""
+    found = check.values("program", Program)
+    check.unique("program", (program.name for program in found))
+    wrong = (program.name for program in found if bool(program.words) is program.feature)
+    check.faults += (f"{name!r} needs either words or to be a feature" for name in wrong)
+    return found
+
+
+def program_of(name: str) -> Program | None:
+    """Return the program that has a DLL of that name, or None."""
+    key = dll_key(name)
+    return next((program for program in programs() if program.pattern.fullmatch(key)), None)

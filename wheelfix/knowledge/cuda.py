@@ -1,18 +1,20 @@
-"""Translates between CUDA toolkit versions and the names of their DLLs."""
+"""CUDA's DLLs: their names in each toolkit, the versions of its libraries, and torch's builds for it."""
 
 from __future__ import annotations
 
-import functools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.tables import Checker, Row, parse_toml, read_text
+from wheelfix.base.parsing import dotted_numbers
+from wheelfix.base.values import dataclass, field
+from wheelfix.knowledge.families import families, family_of, is_of_nvidia
+from wheelfix.knowledge.tables import Checker, Row, table
 from wheelfix.model import dll_key
-from wheelfix.parsing import dotted_numbers
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from wheelfix.model import FileVersion
 
 Release = tuple[int, int]
 
@@ -68,18 +70,16 @@ def release_of_product(product: str) -> Release | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def parse_cuda(table: str, text: str) -> CudaTable:
-    """Turn the table's text into values; gaps, overlaps and unknown releases are refused."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    releases = tuple(release(item) for item in tree.get("releases", ()))
+@table("cuda.toml")
+def cuda_table(check: Checker) -> CudaTable:
+    """Return what is known about CUDA's file names; gaps, overlaps and unknown releases are refused."""
+    releases = tuple(release(item) for item in check.tree.get("releases", ()))
     if list(releases) != sorted(set(releases)):
         check.faults.append("releases are not in order")
-    rows = check.rows(tree, "library", ["id", "title"], ["names", "each"])
+    rows = check.rows(check.tree, "library", ["id", "title"], ["names", "each"])
     check.unique("library", (row["id"] for row in rows))
     libraries = {row["id"]: _library(check, row, releases) for row in rows}
-    cupti = _cupti(check, tree, releases)
-    check.finish()
+    cupti = _cupti(check, releases)
     by_name: dict[str, set[Release]] = {}
     for library in libraries.values():
         for version, name in library.names.items():
@@ -106,8 +106,8 @@ def _library(check: Checker, row: Row, releases: tuple[Release, ...]) -> CudaLib
     return CudaLibrary(row["id"], row["title"], names, row["source"])
 
 
-def _cupti(check: Checker, tree: dict[str, Any], releases: tuple[Release, ...]) -> dict[tuple[int, ...], str]:
-    rows = check.rows(tree, "cupti", ["cuda", "name"])
+def _cupti(check: Checker, releases: tuple[Release, ...]) -> dict[tuple[int, ...], str]:
+    rows = check.rows(check.tree, "cupti", ["cuda", "name"])
     check.unique("cupti for", (row["cuda"] for row in rows))
     found: dict[tuple[int, ...], str] = {}
     for row in rows:
@@ -122,12 +122,6 @@ def _cupti(check: Checker, tree: dict[str, Any], releases: tuple[Release, ...]) 
         owners.setdefault(name, set()).add(patch[:2])
     check.faults += [f"{name} belongs to two toolkits" for name, toolkits in owners.items() if len(toolkits) > 1]
     return dict(sorted(found.items()))
-
-
-@functools.cache
-def cuda_table() -> CudaTable:
-    """Return what is known about CUDA's file names."""
-    return parse_cuda("cuda.toml", read_text("cuda.toml"))
 
 
 def cuda_versions_for(name: str) -> frozenset[str]:
@@ -188,3 +182,229 @@ def is_versioned_by_patch(name: str) -> bool:
     """Whether the exact file is needed and a neighbour of the same major will not do: CUPTI, NVRTC's built-ins."""
     key = dll_key(name)
     return key.startswith("nvrtc-builtins64_") or bool(_CUPTI.fullmatch(key))
+
+
+LibraryVersion = tuple[int, ...]
+
+NUMBERS = ("digits", "thousand", "none")
+_DESCRIBED = re.compile(r"\bVersion (\d+(?:\.\d+)+)\s*$")
+_MARKER = (6, 14, 11)
+"""The first three numbers of the file version of every DLL that follows this scheme."""
+
+
+@dataclass(frozen=True, slots=True)
+class CudaLibraryRule:
+    """How the DLLs of one family state their version."""
+
+    id: str
+    number: str
+    source: str
+    description: bool = False
+    like_toolkit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CudaLibraries:
+    """The content of ``cuda_libraries.toml``."""
+
+    rules: Mapping[str, CudaLibraryRule]
+    versions: Mapping[str, Mapping[str, LibraryVersion]]
+    """Family to toolkit with update (``11.7.1``) to the version of the library."""
+    pypi: frozenset[tuple[str, str]] = frozenset()
+    """Families with toolkits whose version is on PyPI for Windows."""
+
+
+@table("cuda_libraries.toml")
+def cuda_libraries(check: Checker) -> CudaLibraries:
+    """Return what is known about the versions of CUDA's libraries; unknown families and releases are refused."""
+    found = check.values("library", CudaLibraryRule)
+    check.unique("library", (rule.id for rule in found))
+    known = {family.id for family in families()}
+    for rule in found:
+        check.one_of("number", rule.number, NUMBERS)
+        if rule.id not in known:
+            check.faults.append(f"unknown family {rule.id!r}")
+    rules = {rule.id: rule for rule in found}
+    toolkits = check.rows(check.tree, "toolkit", ["cuda", "libraries"], ["pypi"])
+    check.unique("toolkit", (row["cuda"] for row in toolkits))
+    versions: dict[str, dict[str, LibraryVersion]] = {}
+    for row in toolkits:
+        if release(row["cuda"]) not in cuda_table().releases:
+            check.faults.append(f"unknown release {row['cuda']!r}")
+        for family, version in row["libraries"].items():
+            if family not in rules:
+                check.faults.append(f"{row['cuda']}: no rule for {family!r}")
+            versions.setdefault(family, {})[row["cuda"]] = _numbers(version)
+        unknown = [name for name in row.get("pypi", ()) if name not in row["libraries"]]
+        check.faults += [f"{row['cuda']}: no version of {name!r}" for name in unknown]
+    pypi = frozenset((name, row["cuda"]) for row in toolkits for name in row.get("pypi", ()))
+    return CudaLibraries(rules, versions, pypi)
+
+
+def _numbers(text: str) -> LibraryVersion:
+    return tuple(int(part) for part in text.split("."))
+
+
+def library_version(name: str, version: FileVersion | None) -> LibraryVersion:
+    """Return the version of the library that a DLL is, which compares; empty when the DLL does not state it.
+
+    For families without a rule of their own the file version is the library's.
+    """
+    if version is None:
+        return ()
+    member = family_of(name)
+    rule = cuda_libraries().rules.get(member.family.id) if member and is_of_nvidia(name) else None
+    if rule is None:
+        return version.file if any(version.file) and version.file[:3] != _MARKER else ()
+    if rule.description and (found := _DESCRIBED.search(version.strings.get("FileDescription", ""))):
+        return _numbers(found[1])
+    if version.file[:3] != _MARKER:
+        return ()
+    return _decoded(rule, version.file[3])
+
+
+def _decoded(rule: CudaLibraryRule, number: int) -> LibraryVersion:
+    """Return what the last number of a file version says; empty when it can be read in two ways."""
+    if rule.number == "thousand":
+        return (number // 1000, number % 1000 // 10)
+    if rule.number != "digits":
+        return ()
+    digits = str(number)
+    major, rest = digits[:2], digits[2:]  # every release since CUDA 10 has a major of two digits
+    readings = [
+        (int(major), int(rest[:cut]), int(rest[cut:]))
+        for cut in range(1, len(rest))
+        if not any(part.startswith("0") and part != "0" for part in (rest[:cut], rest[cut:]))
+    ]
+    known = {version[:3] for version in cuda_libraries().versions.get(rule.id, {}).values()}
+    return readings[0] if len(readings) == 1 else next((one for one in readings if one in known), ())
+
+
+def toolkits_of(name: str, version: LibraryVersion) -> frozenset[str]:
+    """Return the toolkits, as ``11.7``, that have this version of a library; empty when the table does not know it.
+
+    All four numbers count: cuFFT 10.7.2 is in CUDA 11.6 with the build 124 and in 11.7 with the builds 50 and 91.
+    """
+    member = family_of(name)
+    rule = cuda_libraries().rules.get(member.family.id) if member else None
+    if rule is None or len(version) < 2:
+        return frozenset()
+    if rule.like_toolkit:
+        return frozenset({f"{version[0]}.{version[1]}"})
+    known = cuda_libraries().versions.get(rule.id, {})
+    return frozenset("{}.{}".format(*release(cuda)) for cuda, number in known.items() if number == version[:4])
+
+
+def version_on_pypi(name: str, cuda: str) -> str | None:
+    """Return the version of a library that PyPI has for a toolkit, of its newest update.
+
+    Empty when PyPI has none for that release; None when the table does not know the library in that release.
+    """
+    member = family_of(name)
+    known = cuda_libraries().versions.get(member.family.id, {}) if member else {}
+    updates = [update for update in known if release(update) == release(cuda)]
+    if member is None or not updates:
+        return None
+    found = [update for update in updates if (member.family.id, update) in cuda_libraries().pypi]
+    return ".".join(map(str, known[max(found, key=_numbers)])) if found else ""
+
+
+def toolkits_of_file(name: str, version: FileVersion | None) -> frozenset[str]:
+    """Return the toolkits that the version resource of a DLL admits; empty when unknown."""
+    if version is None:
+        return frozenset()
+    product = release_of_product(version.strings.get("ProductName", ""))
+    if product is not None:
+        return frozenset({"{}.{}".format(*product)})
+    return toolkits_of(name, library_version(name, version))
+
+
+INDEX = "https://download.pytorch.org/whl"
+FAMILY = ("torch", "torchvision", "torchaudio")
+"""Distributions that the index has for each kind of build."""
+_MINOR = re.compile(r"(?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,3})(?:\.[0-9]{1,3})?(?:\.post[0-9]{1,2})?")
+_CUDA = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class TorchBuild:
+    """Which torch is installed."""
+
+    version: str
+    """Without its label: ``2.4.0``."""
+    label: str
+    """``cu121``, ``cpu``, ``xpu``; empty for the build of PyPI, which is one for CPUs."""
+
+    @classmethod
+    def parse(cls, version: str) -> TorchBuild:
+        """Read a version as the metadata has it: ``2.4.0+cu121``."""
+        plain, _, label = version.partition("+")
+        return cls(plain, label)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether an index is known to have it; builds with other labels were made elsewhere."""
+        minor = _release(self.version)
+        if minor is None:
+            return False
+        return self.label in ("", "cpu") or self.label in published_builds().get(minor, ())
+
+    @property
+    def index_option(self) -> str:
+        """The option that names the index which has this kind of build; empty for PyPI's own."""
+        return f" --index-url {INDEX}/{self.label}" if self.label else ""
+
+
+@table("torch_builds.toml")
+def _torch_builds(check: Checker) -> tuple[dict[Release, tuple[str, ...]], dict[str, dict[str, str]]]:
+    """The labels of each minor version of torch, and the releases of its extensions by release of torch."""
+    builds, pairs = check.rows(check.tree, "build", ("torch", "labels")), check.rows(check.tree, "pair", FAMILY)
+    for rows in (builds, pairs):
+        check.unique("torch", (row["torch"] for row in rows))
+    labels = {_release(row["torch"]): tuple(row["labels"]) for row in builds}
+    return (
+        {release: found for release, found in labels.items() if release is not None},
+        {row["torch"]: {name: row[name] for name in FAMILY} for row in pairs},
+    )
+
+
+def published_builds() -> dict[Release, tuple[str, ...]]:
+    """Return the labels that the index has for each minor version of torch."""
+    return _torch_builds()[0]
+
+
+def release_for(torch: str, distribution: str) -> str:
+    """Return the release of one of torch's own extensions that belongs to a release of torch; empty if not known."""
+    return _torch_builds()[1].get(torch, {}).get(distribution, "")
+
+
+def cuda_labels() -> tuple[str, ...]:
+    """Return every label for CUDA, the oldest CUDA version first."""
+    labels = {label for row in published_builds().values() for label in row if _CUDA.fullmatch(label)}
+    return tuple(sorted(labels, key=cuda_release))
+
+
+def cuda_release(label: str) -> Release:
+    """Return the CUDA version of a label: ``cu121`` is 12.1."""
+    found = _CUDA.fullmatch(label)
+    assert found is not None, label
+    return int(found["major"]), int(found["minor"])
+
+
+def _release(version: str) -> Release | None:
+    found = _MINOR.fullmatch(version)
+    return (int(found["major"]), int(found["minor"])) if found else None
+
+
+def cuda_part(name: str, cuda: str) -> bool:
+    """Whether a DLL of that name lies in the ``bin`` folder of that toolkit, the one that is put on the search path.
+
+    CUPTI lies elsewhere. NVTX does too, and it is an installation of its own: a toolkit may be there without it.
+    """
+    member = family_of(name)
+    if member is not None and member.family.id == "nvtx":
+        return False
+    if cuda_folder(name, cuda) == "bin":
+        return True
+    # Parts whose number the table does not have, such as nppig64_11.dll, belong to the toolkit of that major.
+    return member is not None and member.family.id == "npp" and member.major == release(cuda)[0] < 13

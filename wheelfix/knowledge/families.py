@@ -6,11 +6,10 @@ import fnmatch
 import functools
 import re
 
-from wheelfix.knowledge.cuda import cuda_folder, release
-from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
+from wheelfix.base.parsing import dotted_numbers
+from wheelfix.base.values import dataclass
+from wheelfix.knowledge.tables import Checker, NamePattern, table
 from wheelfix.model import canonical, dll_key
-from wheelfix.parsing import dotted_numbers
-from wheelfix.values import dataclass
 
 # delvewheel puts 32 hexadecimal digits before the first dot: msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll
 _MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
@@ -61,24 +60,12 @@ class FamilyMember:
         return key != dll_key(self.name) and any(fnmatch.fnmatchcase(key, glob) for glob in self.together())
 
 
-def parse_families(table: str, text: str) -> tuple[Family, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    required = ["id", "group", "title", "vendor", "pattern"]
-    rows = check.rows(tree, "family", required, ["together", "rename", "redistribute", "note"])
-    check.unique("family", (row["id"] for row in rows))
-    families = tuple(
-        Family(
-            **{
-                **row,
-                "pattern": NamePattern(row["pattern"]),
-                "together": tuple(row.get("together", ())),
-            }
-        )
-        for row in rows
-    )
-    for family in families:
+@table("families.toml")
+def families(check: Checker) -> tuple[Family, ...]:
+    """Return every family, in the order of the table."""
+    found = check.values("family", Family)
+    check.unique("family", (family.id for family in found))
+    for family in found:
         for glob in family.together:
             if "{version}" in glob and "version" not in family.pattern.groups:
                 check.faults.append(f"family {family.id!r} fills {glob!r} but reads no version")
@@ -86,14 +73,7 @@ def parse_families(table: str, text: str) -> tuple[Family, ...]:
                 check.faults.append(f"family {family.id!r}: {glob!r} is not folded")
         if not family.redistribute and not family.note:
             check.faults.append(f"family {family.id!r} may not be passed on and does not say why")
-    check.finish()
-    return families
-
-
-@functools.cache
-def families() -> tuple[Family, ...]:
-    """Return every family, in the order of the table."""
-    return parse_families("families.toml", read_text("families.toml"))
+    return found
 
 
 def demangle(name: str) -> str:
@@ -116,20 +96,6 @@ def family_of(name: str) -> FamilyMember | None:
         if match := family.pattern.fullmatch(plain):
             return FamilyMember(name, family, match.groupdict().get("version") or "")
     return None
-
-
-def cuda_part(name: str, cuda: str) -> bool:
-    """Whether a DLL of that name lies in the ``bin`` folder of that toolkit, the one that is put on the search path.
-
-    CUPTI lies elsewhere. NVTX does too, and it is an installation of its own: a toolkit may be there without it.
-    """
-    member = family_of(name)
-    if member is not None and member.family.id == "nvtx":
-        return False
-    if cuda_folder(name, cuda) == "bin":
-        return True
-    # Parts whose number the table does not have, such as nppig64_11.dll, belong to the toolkit of that major.
-    return member is not None and member.family.id == "npp" and member.major == release(cuda)[0] < 13
 
 
 def is_test_artifact(name: str) -> bool:

@@ -1,19 +1,211 @@
-"""Who ships a DLL, in words, for a user who has to get it."""
+"""Who ships a DLL or a module: distributions on PyPI with where their DLLs lie, and vendors in words for a user.
+
+What a distribution ships is in the provider index; ``distributions.toml`` has what names cannot tell, and builds that
+are not on PyPI. ``modules.txt`` and ``compiled_modules.txt`` have the modules of distributions.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
+from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release
-from wheelfix.knowledge.cudalibraries import version_on_pypi
-from wheelfix.knowledge.distributions import Owner, owners_of, versions_with
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass, replace
+from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release, version_on_pypi
 from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
-from wheelfix.model import Machine, dll_key
-from wheelfix.parsing import whole_number
-from wheelfix.values import dataclass
+from wheelfix.knowledge.tables import Checker, NamePattern, entries, read_text, table
+from wheelfix.model import Machine, canonical, dll_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from wheelfix.knowledge.provider_index import ShippedDll
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A distribution that ships certain DLLs for others."""
+
+    distribution: str
+    """Its normalised name."""
+    source: str
+    folders: tuple[str, ...] = ()
+    """Where they lie under the prefix, the usual folder first."""
+    patterns: tuple[NamePattern, ...] = ()
+    """The DLLs that others may count on; none: all that it ships."""
+    preloads: bool = False
+    """Whether importing the distribution has the DLLs loaded, or their folder searched."""
+    at_start: bool = False
+    """Whether that happens whenever Python starts, without an import."""
+    why: str = ""
+    """How that comes, as half a sentence."""
+    only: str = ""
+    """The builds of the distribution that have them, when those on PyPI do not."""
+    tracks_cuda: bool = False
+    """Whether the distribution's version begins with that of the CUDA toolkit."""
+    cuda: int = 0
+    """The major of the toolkit that the distribution is for; 0 when it has nothing to do with CUDA."""
+    specifier: str = ""
+    """The versions that have the DLL that was asked about, as pip takes them; empty for any."""
+
+    @property
+    def folder(self) -> str:
+        """The usual folder under the prefix."""
+        return self.folders[0]
+
+
+@table("distributions.toml")
+def distributions(check: Checker) -> tuple[Owner, ...]:
+    """Return every distribution that is known to ship DLLs for others."""
+    found = check.values("distribution", Owner)
+    check.unique("entry", ((owner.distribution, owner.only) for owner in found))
+    for owner in found:
+        check.faults += (f"{owner.distribution!r} {fault}" for fault in _faults(owner))
+    return found
+
+
+def _faults(owner: Owner) -> Iterator[str]:
+    if canonical(owner.distribution) != owner.distribution:
+        yield "is not normalised"
+    if any(folder != folder.strip("/") or "\\" in folder for folder in owner.folders):
+        yield "has a folder that is not relative with forward slashes"
+    if owner.folders and not owner.patterns:
+        yield "has folders without patterns"
+    if owner.only and not owner.folders:
+        yield "has builds that are not on PyPI without folders"
+    if owner.preloads and not owner.why:
+        yield "preloads and does not say how"
+    if owner.at_start and not owner.preloads:
+        yield "does something when Python starts that does not concern its DLLs"
+    if owner.tracks_cuda and not owner.cuda:
+        yield "tracks CUDA without saying which"
+
+
+@functools.lru_cache(maxsize=16384)
+def owners_of(name: str) -> tuple[Owner, ...]:
+    """Return the distributions that ship a DLL with exactly that name for others, in the order of the table."""
+    key = dll_key(name)
+    shipped = {name: [*dlls] for name, dlls in itertools.groupby(provider_index().shipped(key), _distribution)}
+    found = []
+    for owner in distributions():
+        if owner.folders:  # builds that are not on PyPI
+            found += [owner] if _counts_on(owner, key) else []
+        elif owner.distribution in shipped and _counts_on(owner, key):
+            dlls = sorted(shipped[owner.distribution], key=lambda dll: -dll.looked_at.index(dll.until))
+            folders = tuple(dll.folder for dll in dlls)
+            found.append(replace(owner, folders=folders, specifier=versions_with(dlls)))
+    return tuple(found)
+
+
+def _distribution(dll: ShippedDll) -> str:
+    return dll.distribution
+
+
+def _counts_on(owner: Owner, key: str) -> bool:
+    return not owner.patterns or any(pattern.fullmatch(key) for pattern in owner.patterns)
+
+
+def versions_with(dlls: Sequence[ShippedDll]) -> str:
+    """Return a specifier of the versions of a distribution that have a DLL in one of its folders; empty for all.
+
+    Whole majors where the versions that were looked at allow it: ``==2021.*``, ``>=2022,<2026``.
+    """
+    looked_at = dlls[0].looked_at
+    having = [version for version in looked_at if any(version in dll.versions for dll in dlls)]
+    if len(having) == len(looked_at):
+        return ""
+    first, last = looked_at.index(having[0]), looked_at.index(having[-1])
+    without = [version for version in looked_at[first:last] if version not in having]
+    low, high = _major(having[0]), _major(having[-1])
+    before, after = looked_at[first - 1 : first], looked_at[last + 1 : last + 2]
+    whole = not any(_major(version) == low for version in before) and not any(
+        _major(version) == high for version in after
+    )
+    if whole and low == high and after:
+        parts = [f"=={low}.*"]
+    elif first == last and not whole:
+        parts = [f"=={having[0]}"]
+    else:
+        parts = [f">={low if whole else having[0]}"] if before else []
+        parts += [f"<{high + 1}" if whole else f"<={having[-1]}"] if after else []
+    return ",".join([*parts, *(f"!={version}" for version in without)])
+
+
+def _major(version: str) -> int:
+    return int(version.partition("!")[2].partition(".")[0] or version.partition(".")[0].partition("!")[0])
+
+
+MODULES_HEADER = """\
+# Top-level modules and the distributions that have them, one module in a line.
+# source: the members of wheels on PyPI, {date}
+# made by `python -m tools.make_provider_index`; do not edit by hand
+"""
+
+
+def parse_modules(text: str) -> dict[str, tuple[str, ...]]:
+    """Turn the table's text into modules with their distributions."""
+    rows = map(str.split, entries(text))
+    return {module: tuple(owners) for module, *owners in rows}
+
+
+@functools.lru_cache(maxsize=1)
+def module_owners() -> Mapping[str, tuple[str, ...]]:
+    """Return every module of the table with the distributions that have it."""
+    return {**_OF_EARLIER_RELEASES, **parse_modules(read_text("modules.txt"))}
+
+
+_OF_EARLIER_RELEASES = {"pkg_resources": ("setuptools",)}
+"""Modules that the newest releases, of which the table is made, no longer have (setuptools before 82)."""
+
+
+def distribution_of_module(module: str) -> str:
+    """Return the distribution that has a top-level module and its name too; empty where that is not certain.
+
+    The table holds what was seen. cv2, cupy and others come from several distributions, of which one more may exist:
+    only a distribution of the module's own name is certain to be the one that is meant.
+    """
+    top = module.partition(".")[0]
+    owners = module_owners().get(top, ())
+    return owners[0] if owners == (canonical(top),) else ""
+
+
+COMPILED_TABLE = "compiled_modules.txt"
+COMPILED_HEADER = """\
+# Compiled modules of packages for Windows: a top-level package in a line, with the names of what is compiled below it.
+# source: the members of wheels on PyPI, {date}
+# made by `python -m tools.make_compiled_modules`; do not edit by hand
+"""
+_BY_CONVENTION = frozenset({"_C", "_ext", "_C_flashattention", "_moe_C", "_C_stable_libtorch"})
+"""Names that torch's build helpers and their users give to compiled modules, and to nothing else."""
+_SUFFIX = "_cuda"
+
+
+def parse_compiled_modules(text: str) -> dict[str, frozenset[str]]:
+    """Turn the table's text into packages with the names below them."""
+    rows = map(str.split, entries(text))
+    return {top: frozenset(names) for top, *names in rows}
+
+
+@functools.lru_cache(maxsize=1)
+def compiled_modules() -> Mapping[str, frozenset[str]]:
+    """Return the table of this package."""
+    return parse_compiled_modules(read_text(COMPILED_TABLE))
+
+
+def is_compiled(module: str) -> bool:
+    """Whether a module, by its dotted name, is a compiled part of a package; modules at the top never are.
+
+    A module at the top that is not found is a package that is not installed, compiled or not.
+    """
+    top, _, rest = module.partition(".")
+    if not rest:
+        return False
+    last = rest.rpartition(".")[2]
+    return rest in compiled_modules().get(top, ()) or last in _BY_CONVENTION or last.endswith(_SUFFIX)
+
 
 _FIRST_CUDA = 12
 """The first CUDA major whose libraries conda-forge has as packages of their own: conda-forge/cuda-version-feedstock."""
@@ -34,39 +226,18 @@ class Shipper:
     """The package of conda-forge that has the file."""
 
 
-def parse_providers(table: str, text: str) -> tuple[Shipper, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    known = {family.id for family in families()}
-    rows = check.rows(tree, "provider", ["text"], ["families", "pattern", "conda"])
-    for row in rows:
-        if ("families" in row) == ("pattern" in row):
-            check.faults.append(f"{row['text']!r} has to have either families or a pattern")
-        check.faults += [
-            f"{row['text']!r} names the unknown family {name!r}"
-            for name in row.get("families", ())
-            if name not in known
-        ]
-    check.unique("family", (name for row in rows for name in row.get("families", ())))
-    shippers = tuple(
-        Shipper(
-            row["text"],
-            row["source"],
-            tuple(row.get("families", ())),
-            NamePattern(row["pattern"]) if "pattern" in row else None,
-            row.get("conda", ""),
-        )
-        for row in rows
-    )
-    check.finish()
-    return shippers
-
-
-@functools.cache
-def shippers() -> tuple[Shipper, ...]:
+@table("providers.toml")
+def shippers(check: Checker) -> tuple[Shipper, ...]:
     """Return every entry, in the order of the table."""
-    return parse_providers("providers.toml", read_text("providers.toml"))
+    found = check.values("provider", Shipper)
+    known = {family.id for family in families()}
+    for shipper in found:
+        if bool(shipper.families) is (shipper.pattern is not None):
+            check.faults.append(f"{shipper.text!r} has to have either families or a pattern")
+        unknown = (name for name in shipper.families if name not in known)
+        check.faults += (f"{shipper.text!r} names the unknown family {name!r}" for name in unknown)
+    check.unique("family", (name for shipper in found for name in shipper.families))
+    return found
 
 
 @functools.lru_cache(maxsize=1024)

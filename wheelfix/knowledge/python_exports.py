@@ -1,19 +1,43 @@
-"""Which symbols the interpreter's own DLL has, for every Python that a table lists."""
+"""Which symbols the DLLs of Python have: ``python311.dll`` and its like, and ``python3.dll`` with the stable ABI."""
 
 from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.stable_abi import stable_abi
 from wheelfix.knowledge.system import python_of
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import TableFault, entries, read_text, without_source
 from wheelfix.model import dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from wheelfix.model import Symbol
+
+Version = tuple[int, int]
+
+
+def parse_stable_abi(table: str, text: str) -> dict[str, Version]:
+    """Return symbol to the version that added it; repeated or unreadable lines are refused."""
+    symbols: dict[str, Version] = {}
+    faults = without_source(text)
+    for line in entries(text):
+        name, _, version = line.partition(" ")
+        major, _, minor = version.partition(".")
+        if not (major.isdigit() and minor.isdigit()) or name in symbols:
+            faults.append(f"{line!r} cannot be used")
+            continue
+        symbols[name] = (int(major), int(minor))
+    if faults or not symbols:
+        raise TableFault(table, faults or ["no symbols"])
+    return symbols
+
+
+@functools.cache
+def stable_abi() -> dict[str, Version]:
+    """Return every symbol of the stable ABI on Windows with the version that added it."""
+    return parse_stable_abi("stable_abi.txt", read_text("stable_abi.txt"))
+
 
 _UNLISTED = ("_", "PyUnstable_")
 """How names begin that a patch release may add; the table does not have them."""
@@ -21,13 +45,11 @@ _UNLISTED = ("_", "PyUnstable_")
 
 def parse_python_exports(table: str, text: str) -> dict[int, frozenset[str]]:
     """Return minor version to the public names that its DLL exports; unreadable lines are refused."""
-    lines = text.splitlines()
-    faults = [] if any(line.startswith("# source: ") for line in lines) else ["no source"]
+    faults = without_source(text)
     together: dict[str, list[str]] = {}  # most names are in the same few versions, which are parsed once
-    for line in lines:
-        if line[:1] != "#":
-            name, _, minors = line.partition(" ")
-            together.setdefault(minors, []).append(name)
+    for line in entries(text):
+        name, _, minors = line.partition(" ")
+        together.setdefault(minors, []).append(name)
     found: dict[int, set[str]] = {}
     for minors, names in together.items():
         versions = minors.split()
@@ -49,16 +71,13 @@ def python_exports() -> dict[int, frozenset[str]]:
 
 def missing_from_python(dll: str, symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
     """Return those of some imported symbols that an interpreter's DLL does not export, as far as a table knows it."""
+    version = python_of(dll)
+    known: Collection[str] | None = None
     if dll_key(dll) == "python3.dll":
         known = stable_abi()
-        named = (symbol for symbol in symbols if isinstance(symbol, str) and symbol.startswith("Py"))
-        return tuple(symbol for symbol in named if symbol not in known and not symbol.startswith(_UNLISTED))
-    version = python_of(dll)
-    if version is None or version[0] != 3 or version[2]:
-        return ()
-    exports = python_exports().get(version[1])
-    if exports is None:
+    elif version is not None and version[0] == 3 and not version[2]:
+        known = python_exports().get(version[1])
+    if known is None:
         return ()
     public = (symbol for symbol in symbols if isinstance(symbol, str) and symbol.startswith("Py"))
-    named = (symbol for symbol in public if not symbol.startswith(_UNLISTED))
-    return tuple(symbol for symbol in named if symbol not in exports)
+    return tuple(symbol for symbol in public if symbol not in known and not symbol.startswith(_UNLISTED))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
+from wheelfix.base.parsing import number_pair
+from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_names, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, Pair, pair, read_names, table
 from wheelfix.model import Machine, dll_key
-from wheelfix.parsing import number_pair
-from wheelfix.values import dataclass, field
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Kind = Literal["system", "api-set", "python", "driver", "vcredist", "ucrt", "vendor", "unknown"]
 
@@ -54,11 +51,11 @@ class PythonFile:
     """A DLL that CPython itself ships."""
 
     pattern: NamePattern
-    folder: str
     what: str
     source: str
-    since: tuple[int, int]
-    until: tuple[int, int] | None = None
+    since: Pair
+    until: Pair | None = None
+    folder: str = ""
     machines: frozenset[str] = frozenset()
 
 
@@ -79,7 +76,7 @@ class RuntimeFile:
 
     pattern: NamePattern
     toolset: RuntimeGeneration
-    runtime: tuple[int, int]
+    runtime: Pair
     """The redistributable that first has it; what imports it was linked by at least that."""
     source: str
     debug: bool = False
@@ -106,68 +103,35 @@ class Runtimes:
     toolsets: dict[str, RuntimeGeneration] = field(default_factory=dict)
 
 
-def parse_runtimes(table: str, text: str) -> Runtimes:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    toolsets = {
-        row["id"]: RuntimeGeneration(**row) for row in check.rows(tree, "toolset", ["id", "package", "years", "url"])
-    }
-    drivers = tuple(
-        DriverFile(NamePattern(row["pattern"]), row["vendor"], row["what"], row["source"])
-        for row in check.rows(tree, "driver", ["pattern", "vendor", "what"])
+@table("runtimes.toml")
+def runtimes(check: Checker) -> Runtimes:
+    """Return what drivers, CPython and the C++ runtime install."""
+    toolsets = {one.id: one for one in check.values("toolset", RuntimeGeneration)}
+    drivers = check.values("driver", DriverFile)
+    python = check.values("python", PythonFile)
+    for file in python:
+        if file.until and file.until < file.since:
+            check.faults.append(f"python {file.pattern.pattern!r} ends before it begins")
+        check.one_of("folder", file.folder, ["", "DLLs"])
+    rows = check.rows(check.tree, "vcredist", ["pattern", "toolset", "runtime"], ["debug"])
+    unknown = [row for row in rows if row["toolset"] not in toolsets]
+    check.faults += (f"vcredist {row['pattern']!r} names the unknown toolset {row['toolset']!r}" for row in unknown)
+    vcredist = tuple(
+        RuntimeFile(
+            NamePattern(row["pattern"]),
+            toolsets[row["toolset"]],
+            pair(row["runtime"]),
+            row["source"],
+            row.get("debug", False),
+        )
+        for row in rows
+        if row not in unknown
     )
-    python = tuple(_python_files(check, tree))
-    vcredist = tuple(_runtime_files(check, tree, toolsets))
-    editions = tuple(
-        (NamePattern(row["pattern"]), row["absent"]) for row in check.rows(tree, "edition", ["pattern", "absent"])
-    )
+    editions = check.rows(check.tree, "edition", ["pattern", "absent"])
     for group in (drivers, python, vcredist):
         check.unique("pattern", (entry.pattern.pattern for entry in group))
-    check.finish()
-    return Runtimes(drivers, python, vcredist, editions, toolsets)
-
-
-def _python_files(check: Checker, tree: dict[str, Any]) -> Iterator[PythonFile]:
-    for row in check.rows(tree, "python", ["pattern", "what", "since"], ["folder", "until", "machines"]):
-        since, until = _pair(row["since"]), _pair(row["until"]) if "until" in row else None
-        if until and until < since:
-            check.faults.append(f"python {row['pattern']!r} ends before it begins")
-        check.one_of("folder", row.get("folder", ""), ["", "DLLs"])
-        machines = frozenset(row.get("machines", ()))
-        yield PythonFile(
-            NamePattern(row["pattern"]),
-            row.get("folder", ""),
-            row["what"],
-            row["source"],
-            since,
-            until,
-            machines,
-        )
-
-
-def _runtime_files(
-    check: Checker, tree: dict[str, Any], toolsets: dict[str, RuntimeGeneration]
-) -> Iterator[RuntimeFile]:
-    for row in check.rows(tree, "vcredist", ["pattern", "toolset", "runtime"], ["debug"]):
-        toolset = toolsets.get(row["toolset"])
-        if toolset is None:
-            check.faults.append(f"vcredist {row['pattern']!r} names the unknown toolset {row['toolset']!r}")
-            continue
-        yield RuntimeFile(
-            NamePattern(row["pattern"]), toolset, _pair(row["runtime"]), row["source"], row.get("debug", False)
-        )
-
-
-def _pair(version: str) -> tuple[int, int]:
-    major, _, minor = version.partition(".")
-    return int(major), int(minor)
-
-
-@functools.cache
-def runtimes() -> Runtimes:
-    """Return what drivers, CPython and the C++ runtime install."""
-    return parse_runtimes("runtimes.toml", read_text("runtimes.toml"))
+    absent = tuple((NamePattern(row["pattern"]), row["absent"]) for row in editions)
+    return Runtimes(drivers, python, vcredist, absent, toolsets)
 
 
 @functools.cache

@@ -8,15 +8,17 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from wheelfix import toml
+from wheelfix.base.parsing import load_toml
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _Value = TypeVar("_Value")
 Row = Mapping[str, Any]
 """One entry as TOML has it."""
+Pair = tuple[int, int]
+"""Major and minor of a version."""
 
 
 class TableFault(EnvironmentFailure):
@@ -43,22 +45,36 @@ def read_text(table: str) -> str:
 def parse_toml(table: str, text: str) -> dict[str, Any]:
     """Return the table's tree; not TOML means :class:`TableFault`."""
     try:
-        return toml.loads(text)
+        return load_toml(text)
     except ValueError as exc:
         raise TableFault(table, [str(exc)]) from exc
 
 
+def pair(text: str) -> Pair:
+    """Return major and minor of a version such as ``11.7``."""
+    major, _, minor = text.partition(".")
+    return int(major), int(minor)
+
+
+def entries(text: str) -> list[str]:
+    """Return the lines of a text table without its comments."""
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def without_source(text: str) -> list[str]:
+    """Return the fault of a text table that does not say where it is from."""
+    return [] if any(line.startswith("# source: ") for line in text.splitlines()) else ["no source"]
+
+
 def parse_names(table: str, text: str) -> frozenset[str]:
     """Return the names of a list with one folded name per line; unsorted or repeated ones are refused."""
-    lines = text.splitlines()
-    names = [line for line in lines if line and not line.startswith("#")]
+    names = entries(text)
     faults = []
     if names != sorted(set(names)):
         faults += [f"{later!r} after {earlier!r}" for earlier, later in itertools.pairwise(names) if later <= earlier]
     if names != [*map(str.lower, map(str.strip, names))]:
         faults += [f"{name!r} is not folded" for name in names if name != name.strip().lower()]
-    if not any(line.startswith("# source: ") for line in lines):
-        faults.append("no source")
+    faults += without_source(text)
     if faults:
         raise TableFault(table, faults)
     return frozenset(names)
@@ -144,12 +160,49 @@ _CLAUSE = r"(?:~=|==|!=|<=|>=|<|>)\d+(?:\.\d+)*(?:\.\*)?"
 _SPECIFIER = re.compile(rf"{_CLAUSE}(?:,{_CLAUSE})*").fullmatch
 
 
+_IN_TABLES = {"first": "from", "last": "to", "distribution": "name"}
+"""Fields that have another name in tables."""
+
+
 class Checker:
     """Collects the faults of one table, so that all of them are reported at once."""
 
-    def __init__(self, table: str) -> None:
-        self.table = table
+    def __init__(self, table: str, tree: Mapping[str, Any] | None = None) -> None:
+        self.table, self.tree = table, tree or {}
         self.faults: list[str] = []
+
+    def values(self, key: str, kind: type[_Value]) -> tuple[_Value, ...]:
+        """Return the entries under ``key`` as values of a class, whose fields say what an entry must and may have."""
+        fields = {_IN_TABLES.get(name, name): (name, field) for name, field in vars(kind)["_values"].items()}
+        required = [word for word, (_, field) in fields.items() if field.default is ... and field.factory is None]
+        found = []
+        for row in self.rows(self.tree, key, required, fields):
+            given = {
+                fields[word][0]: self._made(fields[word][1].kind, value)
+                for word, value in row.items()
+                if word in fields
+            }
+            found.append(kind(**given))
+        return tuple(found)
+
+    def _made(self, annotation: str, value: Any) -> Any:
+        """Return a value of TOML as a field of a class has it."""
+        match annotation.removesuffix(" | None"):
+            case "NamePattern":
+                return NamePattern(value)
+            case "tuple[NamePattern, ...]":
+                return tuple(map(NamePattern, value))
+            case "re.Pattern[str]":
+                return self.pattern(value)
+            case "tuple[str, ...]":
+                return tuple(value)
+            case "frozenset[str]":
+                return frozenset(value)
+            case "Pair":
+                return pair(value)
+            case "int":
+                return int(value)
+        return value
 
     def rows(
         self, tree: Mapping[str, Any], key: str, required: Iterable[str], optional: Iterable[str] = ()
@@ -205,25 +258,26 @@ class Checker:
             raise TableFault(self.table, self.faults)
 
 
-class PatternIndex(Generic[_Value]):
-    """Patterns with what they stand for, by their first letters: a name is tried with few of hundreds."""
+class TomlTable(Generic[_Value]):
+    """A TOML table of this package: called, it returns the table's values, which are read and checked once."""
 
-    _LETTERS = 3
+    def __init__(self, name: str, check: Callable[[Checker], _Value]) -> None:
+        self._name, self._check = name, check
+        self._found: list[_Value] = []
 
-    def __init__(self, entries: Iterable[tuple[NamePattern, _Value]]) -> None:
-        self._by_start: dict[str, list[tuple[int, NamePattern, _Value]]] = {}
-        self._others: list[tuple[int, NamePattern, _Value]] = []
-        for number, (pattern, value) in enumerate(entries):
-            entry = (number, pattern, value)
-            starts = {start[: self._LETTERS] for start in pattern.starts}
-            if min(map(len, starts)) < self._LETTERS:
-                self._others.append(entry)
-                continue
-            for start in starts:
-                self._by_start.setdefault(start, []).append(entry)
+    def __call__(self) -> _Value:
+        if not self._found:
+            self._found.append(self.parse(read_text(self._name)))
+        return self._found[0]
 
-    def matching(self, name: str) -> list[_Value]:
-        """The values whose pattern matches a folded name, in the order of the table."""
-        likely = [*self._by_start.get(name[: self._LETTERS], ()), *self._others]
-        found = [(number, value) for number, pattern, value in likely if pattern.fullmatch(name)]
-        return [value for _, value in sorted(found, key=lambda entry: entry[0])]
+    def parse(self, text: str) -> _Value:
+        """Return the values of a table with this text; every fault is reported at once."""
+        check = Checker(self._name, parse_toml(self._name, text))
+        found = self._check(check)
+        check.finish()
+        return found
+
+
+def table(name: str) -> Callable[[Callable[[Checker], _Value]], TomlTable[_Value]]:
+    """Make the reader of a table from a function that takes its values from a :class:`Checker`."""
+    return lambda check: TomlTable(name, check)

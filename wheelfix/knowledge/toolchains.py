@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 
-from wheelfix.knowledge.tables import Checker, parse_toml, read_text
-from wheelfix.values import dataclass
-
-Pair = tuple[int, int]
+from wheelfix.base.values import dataclass
+from wheelfix.knowledge.tables import Checker, Pair, pair, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +31,25 @@ class Toolchains:
     """The first build of each toolset's compilers, oldest first."""
 
 
-def parse_toolchains(table: str, text: str) -> Toolchains:
-    """Turn the table's text into values; ranges that overlap are refused."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    linkers = tuple(
-        Linker(_pair(row["from"]), _pair(row["to"]), row["product"], row["source"], row.get("vague", False))
-        for row in check.rows(tree, "linker", ["from", "to", "product"], ["vague"])
-    )
-    ordered = sorted(linkers, key=lambda linker: linker.first)
-    for number, linker in enumerate(ordered):
+@table("toolchains.toml")
+def toolchains(check: Checker) -> Toolchains:
+    """Return what is known about compilers and runtimes; ranges that overlap are refused."""
+    linkers = check.values("linker", Linker)
+    for linker in linkers:
         if linker.last < linker.first:
             check.faults.append(f"{linker.product} ends before it begins")
-        if number and ordered[number - 1].last >= linker.first:
-            check.faults.append(f"{linker.product} overlaps {ordered[number - 1].product}")
-    rows = check.rows(tree, "python", ["release", "vcruntime"])
+    for before, linker in itertools.pairwise(sorted(linkers, key=lambda linker: linker.first)):
+        if before.last >= linker.first:
+            check.faults.append(f"{linker.product} overlaps {before.product}")
+    rows = check.rows(check.tree, "python", ["release", "vcruntime"])
     check.unique("python", (row["release"] for row in rows))
-    python = {tuple(int(part) for part in row["release"].split(".")): _pair(row["vcruntime"]) for row in rows}
-    compilers = tuple(
-        (int(row["build"]), _pair(row["toolset"])) for row in check.rows(tree, "compiler", ["toolset", "build"])
-    )
+    python = {tuple(int(part) for part in row["release"].split(".")): pair(row["vcruntime"]) for row in rows}
+    builds = check.rows(check.tree, "compiler", ["toolset", "build"])
+    compilers = tuple((int(row["build"]), pair(row["toolset"])) for row in builds)
     for (build, toolset), (later, newer) in itertools.pairwise(compilers):
         if build >= later or toolset >= newer:
             check.faults.append(f"compilers of {newer[0]}.{newer[1]} are not newer than those before")
-    check.finish()
     return Toolchains(linkers, python, compilers)
-
-
-def _pair(text: str) -> Pair:
-    major, _, minor = text.partition(".")
-    return int(major), int(minor)
-
-
-@functools.cache
-def toolchains() -> Toolchains:
-    """Return what is known about compilers and runtimes."""
-    return parse_toolchains("toolchains.toml", read_text("toolchains.toml"))
 
 
 def linker_of(version: Pair) -> Linker | None:

@@ -1,13 +1,17 @@
-"""What an error code of Windows means, and which code a sentence in another language belongs to."""
+"""What an error code of Windows means, which code a sentence of any language belongs to, and what Wine does instead."""
 
 from __future__ import annotations
 
 import functools
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.tables import Checker, parse_toml, read_text
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
+from wheelfix.knowledge.tables import Checker, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _NOISE = r"%\w+|[\W_]+"
 
@@ -52,19 +56,15 @@ class WinErrorTable:
     sentences: tuple[ErrorSentence, ...]
 
 
-def parse_winerrors(table: str, text: str) -> WinErrorTable:
-    """Turn the table's text into values; every fault is reported at once."""
-    tree = parse_toml(table, text)
-    check = Checker(table)
-    fields = ["code", "name", "text", "meaning", "missing_file", "remedies"]
-    rows = check.rows(tree, "error", fields, ["only_loads"])
-    check.unique("code", (row["code"] for row in rows))
-    check.unique("name", (row["name"] for row in rows))
-    errors = {row["code"]: WinError(**{**row, "remedies": tuple(row["remedies"])}) for row in rows}
-    for error in errors.values():
-        if not error.remedies:
-            check.faults.append(f"{error} has no remedy")
-    found = tuple(ErrorSentence(**row) for row in check.rows(tree, "sentence", ["code", "language", "text"]))
+@table("winerrors.toml")
+def winerror_table(check: Checker) -> WinErrorTable:
+    """Return everything that is known about error codes."""
+    rows = check.values("error", WinError)
+    check.unique("code", (error.code for error in rows))
+    check.unique("name", (error.name for error in rows))
+    check.faults += (f"{error} has no remedy" for error in rows if not error.remedies)
+    errors = {error.code: error for error in rows}
+    found = check.values("sentence", ErrorSentence)
     check.unique("sentence", ((sentence.language, sentence.text) for sentence in found))
     owners: dict[str, int] = {}
     for sentence in found:
@@ -72,20 +72,13 @@ def parse_winerrors(table: str, text: str) -> WinErrorTable:
             check.faults.append(f"a sentence belongs to the unknown code {sentence.code}")
         if owners.setdefault(squeeze(sentence.text), sentence.code) != sentence.code:
             check.faults.append(f"{sentence.text!r} belongs to two codes")
-    check.finish()
-    english = tuple(ErrorSentence(error.code, "en", error.text, error.source) for error in errors.values())
+    english = tuple(ErrorSentence(error.code, "en", error.text, error.source) for error in rows)
     return WinErrorTable(errors, english + found)
 
 
 def squeeze(text: str) -> str:
     """Return the sentence without case, white space, punctuation and placeholders, to compare by."""
     return re.sub(_NOISE, "", unicodedata.normalize("NFC", text)).casefold()
-
-
-@functools.cache
-def winerror_table() -> WinErrorTable:
-    """Return everything that is known about error codes."""
-    return parse_winerrors("winerrors.toml", read_text("winerrors.toml"))
 
 
 def winerror(code: int) -> WinError | None:
@@ -128,3 +121,51 @@ def is_ambiguous(code: int) -> bool:
     """Whether other operations than loads end with a code as well."""
     error = winerror(code)
     return error is not None and error.only_loads
+
+
+PHASES = ("map", "bind")
+NOT_FOUND = re.compile(
+    r'import_dll Library (?P<dll>.{1,300}?) \(which is needed by L"(?P<by>[^"\n]{0,400})"\) not found'
+)
+"""A fault in which Wine and Windows agree (126), unless the library was found and failed for its own reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """One way in which Wine does something else than Windows."""
+
+    id: str
+    what: str
+    wine: str
+    """What Wine does."""
+    source: str
+    log: re.Pattern[str] | None = None
+    """The line of Wine's log that shows it; None where no line does."""
+    windows: int | None = None
+    """The code that Windows gives; None where another line says more."""
+    phase: str = ""
+    """``map`` while files are searched and mapped, ``bind`` while imports are connected to exports."""
+
+
+@table("wine_deviations.toml")
+def deviations(check: Checker) -> tuple[Deviation, ...]:
+    """Return the table."""
+    found = check.values("deviation", Deviation)
+    check.unique("id", (row.id for row in found))
+    for row in found:
+        if row.phase:
+            check.one_of("phase", row.phase, PHASES)
+        if row.windows is not None and row.log is None:
+            check.faults.append(f"{row.id} has a code, and no line of the log that shows it")
+    return found
+
+
+def deviation(name: str) -> Deviation:
+    """Return one row."""
+    return next(row for row in deviations() if row.id == name)
+
+
+def shown_by(log: Iterable[str]) -> tuple[Deviation, ...]:
+    """Return the deviations that the lines of a log show, in the order of the table."""
+    lines = list(log)
+    return tuple(row for row in deviations() if row.log is not None and any(row.log.search(line) for line in lines))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import parent
 from wheelfix.model import dll_key
-from wheelfix.pe.resources import MANIFEST, read_resource
+from wheelfix.pe.version import MANIFEST, read_resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

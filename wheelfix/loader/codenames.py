@@ -7,11 +7,11 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.model import dll_key, fold
 from wheelfix.pycode.budget import CodeBudget, budget_of
 from wheelfix.pycode.mentions import WORDS
 from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_source
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
 from wheelfix.knowledge.cuda import release_of_product
 from wheelfix.loader.loadcall import DEFAULT_DIRS
@@ -18,7 +19,6 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.pe.version import read_version
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,13 +18,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.distributions import owners_of
-from wheelfix.knowledge.families import cuda_part, demangle, family_of
-from wheelfix.knowledge.modules import module_owners
+from wheelfix.knowledge.companions import program_of
+from wheelfix.knowledge.cuda import cuda_part
+from wheelfix.knowledge.families import demangle, family_of
 from wheelfix.knowledge.provider_index import Ships, provider_index
-from wheelfix.knowledge.providers import conda_package
+from wheelfix.knowledge.providers import conda_package, module_owners, owners_of
 from wheelfix.knowledge.system import runtime_file
-from wheelfix.knowledge.userprograms import program_of
 from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer
@@ -34,8 +33,8 @@ from wheelfix.pycode.standard import is_standard
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.knowledge.distributions import Owner
     from wheelfix.knowledge.provider_index import ProviderAnswer
+    from wheelfix.knowledge.providers import Owner
     from wheelfix.loader.habits import PackageHabits
     from wheelfix.loader.packageloading import PackageLoading
     from wheelfix.loader.profile import Profile

@@ -9,8 +9,9 @@ import re
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.knowledge.distributions import owners_of
+from wheelfix.base.values import replace
 from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import PackageLoads, imported_modules, package_loads
@@ -22,7 +23,6 @@ from wheelfix.pycode.exceptions import NOT_LOADED
 from wheelfix.pycode.importcode import named_in_strings, read_imports
 from wheelfix.pycode.mentions import WORDS
 from wheelfix.pycode.pythonsource import counts, python_code, python_source
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -9,22 +9,22 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from wheelfix.archive.metadata import HEADER_LIMIT, parse_headers
+from wheelfix.archive.names import expand_tag
 from wheelfix.archive.record import MAX_SIZE, Record
-from wheelfix.archive.wheelinfo import HEADER_LIMIT, parse_headers
-from wheelfix.archive.wheelname import expand_tag
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.parsing import read_json
+from wheelfix.base.values import dataclass
 from wheelfix.errors import WheelfixError
-from wheelfix.inputfiles import read_file
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold
-from wheelfix.parsing import read_json
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Any
 
-    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.loader.view import FileView
 
 _LOADED = (".dll", ".pyd")

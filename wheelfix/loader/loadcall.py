@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass, field
 from wheelfix.model import Machine
-from wheelfix.parsing import whole_number
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from wheelfix.model import Symbol

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, replace
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.model import InView, Missing, OwnedBy
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.knowledge.python_exports import missing_from_python
 from wheelfix.loader.assemblies import find_in_assembly
 from wheelfix.loader.loadcall import (
@@ -27,7 +28,6 @@ from wheelfix.loader.loadcall import (
 from wheelfix.loader.search import DllSearch
 from wheelfix.loader.view import base_name
 from wheelfix.model import Edge, EdgeKind, Image, InView, Malformed, Missing, OwnedBy, PythonRuntime, dll_key
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

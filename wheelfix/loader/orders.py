@@ -5,10 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
 from wheelfix.loader.loaded import merged_edges
 from wheelfix.loader.resolve import Start, all_together
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.loader.loaded import Loaded

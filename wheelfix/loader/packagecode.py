@@ -7,6 +7,7 @@ import re
 import weakref
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, replace
 from wheelfix.loader.extensionmodules import extension_modules, module_name
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import loading_of
@@ -21,7 +22,6 @@ from wheelfix.pycode.importcode import computed_imports, read_imports
 from wheelfix.pycode.mentions import WORDS, names_loader
 from wheelfix.pycode.pythonsource import python_code
 from wheelfix.pycode.trace import LATER
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

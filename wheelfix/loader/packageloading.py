@@ -12,12 +12,12 @@ import importlib
 import weakref
 from typing import TYPE_CHECKING, Protocol, cast
 
-from wheelfix.listed import listed_modules
+from wheelfix.base.inputfiles import listed_modules
+from wheelfix.base.values import dataclass
 from wheelfix.loader import packages
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.model import canonical
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

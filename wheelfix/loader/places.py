@@ -9,22 +9,22 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.placement import installed_path
+from wheelfix.archive.names import installed_path
+from wheelfix.base.inputfiles import open_regular, read_file
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.inputfiles import open_regular, read_file
 from wheelfix.loader.installations import conda_folders, find_installations, normal_path, record_paths
 from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.suffixes import PE_SUFFIXES
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, FileView, Layer, ViewFile
 from wheelfix.model import fold
 from wheelfix.streams.source import FileSource
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive, Member
-    from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.loader.installations import Distribution
     from wheelfix.model import ByteSource
 

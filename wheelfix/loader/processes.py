@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.loader.loadcall import DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.loaded import Loaded, as_if_found, load_in, load_in_any_order
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, LoadEvent, UnreadCall, canonical, dll_key
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import UsageError
 from wheelfix.model import Machine
-from wheelfix.values import dataclass, field
 
 ASSUMABLE = ("vcredist", "vcredist-12", "vcredist-11", "vcredist-10", "vcredist-9", "nvidia-driver", "conda")
 """``vcredist`` is the runtime of Visual Studio 2015 and later; 2013 is ``vcredist-12``, 2008 is ``vcredist-9``."""

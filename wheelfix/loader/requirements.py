@@ -9,9 +9,9 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.modules import module_owners
+from wheelfix.base.values import dataclass, replace
+from wheelfix.knowledge.providers import module_owners
 from wheelfix.model import Machine, canonical
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.base.values import dataclass
 from wheelfix.loader.companionloads import Companions, with_needs_in_practice
 from wheelfix.loader.evidence import ProviderChain
 from wheelfix.loader.extensionmodules import extension_modules, module_files, module_name
@@ -33,7 +34,6 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.pycode.pythonsource import python_code
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,10 +17,10 @@ import ast
 import fnmatch
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import LoadEvent
 from wheelfix.pycode.budget import budget_of
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

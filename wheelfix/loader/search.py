@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from wheelfix.base.values import replace
 from wheelfix.errors import InputError
 from wheelfix.loader.loadcall import (
     ALTERED_SEARCH_PATH,
@@ -20,7 +21,6 @@ from wheelfix.loader.loadcall import (
 )
 from wheelfix.loader.view import parent
 from wheelfix.model import InView, MayComeFrom, Missing, OwnedBy, dll_key
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ import threading
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from wheelfix.archive import placement
+from wheelfix.archive import names as membernames
 from wheelfix.loader.suffixes import MOST_FILES, PE_SUFFIXES, PLAIN_SUFFIXES
 from wheelfix.model import fold
 from wheelfix.pe.image import read_image
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource, ImageFacts
     from wheelfix.streams.pool import Task
 
-SITE_PACKAGES = placement.SITE_PACKAGES
+SITE_PACKAGES = membernames.SITE_PACKAGES
 BASE = "@base"
 """Stands for the base prefix when the environment is a venv on top of another Python."""
 USER = "@user"

@@ -1,4 +1,4 @@
-"""Frozen facts that several rooms share; imports nothing of ours but :mod:`wheelfix.values`.
+"""Frozen facts that several rooms share; imports nothing of ours but :mod:`wheelfix.base.values`.
 
 Bytes become these facts in ``archive/`` and ``pe/``; ``loader/`` turns them into a resolution, ``rules/`` into
 findings, ``plan`` into intended changes. Paths inside a wheel are POSIX strings, DLL names print as spelled in

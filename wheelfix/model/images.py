@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from wheelfix.values import dataclass, field
+from wheelfix.base.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.model.folding import Symbol

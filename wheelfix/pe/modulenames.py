@@ -11,20 +11,24 @@ Compilers of Python code keep names in different ways, and none of them in the i
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
 import zlib
 from array import array
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Malformed
-from wheelfix.pe.sections import read_headers
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
+from wheelfix.errors import InputError
+from wheelfix.model import Malformed, NumpyApi
+from wheelfix.pe.image import read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.model import ByteSource
+    from wheelfix.pe.image import Section
+
 
 LARGEST = 32 << 20
 """Bytes of an extension module in which names are looked for."""
@@ -87,14 +91,14 @@ class CompiledNames:
     def __init__(self, source: ByteSource) -> None:
         self._source = source
         self._data = source.read_at(0, min(source.size, LARGEST))
-        self._cython = tuple(_cython_strings(self._data))
+        self._cython = _cython_strings(self._data)
 
     def has(self, module: str) -> bool:
         """Whether a module, or one of its submodules, is named in a way that an import needs."""
         name, data = module.encode(), self._data
         if any(_begins(data, at) and _ENDS.match(data, at + len(name)) for at in _places(data, name, _MANY)):
             return True
-        if any(strings.has(name) for strings in self._cython):
+        if self._cython is not None and self._cython.has(name):
             return True
         if len(name) < 0x80 and b"mypyc" in data and bytes([len(name)]) + name in data:
             return True
@@ -105,18 +109,16 @@ class CompiledNames:
         headers = read_headers(self._source)
         if isinstance(headers, Malformed):
             return False
-        places: dict[int, int] = {}
-        for section in headers.sections:
-            for at in _places(self._data[section.offset : section.offset + section.size], name, _MANY):
-                places[section.rva + at] = len(name)
-        if not places:
-            return False
-        base = headers.image_base
-        pairs = (struct.pack("<QQ", base + rva, length) for rva, length in places.items())
-        return any(pair in self._data for pair in pairs) or any(
-            _loads(self._data, section.offset, section.offset + section.size, section.rva - section.offset, places)
+        places = {
+            section.rva + at
             for section in headers.sections
-            if section.name == ".text"
+            for at in _places(self._data[section.offset : section.offset + section.size], name, _MANY)
+        }
+        pairs = (struct.pack("<QQ", headers.image_base + rva, len(name)) for rva in places)
+        return any(pair in self._data for pair in pairs) or any(
+            _loads(self._data, section, places, len(name))
+            for section in headers.sections
+            if places and section.name == ".text"
         )
 
 
@@ -129,28 +131,24 @@ def _begins(data: bytes, at: int) -> bool:
     return before == 0 or (at % 4 == 0 and not 0x20 <= before < 0x7F)
 
 
-def _loads(data: bytes, start: int, end: int, shift: int, places: dict[int, int]) -> bool:
-    """Whether x64 code loads one of some addresses, and the length that belongs to it near by."""
-    for match in _LEA.finditer(data, start, max(start, end - 4)):
+def _loads(data: bytes, code: Section, places: set[int], length: int) -> bool:
+    """Whether x64 code loads one of some addresses, and the length of the text there near by."""
+    for match in _LEA.finditer(data, code.offset, max(code.offset, code.offset + code.size - 4)):
         after = match.end() + 4
-        length = places.get(after + shift + int.from_bytes(data[match.end() : after], "little", signed=True))
-        if length is not None:
-            near = data[max(start, match.start() - _NEAR) : after + _NEAR]
+        distance = int.from_bytes(data[match.end() : after], "little", signed=True)
+        if after + code.rva - code.offset + distance in places:
+            near = data[max(code.offset, match.start() - _NEAR) : after + _NEAR]
             if struct.pack("<I", length) in near or bytes([0x6A, length & 0x7F]) in near:
                 return True
     return False
 
 
-def _cython_strings(data: bytes) -> Iterator[CythonStrings]:
-    """The joined strings of the Cython modules in a file."""
+def _cython_strings(data: bytes) -> CythonStrings | None:
+    """The joined strings of the Cython module in a file."""
     if b"_cython_3_" not in data:
-        return
-    for text in (*_plain(data), *_packed_with_zlib(data)):
-        yield CythonStrings(text, _starts(data, text))
-        return
-    for text in _packed_with_lzss(data):
-        yield CythonStrings(text, _starts(data, text))
-        return
+        return None
+    text = next(itertools.chain(_plain(data), _packed_with_zlib(data), _packed_with_lzss(data)), None)
+    return CythonStrings(text, _starts(data, text)) if text is not None else None
 
 
 def _is_table(text: bytes) -> bool:
@@ -268,3 +266,40 @@ def _walk(numbers: array[int], step: int, at: int, size: int) -> dict[int, int]:
         place -= numbers[step]
         found.setdefault(place, numbers[step])
     return found
+
+
+# ------------------------------------------------------------------------------------------------------------- numpyapi
+# Which NumPy an extension module was built for, read from the marks that NumPy's headers leave in it.
+# One is the name under which the module imports NumPy's C API: ``numpy.core`` in NumPy 1, ``numpy._core`` and then
+# ``numpy.core`` in NumPy 2. The other, from NumPy 2 on, is the oldest NumPy that has all the module was allowed to use,
+# as part of the sentence that the module says where NumPy is older. Seen in some hundred modules of wheels from PyPI.
+
+
+NUMPY_1 = b"numpy.core._multiarray_umath"
+NUMPY_2 = b"numpy._core._multiarray_umath"
+OLDEST = re.compile(rb"NumPy C-API version 0x%x \(NumPy (\d{1,2}\.\d{1,3})\)")
+LIMIT = 512 << 20
+"""Modules above this size are not searched; opencv-python's has 74 MB, the largest on PyPI some hundred."""
+CHUNK = 1 << 20
+TAIL = 64
+"""Longer than any mark, so that none is lost between two chunks."""
+
+
+def read_numpy(source: ByteSource) -> NumpyApi | None:
+    """Return which NumPy a module was built for; None for one that does not use NumPy's C API, or is too large."""
+    if source.size > LIMIT:
+        return None
+    old = new = False
+    oldest = tail = b""
+    try:
+        for offset in range(0, source.size, CHUNK):
+            data = tail + source.read_at(offset, CHUNK)
+            old, new = old or NUMPY_1 in data, new or NUMPY_2 in data
+            if not oldest and (match := OLDEST.search(data)):
+                oldest = match[1]
+            if new and oldest:
+                break
+            tail = data[-TAIL:]
+    except InputError:
+        return None
+    return NumpyApi(2 if new else 1, oldest.decode()) if old or new else None

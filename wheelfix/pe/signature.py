@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import TRUSTED, Malformed, Signature
-from wheelfix.pe.sections import CERTIFICATES, Headers, read_headers
+from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def read_signature(source: ByteSource, trusted_roots: Path | None = None) -> Sig
 def check_trusted_roots(path: Path) -> None:
     """UsageError or EnvironmentFailure if a file of trusted roots cannot be used."""
     try:
-        from wheelfix.pe.authenticode.trustedroots import user_roots
+        from wheelfix.pe.authenticode.certificates import user_roots
     except ImportError as exc:
         from wheelfix.pe.authenticode.verify import INSTALL
 

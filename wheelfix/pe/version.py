@@ -1,18 +1,80 @@
-"""The version resource of a DLL: file and product version, and the vendor's own words."""
+"""What a DLL says about its origin: resources, version information, and the tools that built it."""
 
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.model import FileVersion
-from wheelfix.pe.resources import VERSION, read_resource
-from wheelfix.values import dataclass
+from wheelfix.base.values import dataclass
+from wheelfix.errors import InputError
+from wheelfix.model import FileVersion, Malformed
+from wheelfix.pe.image import RESOURCES, Exhausted, Space, read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.model import ByteSource
+
+
+# ------------------------------------------------------------------------------------------------------------ resources
+# One resource of an image: the three directory tables that lead to it, and its bytes.
+# Read with ``struct`` and not through pefile: a root of CUDA and oneAPI holds thousands of DLLs, the whole resource
+# section would have to be in memory for pefile (icons and help texts included), and it builds an object for every node.
+# Resources often lie behind hundreds of megabytes of code, so ask only when a rule or an option needs the answer.
+
+VERSION, MANIFEST = 16, 24
+"""Types of resources."""
+ENGLISH = 0x0409
+MAX_ENTRIES = 4096
+MAX_LEAF = 64 << 10
+DIRECTORY = 1 << 31
+"""The bit that distinguishes a table of entries from a leaf."""
+
+
+def read_resource(source: ByteSource, kind: int, identifier: int | None = None) -> bytes:
+    """Return the resource of a type and an identifier, or the first of the type; empty if there is none to read."""
+    try:
+        headers = read_headers(source)
+        if isinstance(headers, Malformed):
+            return b""
+        root, _ = headers.directory(RESOURCES)
+        return _leaf(Space(source, headers), root, kind, identifier) if root else b""
+    except (InputError, Exhausted):
+        return b""
+
+
+def _leaf(space: Space, root: int, kind: int, identifier: int | None) -> bytes:
+    """Walk type, name and language, and return the bytes of what is there, English before other languages."""
+    table = _entries(space, root).get(kind, 0)
+    if not table & DIRECTORY:
+        return b""
+    names = _entries(space, root + (table & ~DIRECTORY))
+    name = next(iter(names.values()), 0) if identifier is None else names.get(identifier, 0)
+    if not name & DIRECTORY:
+        return b""
+    languages = _entries(space, root + (name & ~DIRECTORY))
+    leaf = languages.get(ENGLISH, next(iter(languages.values()), DIRECTORY))
+    entry = b"" if leaf & DIRECTORY else space.read(root + leaf, 8)
+    if len(entry) < 8:
+        return b""
+    rva, size = struct.unpack("<II", entry)
+    return space.read(rva, min(size, MAX_LEAF))
+
+
+def _entries(space: Space, rva: int) -> dict[int, int]:
+    """Return the entries of a resource directory, from identifier (or address of the name) to offset."""
+    head = space.read(rva, 16)
+    if len(head) < 16:
+        return {}
+    named, numbered = struct.unpack_from("<HH", head, 12)
+    table = space.read(rva + 16, 8 * min(named + numbered, MAX_ENTRIES))
+    return dict(struct.iter_unpack("<II", table[: len(table) & ~7]))
+
+
+# -------------------------------------------------------------------------------------------------------------- version
+# The version resource of a DLL: file and product version, and the vendor's own words.
+
 
 MAX_STRINGS = 256
 FIXED_SIGNATURE = 0xFEEF04BD
@@ -74,3 +136,63 @@ def _utf16(data: bytes, start: int, end: int) -> str:
     """Return the text from ``start`` up to a zero or the end."""
     raw = data[start : end - (end - start) % 2]
     return raw.decode("utf-16-le", errors="replace").partition("\0")[0]
+
+
+# -------------------------------------------------------------------------------------------------------------- toolset
+# Which Visual C++ compilers made a DLL: the Rich header that Microsoft's linker leaves behind the DOS stub.
+# The linker version in the PE header names the last tool alone. cuDNN 8.9 was linked by 14.20 from objects that 14.29
+# compiled, and it is the compilers that decide how new a C++ runtime must be. Their build numbers are the third part of
+# the runtime's file version (msvcp140.dll 14.44.35211), so the two compare without a table.
+#
+# This is the one door to pefile: it knows the header's masking and its malformed variants, and needs the first page of
+# the file only. Tables and resources are read by our own modules, because pefile stops at 8192 imported symbols and
+# wants the whole file in memory.
+
+
+PAGE = 4096
+LINKER = 0x102
+COMPILERS = frozenset(range(0x104, 0x10F))
+"""Products of Visual Studio 2015 and later: C, C++, and both after whole-program or profile-guided optimisation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """The tools that made a DLL, by build number."""
+
+    compiler: int = 0
+    """The newest C or C++ compiler among the objects: 35207 belongs to 14.44. Zero if none is named."""
+    linker: int = 0
+    objects: int = 0
+    """How many objects the newest compiler made."""
+
+
+def read_toolset(source: ByteSource) -> Toolset | None:
+    """Return the compilers named in the Rich header; None without one, as other linkers leave none."""
+    try:
+        if isinstance(read_headers(source), Malformed):
+            return None
+        head = source.read_at(0, PAGE)
+    except InputError:
+        return None
+    rows = _rich(head)
+    if not rows:
+        return None
+    compiled: Counter[int] = Counter()
+    for product, build, count in rows:
+        if product in COMPILERS:
+            compiled[build] += count
+    newest = max(compiled, default=0)
+    linker = max((build for product, build, _ in rows if product == LINKER), default=0)
+    return Toolset(newest, linker, compiled[newest])
+
+
+def _rich(head: bytes) -> list[tuple[int, int, int]]:
+    """Return product, build and number of objects of each row of the Rich header."""
+    import pefile  # a tenth of a second, for a question that few runs ask
+
+    try:
+        found = pefile.PE(data=head, fast_load=True).parse_rich_header()
+    except pefile.PEFormatError:
+        return []
+    values: list[int] = found["values"] if found else []
+    return [(row >> 16, row & 0xFFFF, count) for row, count in zip(values[::2], values[1::2], strict=False)]

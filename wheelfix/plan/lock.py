@@ -12,17 +12,16 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember
-from wheelfix.archive.names import normalise, unprintable, why_unsafe, windows_key
+from wheelfix.archive.metadata import WheelInfo
+from wheelfix.archive.names import name_parts, normalise, unprintable, why_unsafe, windows_key
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.archive.wheelname import name_parts
+from wheelfix.base.parsing import read_json
 from wheelfix.errors import InputError, UsageError, WheelfixError
 from wheelfix.loader.suffixes import PE_SUFFIXES
-from wheelfix.parsing import read_json
 from wheelfix.plan.model import Plan, plan_from_json
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client
-from wheelfix.roots.vendors.condafile import open_package
+from wheelfix.roots.condafile import open_package
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import chunks
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from types import TracebackType
 
-    from wheelfix.remote.remoteoptions import RemoteOptions
+    from wheelfix.base.options import RemoteOptions
 
 LOCK_SCHEMA = "wheelfix.lock/1"
 SOURCES = ("file", "wheel", "conda-package", "own", "index")

@@ -1,4 +1,4 @@
-"""Decide what a repair will do, and say what the wheel that it makes would be like."""
+"""Decide what a repair will do, what the wheel it makes would be like, and what to advise where DLLs stay missing."""
 
 from __future__ import annotations
 
@@ -6,42 +6,320 @@ import fnmatch
 import hashlib
 import heapq
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.wheelname import name_parts
-from wheelfix.errors import UsageError
+from wheelfix.archive.names import name_parts
+from wheelfix.base.options import Renaming
+from wheelfix.base.values import dataclass, replace
+from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
-from wheelfix.loader.view import base_name
-from wheelfix.model import EdgeKind, Repairable, Severity, dll_key, fold
-from wheelfix.options import Renaming
-from wheelfix.plan.fetched import expect_fetched, expected_sha256, fetched_notes, still_to_fetch, trust_fetched
-from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
+from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.provider_index import known_sha256, trusted_by
+from wheelfix.loader.codenames import names_in_code
+from wheelfix.loader.loadcall import split_forwarder
+from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.model import EdgeKind, Image, InView, Missing, Repairable, Severity, dll_key, fold
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
-from wheelfix.plan.objections import in_words
+from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import Planner
+from wheelfix.pycode.pythonsource import python_code
 from wheelfix.remote.addresses import identity
-from wheelfix.roots.choice.release import GROUPS, shown_version
+from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
 from wheelfix.rules.archive import only_on_request, record_faults
 from wheelfix.rules.registry import Group, found_by, group_of
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import sha256_of
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.archive.faults import RecordFault
     from wheelfix.archive.reader import Archive
+    from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.model import Finding, MissingDll
-    from wheelfix.options import RepairOptions
-    from wheelfix.plan.chosen import Chosen
+    from wheelfix.loader.codenames import CodeNames
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Finding, MissingDll, Resolution
+    from wheelfix.plan.model import Chosen
+    from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.roots.root import Root
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import Root, RootFile
     from wheelfix.streams.pool import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The additions that are renamed, and what the user should know about it."""
+
+    renamed: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def choose_layout(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
+    """Return the additions that go to ``<distribution>.libs``; UsageError if an option for it makes no sense."""
+    layout, renaming = _choose(planner, chosen), planner.options.renaming
+    if not layout.renamed and renaming.asked:
+        note = f"{', '.join(renaming.asked)}: not used, because no DLL goes to a folder for renamed DLLs"
+        return replace(layout, notes=(*layout.notes, note))
+    if layout.renamed:
+        _check_places(planner.view, renaming)
+    return layout
+
+
+def _check_places(view: FileView, renaming: Renaming) -> None:
+    """UsageError if the wheel has no place for the code that finds the DLLs, where the options say it should be."""
+    for package in renaming.namespace_pkgs:
+        folder = f"{SITE_PACKAGES}/{package.replace('.', '/')}/"
+        if not any(file.path.startswith(folder) for file in view.files):
+            raise UsageError(f"--namespace-pkg {package}", because="the wheel has no such package")
+    if renaming.custom_patch and not any(True for _ in python_code(view, (b"# delvewheel: patch",))):
+        raise UsageError(
+            "--custom-patch",
+            because="no Python file of the wheel has the comment '# delvewheel: patch'",
+            hint="put that line where the package should look for its DLLs",
+        )
+
+
+def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
+    """Choose the additions for the folder.
+
+    Two packages with an unmangled ``zlib1.dll`` collide, so DLLs of no known family are renamed in ordinary extension
+    packages. Vendors' families break when renamed, and a package with a DLL folder of its own needs no help.
+    """
+    subject, layout = planner.before.subject, planner.options.layout
+    if layout == "libs" and subject.loading is not None and subject.startup is not None:
+        lib = subject.startup.lib.removeprefix(f"{SITE_PACKAGES}/")
+        because = f"{subject.loading.package} loads {lib} by itself, and only there"
+        raise UsageError("--layout libs", because=because, hint="leave --layout out")
+    if planner.before.facts.info is None:  # an installed distribution: its __init__.py is not patched
+        return Layout()
+    if layout == "beside" or subject.startup is not None or planner.options.dest is not None:
+        return Layout()
+    if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
+        return Layout()
+    # What RECORD lists goes back to where it was, under its own name.
+    candidates = [entry for entry in chosen if entry.file is not None and entry.path not in planner.restorable]
+    if candidates and (version := processed_by(planner.before)):
+        note = f"delvewheel {version} has processed this wheel, which it does only once: the new DLLs keep their names"
+        return Layout(notes=(note,) if layout == "libs" else ())
+    ties = _Ties.read(planner.view, candidates) if candidates else None
+    fixed = {entry.path: reason for entry in candidates if ties and (reason := ties.hold(entry))}
+    notes = [f"{base_name(path)} keeps its name: {reason}" for path, reason in fixed.items() if layout == "libs"]
+    return Layout(frozenset(entry.path for entry in candidates if entry.path not in fixed), tuple(notes))
+
+
+def one_of_each(chosen: tuple[Chosen, ...], layout: Layout) -> tuple[Chosen, ...]:
+    """Return the additions without further copies of what is renamed: ``<distribution>.libs`` serves all folders."""
+    kept: dict[str, Chosen] = {}
+    for entry in chosen:
+        name = dll_key(base_name(entry.path)) if entry.path in layout.renamed else entry.path
+        first = kept.get(name)
+        serves = tuple(dict.fromkeys([*first.serves, *entry.serves])) if first else ()
+        kept[name] = replace(first, serves=serves) if first else entry
+    return tuple(kept.values())
+
+
+def _has_extensions(resolution: Resolution) -> bool:
+    return any(outcome.event.cause == "extension" for outcome in resolution.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ties:
+    """Why DLLs may have to keep their names."""
+
+    code: CodeNames
+    forwarded: frozenset[str]
+    """DLLs to which images forward exports."""
+    importers: Mapping[str, list[str]]
+    """The images that import a DLL."""
+    several: frozenset[str]
+    """Names under which different files are added."""
+
+    @classmethod
+    def read(cls, view: FileView, candidates: list[Chosen]) -> _Ties:
+        importers: dict[str, list[str]] = {}
+        forwarded: set[str] = set()
+        for path, image in view.images().items():
+            if isinstance(image, Image):
+                for need in (*image.imports, *image.delay_imports):
+                    importers.setdefault(dll_key(need.dll), []).append(path)
+                forwarded.update(dll_key(split_forwarder(to)[0]) for to in image.exports.forwarders.values())
+        files = {(dll_key(base_name(entry.path)), entry.file) for entry in candidates}
+        counted = Counter(name for name, _ in files)
+        several = frozenset(name for name, number in counted.items() if number > 1)
+        return cls(names_in_code(view), frozenset(forwarded), importers, several)
+
+    def hold(self, entry: Chosen) -> str:
+        """Return why a DLL cannot be renamed, or nothing if it can."""
+        name = base_name(entry.path)
+        key = dll_key(name)
+        member = family_of(name)
+        if member is not None and not member.family.rename:
+            return f"{member.family.title} loads its parts by name"
+        if entry.kind not in ("import", "delay"):
+            return "no import table names it"
+        others = [path for path in self.importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
+        if others:
+            return f"{base_name(others[0])} imports it, and delvewheel changes only .pyd and .dll files"
+        if key in self.forwarded:
+            return "another DLL forwards exports to it by name"
+        if self.code.mentions(name):
+            return "the package's Python code names it"
+        return "different files of this name are needed" if key in self.several else ""
+
+
+def left_to_others(after: Examination) -> tuple[str, ...]:
+    """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
+    found: dict[str, None] = {}
+    for edge in after.report.resolution.edges:
+        if not isinstance(edge.provider, InView):
+            found[dll_key(edge.name)] = None
+            if isinstance(edge.provider, Missing):
+                found[edge.name] = None
+    return tuple(sorted(found))
+
+
+def trust_fetched(chosen: Iterable[Chosen], roots: LazyIndex, path: str) -> dict[Root, str]:
+    """Return why the bytes of each fetched wheel count; NetworkFailure or CannotRepair if they do not.
+
+    The weakest reason of a wheel's DLLs is that of all: ``table``, then ``signature``, then ``wheel``.
+    """
+    fetched: dict[Root, dict[str, RootFile]] = {}
+    for entry in chosen:
+        if entry.file is not None and entry.file.root.remote is not None:
+            fetched.setdefault(entry.file.root, {})[entry.file.path] = entry.file
+    found = {}
+    for root, files in fetched.items():
+        index = roots.open()
+        reasons = {trusted_by(one.package, index.sha256(one), index.signature(one)) for one in files.values()}
+        if "" in reasons:
+            _check_whole(root, files.values(), index, path)
+            found[root] = "wheel"
+        else:
+            found[root] = "signature" if "signature" in reasons else "table"
+    return found
+
+
+def expect_fetched(chosen: Iterable[Chosen]) -> dict[Root, str]:
+    """Return what is known about fetched wheels before their DLLs are downloaded: ``table`` or ``not-fetched``."""
+    found: dict[Root, str] = {}
+    for entry in chosen:
+        if entry.file is not None and entry.file.root.remote is not None:
+            known = found.get(entry.file.root) != "not-fetched" and expected_sha256(entry.file)
+            found[entry.file.root] = "table" if known else "not-fetched"
+    return found
+
+
+def expected_sha256(file: RootFile) -> str:
+    """Return the sha256 that the table has for a DLL of a wheel on the index; empty where it does not have it."""
+    return known_sha256(file.root.remote.name, file.path) if file.root.remote is not None else ""
+
+
+def still_to_fetch(chosen: Iterable[Chosen], roots: LazyIndex) -> list[str]:
+    """Return how much a repair will download for a plan for which no DLL was downloaded."""
+    files = {entry.file for entry in chosen if entry.file is not None and entry.file.root.remote is not None}
+    packed = [found[1].csize for file in files if (found := roots.open().packed(file)) is not None]
+    if not packed:
+        return []
+    size = f"{sum(packed) / 1e6:.1f} MB for {len(packed)} DLL{'s' if len(packed) > 1 else ''}"
+    return [f"a repair fetches {size} from the package index, less what is in the cache"]
+
+
+def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: str) -> None:
+    """Download the wheel, check its hash, and compare what came in parts with it."""
+    assert root.remote is not None
+    if not root.remote.sha256:
+        raise CannotRepair(
+            f"{path} cannot be repaired",
+            because=f"{root.remote} has no sha256 on its index, and its DLLs are not known or signed by the vendor",
+            hint="download the wheel, check it yourself, and name it with --root",
+        )
+    if root.remote.page:
+        raise CannotRepair(
+            f"{path} cannot be repaired",
+            because=f"the sha256 of {root.remote} was read from {shown_url(root.remote.page)} over plain http, "
+            "where anyone on the network can change it, and its DLLs are not known or signed by the vendor",
+            hint="use https, or name the host in pip's trusted-host",
+        )
+    before = {one: index.sha256(one) for one in files}
+    index.use_whole(root)
+    for one, digest in before.items():
+        if index.digest_again(one) != digest:
+            raise NetworkFailure(
+                f"{one.location} is not what was expected",
+                because="the parts that the server sent differ from the whole wheel, which has the right hash",
+                hint="nothing was written; use another index",
+            )
+
+
+def fetched_notes(chosen: Iterable[Chosen]) -> list[str]:
+    """Return what the user should know about the wheels that DLLs were fetched from."""
+    roots = dict.fromkeys(entry.file.root for entry in chosen if entry.file is not None)
+    return [note for root in roots if root.remote is not None for note in root.notes]
+
+
+def finding_in_words(finding: Finding) -> str:
+    """Return a finding as a reason why a repair does not succeed."""
+    text = finding.message if finding.subject in finding.message else f"{finding.subject}: {finding.message}"
+    return f"{finding.code} {text}"
+
+
+def cannot_repair(name: str, lasting: Sequence[Finding], plan: Plan) -> CannotRepair:
+    """Return the error for a wheel or package that would still fail, or of which that could not be told."""
+    unsure = all(finding.severity is Severity.UNSURE for finding in lasting)
+    deleted = [finding for finding in lasting if finding.evidence.get("kind") == "row-orphan"]
+    settles = next((finding.hint for finding in [*deleted, *lasting] if finding.hint), "`wheelfix scan` shows more")
+    return CannotRepair(
+        f"could not tell whether {name} loads" if unsure else f"{name} cannot be repaired",
+        because=(*map(finding_in_words, lasting), *why_unmet(plan)),
+        hint=settles
+        if deleted
+        else hint(plan) or (f"{settles}; --allow-missing NAME accepts it" if unsure else settles),
+    )
+
+
+NOWHERE = "no root has "
+"""How the reason begins when there was nothing to choose from."""
+
+
+def unmet(plan: Plan) -> tuple[Remaining, ...]:
+    """Return the DLLs that something fails without, and that the user did not allow to be missing."""
+    return tuple(item for item in plan.remaining if item.required and not item.allowed)
+
+
+def why_unmet(plan: Plan) -> tuple[str, ...]:
+    """Return a sentence for each DLL that was somewhere and was not taken; those that are nowhere need none."""
+    return tuple(
+        f"{item.name}: {item.because}" for item in unmet(plan) if item.because and not item.because.startswith(NOWHERE)
+    )
+
+
+def hint(plan: Plan) -> str:
+    """Return what to do about the DLLs that are still missing; empty when none is."""
+    items = unmet(plan)
+    if not items:
+        return ""
+    nowhere = [item.name for item in items if not item.because or item.because.startswith(NOWHERE)]
+    included = [item.name for item in items if "--include" in item.because]
+    steps = []
+    if nowhere:
+        steps.append(f"name the folder of {_listing(nowhere)} with --root")
+    if included:
+        options = " ".join(f"--include {name}" for name in included)
+        steps.append(
+            f"{options} adds what was refused" if len(included) < 4 else "--include NAME adds what was refused"
+        )
+    if len(nowhere) + len(included) < len(items):
+        steps.append("name a root with a suitable file")
+    return ", or ".join([*steps, "accept it with --allow-missing NAME"])
+
+
+def _listing(names: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +487,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root
             digest, signature = index.sha256(file), index.signature(file)
             signer, answer = signature.trusted_signer, str(signature)
             if signature.reason:
-                warnings = (*warnings, f"{file.location} {in_words(signature)}")
+                warnings = (*warnings, f"{file.location} {signature_in_words(signature)}")
     return Addition(
         target=target,
         name=base_name(entry.path),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
+from wheelfix.base.options import Renaming
+from wheelfix.base.values import as_tree, dataclass, field, is_value
 from wheelfix.errors import InputError
-from wheelfix.options import Renaming
-from wheelfix.values import as_tree, dataclass, field, is_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wheelfix.model import Json
+    from wheelfix.roots.root import RootFile
 
 SCHEMA = "wheelfix.plan/1"
 
@@ -243,3 +244,21 @@ def _value(hint: Any, item: object, where: str, path: str) -> Any:
 
 def _misfit(where: str, path: str, wanted: str) -> InputError:
     return InputError(f"{where} is not a valid plan", because=f"{path or 'it'} should be {wanted}")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A file that will be added, and everything the plan says about it."""
+
+    path: str
+    """Where it goes, in the view."""
+    file: RootFile | None
+    """The file of a root, or None for a copy of another member of the same wheel."""
+    own: str
+    """For such a copy: the member's path in the view."""
+    kind: str
+    because: str
+    serves: tuple[str, ...]
+    reason: str
+    rejected: tuple[Rejected, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,20 +1,30 @@
-"""What a view still needs that the options want vendored, and where it has to go."""
+"""What a view still needs that the options want vendored, where it goes, and why a candidate is refused for it."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.companions import companions_of
-from wheelfix.loader.view import base_name, parent
-from wheelfix.model import Edge, EdgeKind, Missing
-from wheelfix.values import replace
+from wheelfix.knowledge.families import family_of
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.model import TRUSTED, Edge, EdgeKind, Missing
+from wheelfix.pycode.pythonsource import python_code
+from wheelfix.roots.card import card_arch
+from wheelfix.roots.choice import Objection, family_files, gpu_objection
+from wheelfix.rules.gpufit import Fit, fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from wheelfix.base.options import RepairOptions
+    from wheelfix.exam.examination import Examination
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Resolution
+    from wheelfix.model import Resolution, Signature
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.root import RootFile
 
 
 def unmet_needs(view: FileView, resolution: Resolution, companions: str, cuda: str | None) -> Iterator[Need]:
@@ -59,3 +69,84 @@ def destinations(view: FileView, need: Need, startup_lib: str | None, added_dirs
     if own and (len(folders) > 1 or folders[0] in own):
         return (folders[0],) if folders[0] in own else (own[0],)
     return folders
+
+
+def family_companions(name: str, cuda: str | None) -> tuple[str, ...]:
+    member = family_of(name)
+    if member is None:
+        return ()
+    found = []
+    for need in companions_of(name, cuda=cuda):
+        other = family_of(need.names[0]) if need.names and need.required else None
+        if other and other.family.id == member.family.id:
+            found.append(need.names[0])
+    return tuple(found)
+
+
+WORDS = {
+    "untrusted-root": "has a signature that leads to no trusted root",
+    "invalid": "has an invalid signature",
+    "not-checked": "has a signature that was not checked",
+}
+
+
+def objections(
+    index: RootIndex, options: RepairOptions, unmet: Mapping[RootFile, str] | None = None
+) -> Callable[[RootFile], Objection | None]:
+    """Return the first objection to a candidate, those that reject it before those that only rank it lower.
+
+    ``unmet`` names, for some candidates, a DLL that they import and that no root has.
+    """
+    checks: list[Callable[[RootFile], Objection | None]] = []
+    if options.require_signed:
+        checks.append(signature_objection(index))
+    if options.scan.gpu is not None:
+        card = card_arch(options.scan.gpu)
+        checks.append(gpu_objection(index, card, lambda archs: fit(archs, card) is not Fit.NONE))
+    if unmet:
+        checks.append(lambda file: Objection(f"it imports {unmet[file]}, which no root has") if file in unmet else None)
+
+    def objection(file: RootFile) -> Objection | None:
+        return next((found for check in checks if (found := check(file)) is not None), None)
+
+    return objection
+
+
+def signature_objection(index: RootIndex) -> Callable[[RootFile], Objection | None]:
+    """Return the objection that rejects what has no trusted signature, in the file or in its family."""
+
+    def objection(file: RootFile) -> Objection | None:
+        for part in (file, *family_files(index, file)):
+            signature = index.signature(part)
+            if signature.status != TRUSTED:
+                subject = "it" if part is file else part.name
+                return Objection(
+                    f"{subject} {signature_in_words(signature)}, and --require-signed was given", fatal=True
+                )
+        return None
+
+    return objection
+
+
+def signature_in_words(signature: Signature) -> str:
+    """Return what is wrong with a signature, as words that follow the file's name."""
+    if signature.status == "unsigned":
+        return "is not signed"
+    return f"{WORDS[signature.status]} ({signature.reason})" if signature.reason else WORDS[signature.status]
+
+
+_PATCH = re.compile(r"^def _delvewheel_(?:init_)?patch_(\d+(?:_\d+)*)\(", re.MULTILINE)
+
+
+def processed_by(before: Examination) -> str:
+    """Return the delvewheel that has processed a wheel, as far as it says so; empty if none has."""
+    info, view = before.facts.info, before.subject.view
+    text = view.read_text(f"{SITE_PACKAGES}/{info.dist_info}/DELVEWHEEL") if info else None
+    if text is not None:
+        first = text.partition("\n")[0].strip()
+        return first.removeprefix("Version: ") if first.startswith("Version: ") else "(unknown version)"
+    for _, source in python_code(view, (b"_delvewheel_",)):  # early releases left only their patch
+        patch = _PATCH.search(source)
+        if patch is not None:
+            return patch[1].replace("_", ".")
+    return ""

@@ -1,43 +1,171 @@
-"""Answer every need of a wheel from the roots, in rounds, until the model says that nothing more can be met."""
+"""Answer every need of a wheel from the roots, in rounds, until the model says that nothing more can be met.
+
+What was asked to be dropped goes first. With ``--clean`` a DLL that cannot be loaded where it is goes before the needs
+are answered, so that a better one is found for it, and what nothing loads goes after that.
+"""
 
 from __future__ import annotations
 
+import fnmatch
+import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.names import installed_path
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import UsageError
 from wheelfix.exam.needs import Need
-from wheelfix.exam.requests import requests_by_group, wanted_release
+from wheelfix.exam.requests import needers, request_for, requests_by_group, wanted_release
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
+from wheelfix.loader.loadcall import runs_on
+from wheelfix.loader.packagecode import declared_folders
+from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import dll_key
-from wheelfix.plan.answers import NeedAnswers
-from wheelfix.plan.chosen import in_site_packages
-from wheelfix.plan.cleanup import drops_asked_for, leftovers, unusable
-from wheelfix.plan.model import Drop
-from wheelfix.plan.needs import unmet_needs
-from wheelfix.roots.choice.onerelease import choose_release
+from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
+from wheelfix.model import EdgeKind, Image, InView, Malformed, Severity, dll_key, fold
+from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
+from wheelfix.plan.needs import destinations, family_companions, objections, processed_by, unmet_needs
+from wheelfix.roots.choice import (
+    Choice,
+    Conflict,
+    Terms,
+    choose,
+    choose_release,
+    family_files,
+    loaded_by_name,
+    never_vendored,
+)
+from wheelfix.roots.release import GROUPS, OneRelease, group_of
 from wheelfix.rules.allowed import matches_any
-from wheelfix.values import replace
+from wheelfix.rules.dependencies import says_out_of_reach
+from wheelfix.rules.policy import list_test_artifacts
+from wheelfix.rules.strays import misplaced, used_files
 
 if TYPE_CHECKING:
-    from wheelfix.model import Resolution
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from wheelfix.base.options import RepairOptions
+    from wheelfix.exam.examination import Examination
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Edge, ImageFacts, Resolution
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.lazy import LazyIndex
+    from wheelfix.roots.root import RootFile
+    from wheelfix.rules.context import Subject
 
 
-ROUNDS = 64
-"""More rounds than the longest chain of dependencies; a bound, not a policy."""
+def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, ...]:
+    """What ``--drop`` and ``--drop-test-artifacts`` mean; UsageError for a pattern that means nothing."""
+    patterns = options.drop
+    artifacts = frozenset(list_test_artifacts(before.subject) if options.drop_test_artifacts else ())
+    drops = []
+    for file in before.subject.view.files if patterns or artifacts else ():
+        if any(_means(pattern, file.origin) or _is_name(pattern, base_name(file.path)) for pattern in patterns):
+            drops.append(Drop(file.origin, "asked for with --drop"))
+        elif file.path in artifacts:
+            drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
+    unmatched = [pattern for pattern in patterns if not any(_means(pattern, drop.path) for drop in drops)]
+    if unmatched:
+        raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {before.identity.path} matches it")
+    return tuple(drops)
 
 
-class Planner(NeedAnswers):
+def _is_name(pattern: str, name: str) -> bool:
+    return "/" not in pattern and fnmatch.fnmatchcase(fold(name), fold(pattern))
+
+
+def _means(pattern: str, path: str) -> bool:
+    return fnmatch.fnmatchcase(fold(path), fold(pattern)) or _is_name(pattern, base_name(path))
+
+
+def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
+    """DLLs that a load takes and that make it fail, with what is wrong: replaced if a root has a better one."""
+    loaded = {outcome.event.path for outcome in subject.resolution.outcomes}
+    imports = [edge for edge in subject.resolution.edges if edge.kind is EdgeKind.IMPORT]
+    loaded.update(edge.provider.path for edge in imports if isinstance(edge.provider, InView))
+    unfit = {edge.provider.path: edge for edge in imports if edge.unexported and isinstance(edge.provider, InView)}
+    for path in sorted(loaded):
+        if not path.lower().endswith(".dll") or not _may_go(subject, path):
+            continue
+        image = subject.view.image(path)
+        if isinstance(image, Malformed):
+            yield path, f"it cannot be loaded: {image.reason}"
+        elif isinstance(image, Image) and not runs_on(image.machine, subject.machine):
+            yield path, f"it is for {image.machine}, the package for {subject.machine}"
+        elif path in unfit:
+            edge = unfit[path]
+            yield path, f"it does not export {edge.unexported[0]}, which {base_name(edge.importer)} imports"
+
+
+def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:
+    """What can go once everything that is needed is in its place: sources of copies, and what nothing loads."""
+    moved: dict[str, list[str]] = {}
+    for entry in chosen:
+        if entry.file is None:
+            moved.setdefault(entry.own, []).append(entry.path)
+    used = used_files(subject)
+    for path, targets in moved.items():
+        if path not in used and _may_go(subject, path):
+            places = ", ".join(target.rpartition("/")[0].removeprefix("Lib/site-packages/") for target in targets)
+            yield Drop(subject.origin(path), f"moved to {places}, where it is looked for")
+    for item in misplaced(subject):
+        if item.path not in moved and not item.needed and _may_go(subject, item.path):
+            yield Drop(subject.origin(item.path), item.message)
+
+
+def _may_go(subject: Subject, path: str) -> bool:
+    """Whether a file is the package's own, or of no distribution: those of others are left alone."""
+    return subject.view.layer(path) is not Layer.ENVIRONMENT or path in subject.unowned
+
+
+def inside(folder: str, name: str) -> str:
+    """The path of a file in a folder of the view; the prefix itself is the empty string."""
+    return f"{folder}/{name}" if folder else name
+
+
+def in_site_packages(folder: str) -> str:
+    inside = folder.replace("\\", "/").strip("/")
+    if not inside or any(part in ("", ".", "..") for part in inside.split("/")) or ":" in inside:
+        raise UsageError(
+            f"--dest {folder}", because="it is not a folder inside the wheel", hint="for example torch/lib"
+        )
+    return f"{SITE_PACKAGES}/{inside}"
+
+
+@dataclass(slots=True)
+class Planner:
     """Drops, includes, then answers needs from the roots in rounds, until nothing changes."""
 
-    __slots__ = ()
+    before: Examination
+    roots: LazyIndex
+    options: RepairOptions
+    view: FileView
+    begin: Callable[[RootFile], object]
+    """Called with each file that is chosen, as soon as it is."""
+    chosen: dict[str, Chosen] = field(default_factory=dict)
+    drops: list[Drop] = field(default_factory=list)
+    refused: dict[str, Refusal] = field(default_factory=dict)
+    unanswered: dict[str, str] = field(default_factory=dict)
+    releases: dict[str, OneRelease] = field(default_factory=dict)
+    """The one release of each vendor's toolkit that is vendored from, by group."""
+    tried: set[tuple[str, str, bool]] = field(default_factory=set)
+    """Names and folders that were looked at, and whether the DLL was for something that is really loaded."""
+
+    @property
+    def index(self) -> RootIndex:
+        """The files of the roots, which are looked for when the first DLL is missing."""
+        return self.roots.open()
+
+    @property
+    def cuda(self) -> str | None:
+        """The CUDA release of the wheel, where one is known with its minor."""
+        return self.before.subject.cuda.text if "." in self.before.subject.cuda.text else None
 
     def run(self) -> None:
         """Drop, include, answer needs until nothing changes, then clean up."""
-        self.drop_files(drops_asked_for(self.before, self.options))
+        self._drop_files(drops_asked_for(self.before, self.options))
         if self.options.clean:
-            self.drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))
+            self._drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))
         asked = [Need(name) for name in self.options.include]
         self._settle_releases([*unmet_needs(self.view, self._resolve(), self.options.companions, self.cuda), *asked])
         self._include()
@@ -45,7 +173,7 @@ class Planner(NeedAnswers):
         self._answer_all()
         if self.options.clean:
             subject = replace(self.before.subject, view=self.view, resolution=self._resolve())
-            self.drop_files(leftovers(subject, self.chosen.values()))
+            self._drop_files(leftovers(subject, self.chosen.values()))
 
     def _resolve(self) -> Resolution:
         profile = self.before.subject.profile
@@ -59,7 +187,7 @@ class Planner(NeedAnswers):
             resolution = self._resolve()
             found = list(unmet_needs(self.view, resolution, self.options.companions, self.cuda))
             self._settle_releases(found)
-            answers = [self.answer(need, resolution.search_dirs) for need in found]
+            answers = [self._answer(need, resolution.search_dirs) for need in found]
             if not any(answers):
                 break
         if self.options.with_vcredist:
@@ -81,7 +209,7 @@ class Planner(NeedAnswers):
             where = self._folder_for_included()
             if self.view.find(where, name) is None:
                 need = Need(name)
-                if not self.take(need, name, (where,), "include", f"asked for with --include {name}"):
+                if not self._take(need, name, (where,), "include", f"asked for with --include {name}"):
                     raise UsageError(
                         f"--include {name}",
                         because=self.unanswered.get(dll_key(name), "no root has a file of that name"),
@@ -98,7 +226,9 @@ class Planner(NeedAnswers):
             name = base_name(path)
             if self.index.candidates(name) and not matches_any(name, self.options.exclude):
                 need = needs.get(dll_key(name), Need(name))
-                self.take(need, name, (parent(path),), "include", f"RECORD lists {row}, and the wheel does not have it")
+                self._take(
+                    need, name, (parent(path),), "include", f"RECORD lists {row}, and the wheel does not have it"
+                )
 
     def _folder_for_included(self) -> str:
         subject = self.before.subject
@@ -111,12 +241,270 @@ class Planner(NeedAnswers):
 
     def _settle_releases(self, found: list[Need]) -> None:
         """Choose the release of each toolkit once, when the first of its DLLs is needed."""
-        asked = [x for x in found if not matches_any(x.name, self.options.exclude) and not self.may_be_found(x)]
+        asked = [x for x in found if not matches_any(x.name, self.options.exclude) and not self._may_be_found(x)]
         for need in asked:
             for name in need.names:
                 if not self.index.candidates(name):
-                    self.look_on_index(name)
+                    self._look_on_index(name)
         for group, requests in requests_by_group(asked, self.view, self.before.subject).items():
             if group not in self.releases:
                 wanted = wanted_release(group, self.before.subject)
-                self.releases[group] = choose_release(group, requests, self.index, wanted, self.terms(()))
+                self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms(()))
+
+    # ------------------------------------------------------------------------------------- how one need is answered
+
+    def _answer(self, need: Need, added_dirs: tuple[str, ...]) -> bool:
+        """Try to meet a need; whether the view changed."""
+        if matches_any(need.name, self.options.exclude):
+            self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
+            return False
+        startup = self.before.subject.startup
+        folders = destinations(self.view, need, startup.lib if startup else None, added_dirs or self._emptied())
+        if self.options.dest is not None:
+            folders = (in_site_packages(self.options.dest),)
+        folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)
+        if not folders:
+            return False
+        self.tried.update((dll_key(need.name), folder, need.reached) for folder in folders)
+        if self._may_be_found(need):
+            return False
+        if need.present_at and self._copy_own(need, folders):
+            return True
+        because = _because(self.view, need)
+        names = need.names or self._by_pattern(need)
+        if any(self._take(need, name, folders, str(need.kind), because) for name in names):
+            return True
+        return self._take_for_each(need, because)
+
+    def _take_for_each(self, need: Need, because: str) -> bool:
+        """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
+        groups: dict[str, list[Edge]] = {}
+        for edge in need.edges:
+            if edge.kind is EdgeKind.IMPORT:
+                groups.setdefault(parent(edge.importer), []).append(edge)
+        if len(groups) < 2 or self.options.dest is not None:
+            return False
+        parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
+        taken = [self._take(part, need.name, (folder,), str(need.kind), because) for folder, part in parts]
+        return any(taken)
+
+    def _emptied(self) -> tuple[str, ...]:
+        """The folder of DLLs that delvewheel's patch adds, when all of them were taken out."""
+        if not processed_by(self.before):
+            return ()
+        return tuple(folder for folder in declared_folders(self.view) if folder.endswith(".libs"))
+
+    def _may_be_found(self, need: Need) -> bool:
+        """Whether the scan is not sure that a DLL of the wheel is out of reach: code adds folders that were not read.
+
+        A second copy of a DLL that is found after all would be loaded beside the first.
+        """
+        if not self.before.subject.unread_code:
+            return False
+        places = {self.view.origin(path) for path in need.present_at}
+        reported = [f for f in self.before.report.findings if says_out_of_reach(f) and f.subject in places]
+        return any(finding.severity is not Severity.ERROR for finding in reported)
+
+    def _copy_own(self, need: Need, folders: tuple[str, ...]) -> bool:
+        """Put a copy of a DLL that the wheel has, or that this plan adds, where the loader looks."""
+        origin = next(filter(functools.partial(self._can_serve, need), need.present_at), None)
+        if not need.reached or origin is None:
+            return False
+        added = self.chosen.get(origin)
+        first = added or Chosen(
+            path=origin,
+            file=None,
+            own=origin,
+            kind=str(need.kind),
+            because="",
+            serves=(),
+            reason="it is in the wheel, but where the loader does not look",
+        )
+        because, serves = _because(self.view, need), tuple(map(self.view.origin, need.importers))
+        for folder in folders:
+            path = inside(folder, base_name(origin))
+            self._add(replace(first, path=path, kind=str(need.kind), because=because, serves=serves))
+            if added is None:
+                self._add_own_family(origin, folder)
+        return True
+
+    def _add_own_family(self, origin: str, folder: str) -> None:
+        """Copy the parts of its family that a DLL of the wheel loads at run time, from beside it."""
+        member = family_of(base_name(origin))
+        if member is None or self.options.companions == "none":
+            return
+        because = f"part of {member.family.title}, which comes whole from one folder"
+        siblings = {path: base_name(path) for path in self.view.in_folder(parent(origin)) if path != origin}
+        for path in loaded_by_name(base_name(origin), siblings, self.cuda):
+            wanted = self.view.find(folder, base_name(path)) is None and path not in self.chosen
+            if wanted and not matches_any(base_name(path), self.options.exclude):
+                target, reason = inside(folder, base_name(path)), f"lies beside {base_name(origin)}"
+                self._add(Chosen(target, None, path, "family", because, (base_name(origin),), reason))
+
+    def _can_serve(self, need: Need, path: str) -> bool:
+        """Whether a file of the view can be copied, and has what those who ask import from it."""
+        if self.before.facts.info is not None and self.view.layer(path) is Layer.ENVIRONMENT:
+            return False  # a wheel can only copy what is in it
+        image = self.view.image(path)
+        if not isinstance(image, Image) or image.machine is not self.before.subject.machine:
+            return False
+        wanted = (symbol for needer in needers(self.view, need, need.name) for symbol in needer.symbols)
+        return all(map(image.exports.offers, wanted))
+
+    def _by_pattern(self, need: Need) -> tuple[str, ...]:
+        """Names of root files that a pattern means, for companions without a fixed name."""
+        found = {
+            file.name: None
+            for file in self.index.files()
+            if any(fnmatch.fnmatchcase(file.key, glob) for glob in need.patterns)
+        }
+        return tuple(found)
+
+    @property
+    def restorable(self) -> dict[str, str]:
+        """Where DLLs were that RECORD lists and the wheel does not have, each with its row."""
+        info = self.before.facts.info
+        rows = self.before.subject.view.deleted.values()
+        return {installed_path(row, info.data): row for row in rows} if info is not None else {}
+
+    def _take(self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
+        """Add the file of a root that serves a need best, if there is one; whether the view changed."""
+        request = request_for(
+            need,
+            name,
+            self.view,
+            self.before.subject,
+            release=self._release(need, name),
+            companions=family_companions(name, self.cuda),
+            beside=self._beside(need, name),
+            one_release=self.releases.get(group_of(name)),
+        )
+        candidates = self.index.candidates(name)
+        outcome = choose(request, candidates, self.index, self._terms(candidates))
+        while not isinstance(outcome, Choice) and self._look_on_index(name):
+            candidates = self.index.candidates(name)
+            outcome = choose(request, candidates, self.index, self._terms(candidates))
+        if not isinstance(outcome, Choice):
+            reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
+            if not candidates and self.index.fetcher is not None:
+                reason += ", nor has a vendor's wheel for this machine on the package index"
+            self.unanswered.setdefault(dll_key(need.name), reason)
+            return False
+        self.unanswered.pop(dll_key(need.name), None)
+        serves = tuple(map(self.view.origin, need.importers))
+        rejected = tuple(Rejected(c.file.location, c.reason) for c in outcome.considered if c.verdict != "chosen")
+        for folder in folders:
+            path = inside(folder, outcome.winner.name)
+            self._add(
+                Chosen(path, outcome.winner, "", kind, because, serves, outcome.reason, rejected, outcome.warnings)
+            )
+            self._add_family(outcome.winner, folder)
+        return True
+
+    # --------------------------------------------------------------------------------------- changes of the view
+
+    def _drop_files(self, drops: Iterable[Drop]) -> None:
+        """Leave files out, those not already left out."""
+        known = {drop.path for drop in self.drops}
+        new = {drop.path: drop for drop in drops if drop.path not in known}
+        self.drops += new.values()
+        gone = [file.path for file in self.view.files if file.origin in new and file.path not in self.chosen]
+        self.view = self.view.changed(dropped=gone)
+
+    def _add_family(self, file: RootFile, folder: str) -> None:
+        """The parts of its family that a DLL loads at run time are vendored too, from its own folder."""
+        member = family_of(file.name)
+        if member is None or self.options.companions == "none":
+            return
+        because = f"part of {member.family.title}, which comes whole from one folder"
+        for part in family_files(self.index, file):
+            if self.view.find(folder, part.name) is None and not matches_any(part.name, self.options.exclude):
+                path = inside(folder, part.name)
+                self._add(Chosen(path, part, "", "family", because, (file.name,), f"lies beside {file.name}"))
+
+    def _add(self, chosen: Chosen) -> None:
+        self.chosen[chosen.path] = chosen
+        if chosen.file is None:
+            own = self.view.file(chosen.own)
+            new = ViewFile(chosen.path, member_path(chosen.path, self._data), own.size, own.open)
+        else:
+            self.begin(chosen.file)
+            opened = functools.partial(self.index.open, chosen.file)
+            new = ViewFile(chosen.path, member_path(chosen.path, self._data), chosen.file.size, opened)
+        self.view = self.view.changed(added=[new])
+
+    @property
+    def _data(self) -> str:
+        info = self.before.facts.info
+        return info.data if info else f"{self.before.identity.name}.data"
+
+    # ------------------------------------------------------------------------------------- what a choice depends on
+
+    def _look_on_index(self, name: str) -> bool:
+        """Have the next release on the package index looked at, if ``--fetch`` was given."""
+        subject = self.before.subject
+        if never_vendored(name, subject.machine, runtime=self.options.with_vcredist):
+            return False
+        group = group_of(name)
+        wanted = wanted_release(group, subject).releases if group in GROUPS else frozenset[str]()
+        return self.index.look_on_index(name, self.cuda or subject.cuda.text, subject.machine, wanted)
+
+    def _terms(self, candidates: Sequence[RootFile]) -> Terms:
+        """What the choice among these candidates has to respect."""
+        return Terms(
+            runtime=self.options.with_vcredist,
+            included=frozenset(map(dll_key, self.options.include)),
+            objection=objections(self.index, self.options, self._unmet(candidates)),
+            provided=self._provided,
+        )
+
+    def _unmet(self, candidates: Sequence[RootFile]) -> dict[RootFile, str]:
+        """The candidates that import what no root has, where others do not: a namesake from another build."""
+        found = {file: missing for file in candidates if (missing := self._without(file))}
+        return found if len(candidates) > len(found) else {}
+
+    def _without(self, file: RootFile) -> str:
+        """A DLL that a candidate imports and that neither Windows nor the wheel nor any root has."""
+        image = self.index.image(file)
+        for need in image.imports if isinstance(image, Image) else ():
+            known = classify(need.dll, self.before.subject.machine).kind != "unknown"
+            if not known and not self.view.named(dll_key(need.dll)) and not self.index.candidates(need.dll):
+                return need.dll
+        return ""
+
+    def _provided(self, name: str) -> ImageFacts | None:
+        paths = self.view.named(dll_key(name))
+        return self.view.image(paths[0]) if paths else None
+
+    def _beside(self, need: Need, name: str) -> RootFile | None:
+        """The member of the same family that is chosen already: only its folder counts."""
+        member = family_of(name)
+        for path in need.importers:
+            chosen = self.chosen.get(path)
+            other = family_of(base_name(path))
+            if chosen and chosen.file and member and other and other.family.id == member.family.id:
+                return chosen.file
+        return None
+
+    def _release(self, need: Need, name: str) -> str:
+        """The release of the family that is in the wheel already, which a missing part has to fit."""
+        member = family_of(name)
+        for path in need.importers:
+            other = family_of(base_name(path))
+            if member and other and other.family.id == member.family.id and path not in self.chosen:
+                version = self.before.subject.version(path)
+                return str(version) if version else ""
+        return ""
+
+
+def _because(view: FileView, need: Need) -> str:
+    names = tuple(dict.fromkeys(map(base_name, need.importers)))
+    who = ", ".join(names[:3])
+    more = len(names) - 3
+    who += f" and {more} more" if more > 0 else ""
+    words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
+    return f"{words.get(str(need.kind), 'a forwarder target of')} {who}"
+
+
+ROUNDS = 64
+"""More rounds than the longest chain of dependencies; a bound, not a policy."""

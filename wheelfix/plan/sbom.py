@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix import __version__
 from wheelfix.archive.changes import source_date_epoch
+from wheelfix.base.parsing import parse_json
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import canonical
-from wheelfix.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

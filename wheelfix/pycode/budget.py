@@ -12,7 +12,7 @@ import re
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.values import dataclass, field
+from wheelfix.base.values import dataclass, field
 
 if TYPE_CHECKING:
     from wheelfix.loader.view import FileView

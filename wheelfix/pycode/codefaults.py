@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.view import base_name
 from wheelfix.model import CodeFault
 from wheelfix.pycode.trace import CERTAIN, LATER
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.distributions import owners_of
-from wheelfix.knowledge.modules import module_owners
+from wheelfix.knowledge.providers import module_owners, owners_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.sitefiles import roots_of_path_files

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.pycode.budget import FILE_STEPS, CodeBudget
 from wheelfix.pycode.importcode import called
@@ -20,7 +21,6 @@ from wheelfix.pycode.run import NEXT, OutOfSteps
 from wheelfix.pycode.trace import LATER, LOADING, PERHAPS, FoundCall
 from wheelfix.pycode.valuesize import PYTHON_ERRORS
 from wheelfix.pycode.windows import WindowsMachine
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import posixpath
 from collections import deque
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.placement import SITE_PACKAGES
+from wheelfix.archive.names import SITE_PACKAGES
 from wheelfix.pycode.budget import CodeBudget, OutOfBudget, is_lazy
 from wheelfix.pycode.exceptions import NOT_LOADED, catches, suppresses
 

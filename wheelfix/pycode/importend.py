@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.loader.sitefiles import imported_by_path_files, imported_by_start_files
 from wheelfix.pycode.attributes import Attributes
 from wheelfix.pycode.calls import Calls
@@ -18,7 +19,6 @@ from wheelfix.pycode.run import MAX_STEPS, Enough, OutOfSteps, PythonRun
 from wheelfix.pycode.statements import Statements
 from wheelfix.pycode.valuesize import PYTHON_ERRORS
 from wheelfix.pycode.windows import WindowsMachine
-from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

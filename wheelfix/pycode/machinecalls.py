@@ -6,8 +6,8 @@ import configparser
 import ntpath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import parse_json
 from wheelfix.model import Machine
-from wheelfix.parsing import parse_json
 from wheelfix.pycode import methods
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.objects import (

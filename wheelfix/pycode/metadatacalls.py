@@ -8,6 +8,7 @@ from __future__ import annotations
 import ntpath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical
 from wheelfix.pycode.objects import (
@@ -23,7 +24,6 @@ from wheelfix.pycode.objects import (
     WindowsPathValue,
 )
 from wheelfix.pycode.windows import SITE
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import string
 from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.parsing import whole_number
+from wheelfix.base.parsing import whole_number
 from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, MAX_TURNS
 from wheelfix.pycode.objects import (
     UNKNOWN,

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.mentions import WORDS
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

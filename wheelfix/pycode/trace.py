@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.values import dataclass, field
+from wheelfix.base.values import dataclass, field
 
 if TYPE_CHECKING:
     from wheelfix.loader.loadcall import Failure

@@ -6,8 +6,8 @@ import fnmatch
 import ntpath
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
 from wheelfix.loader.loading import Loader
 from wheelfix.loader.target import NoProviders, Target

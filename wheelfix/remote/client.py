@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, shown_url
 from wheelfix.remote.addresses import file_name, is_url
-from wheelfix.remote.target import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from packaging.requirements import Requirement
 
+    from wheelfix.base.options import InstallTarget, RemoteOptions
     from wheelfix.remote.cache import Cache
-    from wheelfix.remote.packageindex import PackageIndex
-    from wheelfix.remote.pages import IndexFile
-    from wheelfix.remote.remoteoptions import RemoteOptions
+    from wheelfix.remote.packageindex import IndexFile, PackageIndex
+    from wheelfix.remote.ranges import RemoteWheel
     from wheelfix.remote.settings import IndexSettings
-    from wheelfix.remote.target import InstallTarget
     from wheelfix.remote.transport import Patience, Transport
-    from wheelfix.remote.wheel import RemoteWheel
 
 
 class Client:
@@ -65,7 +62,7 @@ class Client:
     @functools.cached_property
     def transport(self) -> Transport:
         """The connections; EnvironmentFailure where none may be made."""
-        from wheelfix.remote.credentials import Credentials
+        from wheelfix.remote.settings import Credentials
         from wheelfix.remote.transport import Transport
 
         self.refuse_offline("a server")
@@ -102,7 +99,7 @@ class Client:
     @property
     def target(self) -> InstallTarget:
         """Where wheels are to be installed."""
-        return target_of(self.options)
+        return self.options.target
 
     def refuse_offline(self, what: str) -> None:
         """EnvironmentFailure if nothing may be asked for."""
@@ -134,17 +131,13 @@ class Client:
             from wheelfix.remote.packageindex import local_path
 
             return Path(local_path(file.url))
-        from wheelfix.remote.wheel import RemoteWheel
+        return self.wheel_at(file.url, name=file.name, sha256=file.sha256, page=file.page, size=file.size)
 
-        return RemoteWheel(
-            file.url, self.transport, self.cache, name=file.name, sha256=file.sha256, page=file.page, size=file.size
-        )
+    def wheel_at(self, url: str, *, name: str = "", sha256: str = "", page: str = "", size: int = 0) -> RemoteWheel:
+        """Return the wheel at an address, with what an index says about it."""
+        from wheelfix.remote.ranges import RemoteWheel
 
-    def wheel_at(self, url: str, *, name: str = "", sha256: str = "") -> RemoteWheel:
-        """Return the wheel at an address."""
-        from wheelfix.remote.wheel import RemoteWheel
-
-        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256)
+        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256, page=page, size=size)
 
 
 def parsed(word: str) -> Requirement:

@@ -6,26 +6,124 @@ first answer was about. A server that gives no parts is asked for the whole file
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 import time
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.base.parsing import whole_number
 from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.remote.addresses import file_name
-from wheelfix.remote.download import LARGEST, download, refuse_status
-from wheelfix.remote.failures import CutShort
+from wheelfix.remote.cache import Segments, Version
+from wheelfix.remote.transport import PROXY_ACCOUNT, CutShort
+from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
-    from wheelfix.remote.segments import Segments
+    from wheelfix.remote.cache import Cache
     from wheelfix.remote.transport import ServerAnswer, Transport
+
+
+# ------------------------------------------------------------------------------------------------------------- download
+# A whole file from a server: under a temporary name, resumed when the connection breaks, named when its hash fits.
+
+
+LARGEST = 8 << 30
+"""Bytes of the largest file that is downloaded; the largest wheels have 4 GB."""
+
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+def refuse_status(answer: ServerAnswer, name: str) -> None:
+    """Raise the error for an answer that has nothing of the file."""
+    status = answer.status
+    if status in (200, 206):
+        return
+    if status in (404, 410):
+        raise InputError(f"{name} does not exist", because=f"the server answers {status}", hint="check the address")
+    hint = "try again later"
+    if status == 407:
+        because = "the proxy asks for another user name and password"
+        raise NetworkFailure(f"{name} cannot be reached through the proxy", because=because, hint=PROXY_ACCOUNT)
+    if status == 401:
+        hint = "put user name and password into the URL of the index, into .netrc or into the keyring, as for pip"
+    elif status == 403:
+        hint = "check that this account may read it"
+    # not in the server's words, which may repeat our password
+    because = f"the server answers {status} {_PHRASES.get(status, '')}".strip()
+    raise NetworkFailure(f"{name} cannot be read", because=because, hint=hint)
+
+
+def download(transport: Transport, url: str, target: Path, *, sha256: str = "", limit: int = LARGEST) -> int:
+    """Download a file and return its size; the target appears when it is whole and has the hash, or not at all."""
+    name = shown_url(url)
+    with AtomicFile(target, in_place=True) as out:  # in the cache, where an earlier one may have been read
+        digest, condition, size = hashlib.sha256(), "", -1
+        failed = furthest = 0
+        while size < 0 or out.position < size:
+            before = out.position
+            headers = {"Range": f"bytes={before}-", "If-Range": condition} if before else {}
+            try:
+                with transport.get(url, headers) as answer:
+                    refuse_status(answer, name)
+                    if before and answer.status == 200:  # it changed, or the server cannot resume: begin again
+                        out.rewind(0)
+                        digest, before = hashlib.sha256(), 0
+                    size = _expected(answer, before, size, limit, name)
+                    condition = Version.of(size, answer).condition
+                    for piece in answer.chunks((size if size >= 0 else limit) - before):
+                        out.write(piece)
+                        digest.update(piece)
+                if size < 0 or out.position == size:
+                    break
+                raise CutShort(f"{name} cannot be downloaded", because="the connection was cut")
+            except CutShort as error:
+                # one that begins again and again comes no further than before
+                failed = failed + 1 if out.position - furthest < transport.patience.least_progress else 0
+                furthest = max(furthest, out.position)
+                if failed >= transport.patience.tries:
+                    raise error.final() from error
+                if not condition:  # nothing says whether it is still the same file
+                    out.rewind(0)
+                    digest, size = hashlib.sha256(), -1
+                time.sleep(min(transport.patience.first_wait * 2**failed, transport.patience.longest_wait))
+        check_hash(digest.hexdigest(), sha256, name)
+        total = out.position
+        out.commit()
+    return total
+
+
+def check_hash(found: str, wanted: str, name: str) -> None:
+    """Refuse bytes whose hash is another than the index or the lock says."""
+    if wanted and found != wanted.lower():
+        raise NetworkFailure(
+            f"{name} is not what was expected",
+            because=f"its sha256 is {found}, expected {wanted.lower()}",
+            hint="nothing of it was kept; if a proxy or mirror changes files, use another index",
+        )
+
+
+def _expected(answer: ServerAnswer, before: int, known: int, limit: int, name: str) -> int:
+    """Return how many bytes the whole file has, as far as the server says; -1 where it does not."""
+    _check_encoding(answer, f"{name} cannot be downloaded")
+    length = whole_number(answer.headers.get("Content-Length", "").strip(), 18)
+    size = before + length if length is not None else -1
+    if answer.status == 206:
+        wanted = f"bytes {before}-{known - 1}/{known}"
+        if known < 0 or answer.headers.get("Content-Range", "").strip() != wanted:
+            raise NetworkFailure(f"{name} cannot be downloaded", because="the server resumes at another place")
+        size = known
+    if size > limit:
+        raise InputError(f"{name} is not downloaded", because=f"it has {size} bytes, more than {limit}")
+    return size
+
 
 TAIL = 32 << 10
 """Bytes of the first request: they hold the directory of most wheels; the end record is looked for in what follows."""
@@ -41,27 +139,6 @@ AHEAD = 4 << 20
 """The most that is read ahead of a reader that goes forward."""
 CONNECTIONS = 8
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """What distinguishes one version of a file on a server from another."""
-
-    size: int
-    tag: str
-    """ETag; empty where there is none."""
-    changed: str
-    """Last-Modified; empty where there is none."""
-
-    @property
-    def condition(self) -> str:
-        """The value of If-Range: a strong tag, else the date."""
-        return self.tag if self.tag and not self.tag.startswith("W/") else self.changed
-
-    @classmethod
-    def of(cls, size: int, answer: ServerAnswer) -> Version:
-        """Return the version that an answer is about."""
-        return cls(size, answer.headers.get("ETag", ""), answer.headers.get("Last-Modified", ""))
 
 
 class RangeSource:
@@ -190,8 +267,11 @@ class RangeSource:
         patience, failed = self._transport.patience, 0
         while start < end:
             reached = start
+            headers = {"Range": f"bytes={start}-{end - 1}"}
+            if self._version.condition:
+                headers["If-Range"] = self._version.condition
             try:
-                with self._transport.get(self.url, self._headers(start, end)) as answer:
+                with self._transport.get(self.url, headers) as answer:
                     self._check_part(answer, start, end)
                     reached = self._keep(answer, start, end)
                 if reached < end:
@@ -200,7 +280,7 @@ class RangeSource:
                 reached = max(reached, self._reached(start, end))
                 failed = failed + 1 if reached - start < patience.least_progress else 0
                 if failed >= patience.tries:
-                    raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
+                    raise error.final() from error
                 if reached == start:
                     time.sleep(min(patience.first_wait * 2**failed, patience.longest_wait))
             start = reached
@@ -229,12 +309,6 @@ class RangeSource:
         self._segments.add(place, bytes(waiting))
         return place + len(waiting)
 
-    def _headers(self, start: int, end: int) -> dict[str, str]:
-        headers = {"Range": f"bytes={start}-{end - 1}"}
-        if self._version.condition:
-            headers["If-Range"] = self._version.condition
-        return headers
-
     def _check_part(self, answer: ServerAnswer, start: int, end: int) -> None:
         """Refuse an answer that is not the part that was asked for, of the same version of the file."""
         if answer.unsafe and self._hash_proves:
@@ -246,7 +320,7 @@ class RangeSource:
         if answer.status == 416:
             raise self._changed()
         refuse_status(answer, self.name)
-        _check_encoding(answer, self.name)
+        _check_encoding(answer, f"{self.name} cannot be read in parts")
         if self._version != Version.of(_range_of(answer, start, end, self.name), answer):
             raise self._changed()
 
@@ -263,7 +337,7 @@ class RangeSource:
         """Ask for the end of the file, which says how large it is and whether the server gives parts."""
         with self._transport.get(self.url, {"Range": f"bytes=-{TAIL}"}) as answer:
             if answer.status == 206 and not (answer.unsafe and self._hash_proves):
-                _check_encoding(answer, self.name)
+                _check_encoding(answer, f"{self.name} cannot be read in parts")
                 found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
                 size = int(found[3]) if found else 0
                 if size > self._largest:
@@ -311,11 +385,11 @@ def joined(spans: Iterable[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
     return found
 
 
-def _check_encoding(answer: ServerAnswer, name: str) -> None:
+def _check_encoding(answer: ServerAnswer, what: str) -> None:
     encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise NetworkFailure(
-            f"{name} cannot be read in parts",
+            what,
             because="the server compresses its answers although it was asked not to",
             hint="download the wheel and name the file",
         )
@@ -337,3 +411,85 @@ def _range_of(answer: ServerAnswer, start: int, end: int, name: str) -> int:
         because = f"{end - start} bytes belong there, the server announces another number"
         raise NetworkFailure(f"{name} cannot be read in parts", because=because)
     return int(found[3])
+
+
+# ---------------------------------------------------------------------------------------------------------------- wheel
+# A wheel on a server, as commands take it where they take the path of a file.
+
+
+class RemoteWheel:
+    """A wheel on a server: its address, and its bytes on request."""
+
+    def __init__(
+        self,
+        url: str,
+        transport: Transport,
+        cache: Cache,
+        *,
+        name: str = "",
+        sha256: str = "",
+        page: str = "",
+        size: int = 0,
+    ) -> None:
+        self.url, self.sha256 = url, sha256
+        self.page = page
+        """Where the hash was read over a connection that anybody on the way can change; empty: over a safe one."""
+        self.name = name or file_name(url)
+        self._transport, self._cache = transport, cache
+        self._limit = size or LARGEST
+        """Bytes that it may have: as many as the index says."""
+        self.fetched = self.size = 0
+        """Bytes that were fetched of it until now, and bytes that it has; 0 before the first request."""
+
+    def __str__(self) -> str:
+        return shown_url(self.url)
+
+    def __repr__(self) -> str:
+        return f"RemoteWheel({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemoteWheel) and other.url == self.url
+
+    def __hash__(self) -> int:
+        return hash(self.url)
+
+    @property
+    def suffix(self) -> str:
+        """As that of a path."""
+        return ".whl" if self.name.lower().endswith(".whl") else ""
+
+    def is_dir(self) -> bool:
+        """As that of a path."""
+        return False
+
+    def open(self) -> RangeSource:
+        """Return its bytes, fetched as they are read; NetworkFailure where that is impossible."""
+        whole = self._cache.place_for_wheel(self.url, self.sha256)
+
+        source = RangeSource(
+            self._transport,
+            self.url,
+            lambda version: self._cache.segments(self.url, self.sha256, version),
+            whole,
+            sha256=self.sha256,
+            hash_proves=not self.page,
+            largest=self._limit,
+        )
+        self.size = source.size
+        return source
+
+    def closed(self, source: RangeSource) -> None:
+        """Add what a source fetched."""
+        self.fetched += source.fetched
+
+    def whole(self) -> Path:
+        """Return the whole wheel on this disk, downloaded unless it was before, with the hash that the index has."""
+        if self.sha256 and (found := self._cache.wheel(self.sha256)) is not None:
+            return found
+        place = self._cache.place_for_wheel(self.url, self.sha256)
+        self.fetched += download(self._transport, self.url, place, sha256=self.sha256, limit=self._limit)
+        return place
+
+
+WheelPath: TypeAlias = Path | RemoteWheel
+"""Where a wheel is: a file on this disk, or one on a server."""

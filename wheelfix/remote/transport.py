@@ -1,32 +1,303 @@
-"""HTTP with bounded time and memory: the only module that knows requests.
-
-requests brings what pip has too: proxies from the environment, netrc, redirects that take no password to another
-server. Added here: every answer is read in a thread of its own and waited for until a deadline, since a server that
-sends a byte now and then is never idle for long enough to time out; servers that are busy are asked again. How the
-connections are made is in ``connections.py``.
-"""
+"""HTTP with bounded time and memory: the only module that knows requests, truststore and urllib3."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
+import re
+import ssl
 import threading
 import time
+from http.client import HTTPException
+from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from wheelfix.errors import EnvironmentFailure, NetworkFailure, shown_url
-from wheelfix.remote.addresses import is_safe, userinfo, without_userinfo
-from wheelfix.remote.connections import make_session, seconds_of
-from wheelfix.remote.failures import CutShort, explain
-from wheelfix.remote.settings import Connection
-from wheelfix.values import dataclass
+import wheelfix
+from wheelfix.base.values import dataclass, replace
+from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, redacted, shown_url
+from wheelfix.remote.addresses import is_safe, server_of, split_url, userinfo, without_userinfo
+from wheelfix.remote.settings import Connection, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     import requests
 
-    from wheelfix.errors import InputError
+
+# ------------------------------------------------------------------------------------------------------------- failures
+# Errors of the HTTP library as errors of ours: what cannot be read, why, and which setting to look at.
+
+
+class CutShort(NetworkFailure):
+    """An answer was cut short; the bytes that came until then are valid."""
+
+    def final(self) -> NetworkFailure:
+        """Return the same as a failure after which nothing is tried again."""
+        return NetworkFailure(self.what, because=self.reasons, hint=self.hint)
+
+
+class Downgrade(Exception):
+    """A redirect from https to something that anybody on the way can change."""
+
+
+PROXY_ACCOUNT = "put them into the URL of the proxy: http://USER:PASSWORD@HOST:PORT"
+
+
+def explain(library: Any, error: Exception, url: str, connection: Connection) -> NetworkFailure | InputError:
+    """Return an error of ours for one of the library ``requests``; CutShort where asking again may help."""
+    shown, text = shown_url(url), str(error)
+    if isinstance(error, Downgrade):
+        return NetworkFailure(f"{shown} is not fetched", because=text)
+    if isinstance(error, library.ProxyError):
+        return _about_proxy(error, url, connection)
+    if isinstance(error, library.SSLError):
+        return _about_certificates(error, shown, connection)
+    if isinstance(error, library.TooManyRedirects):
+        return NetworkFailure(f"{shown} cannot be read", because="the server redirects in a circle")
+    if "SOCKS support" in text:
+        return NetworkFailure(
+            f"{shown} cannot be reached through the proxy",
+            because=f"{_proxy_of(url, connection).source} names a SOCKS proxy, and PySocks is not installed",
+            hint="python -m pip install pysocks",
+        )
+    if isinstance(error, library.InvalidProxyURL):
+        because = f"{_proxy_of(url, connection).source} is not the URL of a proxy"
+        return NetworkFailure(f"{shown} cannot be reached", because=because, hint="write it as http://HOST:PORT")
+    if isinstance(error, library.InvalidURL | library.InvalidSchema | library.MissingSchema | UnicodeError):
+        return InputError(f"{shown} cannot be read", because="it is not a valid URL of http or https")
+    if "IncompleteRead" in text:
+        return CutShort(f"{shown} cannot be read", because="the connection was cut")
+    if isinstance(error, library.Timeout):
+        return CutShort(f"{shown} cannot be read", because="the server does not answer in time")
+    return CutShort(f"{shown} cannot be read", because=innermost(error), hint="check the network and try again")
+
+
+def _about_proxy(error: Exception, url: str, connection: Connection) -> NetworkFailure:
+    proxy, reason = _proxy_of(url, connection), innermost(error)
+    named = f"{shown_url(proxy.value)} ({proxy.source})" if proxy else "the proxy"
+    what = f"{shown_url(url)} cannot be reached through {named}"
+    if "failed: 407" in reason or "failed: 401" in reason:
+        return NetworkFailure(what, because="the proxy asks for another user name and password", hint=PROXY_ACCOUNT)
+    if "CERTIFICATE_VERIFY" in reason or "certificate verify" in reason:
+        return NetworkFailure(what, because=f"its certificate: {reason}", hint=_hint_about_certificates(connection))
+    hint = f"check {proxy.source}, or name the host in NO_PROXY" if proxy else "check HTTPS_PROXY and HTTP_PROXY"
+    return NetworkFailure(what, because=reason, hint=hint)
+
+
+def _proxy_of(url: str, connection: Connection) -> Setting:
+    """Return the proxy that is used for a URL, as far as a setting or a variable names it."""
+    scheme = split_url(url).scheme.lower()
+    own = connection.https_proxy if scheme == "https" else connection.http_proxy
+    found = own or _from_environment(scheme, os.environ)
+    return found if not found or "://" in found.value else replace(found, value=f"http://{found.value}")
+
+
+def _from_environment(scheme: str, environ: Mapping[str, str]) -> Setting:
+    names = [name for kind in (scheme, "all") for name in (f"{kind}_proxy", f"{kind}_proxy".upper())]
+    return next((Setting(environ[name], name) for name in names if environ.get(name)), Setting())
+
+
+def _about_certificates(error: Exception, shown: str, connection: Connection) -> NetworkFailure:
+    reason = innermost(error)
+    if ("alert" in reason and "certificate" in reason) or "CERTIFICATE_REQUIRED" in reason:
+        hint = "name a PEM file with your certificate and its key in PIP_CLIENT_CERT or SSL_CLIENT_CERT"
+        if own := connection.client_certificate:
+            hint = f"the server does not take the certificate in {own.value} ({own.source})"
+        return NetworkFailure(f"{shown} cannot be read", because=f"the server refuses us: {reason}", hint=hint)
+    return NetworkFailure(f"{shown} cannot be trusted", because=reason, hint=_hint_about_certificates(connection))
+
+
+def _hint_about_certificates(connection: Connection) -> str:
+    if bundle := connection.certificates:
+        return (
+            f"certificates are checked against {bundle.value} ({bundle.source}): "
+            "if your network or index has its own certificate authority, add its certificate there"
+        )
+    return (
+        "if your network or index has its own certificate authority, "
+        "name the PEM file with its certificate in PIP_CERT, REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
+    )
+
+
+def innermost(error: BaseException) -> str:
+    """Return the message of the cause that says most: the libraries wrap each other's errors."""
+    seen: list[BaseException] = []
+    while error not in seen:
+        seen.append(error)
+        inner = error.__cause__ or error.__context__ or getattr(error, "reason", None)
+        if not isinstance(inner, BaseException):
+            inner = next((one for one in error.args if isinstance(one, BaseException)), None)
+        if inner is None:
+            break
+        error = inner
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_message:
+        return f"certificate verify failed: {error.verify_message}"
+    if isinstance(error, HTTPException) or type(error).__name__ in ("InvalidHeader", "DecodeError"):
+        return "its answer is not valid HTTP"  # their messages quote the server, which may repeat our password
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    text = re.sub(r"(Tunnel connection failed: \d{3}).*", r"\1", " ".join(str(text).split()))
+    return redacted(text)[:300]
+
+
+# ---------------------------------------------------------------------------------------------------------- connections
+# The session through which servers are asked: certificates, proxies and redirects, as for pip.
+# Only ``transport.py`` uses it, which hands over the library.
+
+
+_POOL = 16
+
+
+def make_session(library: Any, connection: Connection, say: Callable[[str], object]) -> Any:
+    """Return a session of ``requests``; EnvironmentFailure where a file of certificates cannot be used."""
+    check_files(connection)
+
+    class Session(library.Session):  # type: ignore[misc]
+        """Follows redirects, but not from https to http; knows which proxy a host has."""
+
+        def get_redirect_target(self, resp: Any) -> str | None:
+            target: str | None = super().get_redirect_target(resp)
+            scheme = urlsplit(target).scheme if target else ""
+            if urlsplit(resp.url).scheme == "https" and scheme not in ("", "https"):
+                raise Downgrade(f"the server redirects from https to {scheme}")
+            return target
+
+        def send(self, request: Any, **said: Any) -> Any:
+            own = _proxies(library, connection, request.url)
+            if own is not None:
+                said["proxies"] = own
+                request.headers.pop("Proxy-Authorization", None)  # a redirect adds that of another proxy
+            return super().send(request, **said)
+
+    session = Session()
+    session.max_redirects = 10
+    session.headers["User-Agent"] = f"wheelfix/{wheelfix.__version__}"
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    session.mount("http://", library.adapters.HTTPAdapter(pool_maxsize=_POOL))
+    session.mount("https://", _checking_adapter(library, connection))
+    _mount_trusted_hosts(session, library, connection, say)
+    return session
+
+
+def _proxies(library: Any, connection: Connection, url: str) -> dict[str, str] | None:
+    """Return the proxies for a URL, none or some; None where the variables of the environment decide."""
+    named = {"http": connection.http_proxy.value, "https": connection.https_proxy.value}
+    if not named.get(urlsplit(url).scheme):
+        return None if connection.environment_proxies else {}
+    if connection.no_proxy and library.utils.should_bypass_proxies(url, connection.no_proxy):
+        return {}
+    return named
+
+
+def check_files(connection: Connection) -> None:
+    """EnvironmentFailure if a file of certificates is absent or not valid; the message names the setting."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without those of the system, which take time to read
+    if bundle := connection.certificates:
+        path = Path(bundle.value)
+        with _usable(bundle, "certificates of authorities"):
+            if path.is_dir():
+                context.load_verify_locations(capath=bundle.value)
+            else:
+                context.load_verify_locations(cafile=bundle.value)
+    if own := connection.client_certificate:
+        with _usable(own, "your certificate and its key"):
+            context.load_cert_chain(own.value, password=lambda: "")  # never ask on the terminal
+
+
+@contextlib.contextmanager
+def _usable(setting: Setting, what: str) -> Any:
+    try:
+        yield
+    except (OSError, ValueError) as exc:  # ssl.SSLError is an OSError
+        missing = isinstance(exc, FileNotFoundError)
+        reason = "there is no such file" if missing else f"it is not a PEM file with {what}"
+        if isinstance(exc, PermissionError):
+            reason = "it may not be read"
+        raise EnvironmentFailure(
+            f"{setting.value} cannot be used for connections", because=reason, hint=f"correct {setting.source}"
+        ) from exc
+
+
+def _checking_adapter(library: Any, connection: Connection) -> Any:
+    """Return the adapter for https: with the certificates of the system, as pip does, unless a bundle was named."""
+    context: Any = None
+    if not connection.certificates:
+        with contextlib.suppress(ImportError):
+            import truststore
+
+            context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+    class Adapter(library.adapters.HTTPAdapter):  # type: ignore[misc]
+        def init_poolmanager(self, *args: Any, **said: Any) -> None:
+            if context is not None:
+                said["ssl_context"] = context
+            super().init_poolmanager(*args, **said)
+
+        def proxy_manager_for(self, proxy: str, **said: Any) -> Any:
+            if context is not None:
+                said["ssl_context"] = context
+            return super().proxy_manager_for(proxy, **said)
+
+    return Adapter(pool_maxsize=_POOL)
+
+
+def _mount_trusted_hosts(session: Any, library: Any, connection: Connection, say: Callable[[str], object]) -> None:
+    """Do not check the certificates of hosts that pip or uv is configured to trust; say so when one is used."""
+    if not connection.trusted_hosts:
+        return
+    import urllib3
+
+    urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # ours names the setting
+
+    class Unchecked(library.adapters.HTTPAdapter):  # type: ignore[misc]
+        def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+            say(
+                f"the certificate of {server_of(url)[1]} is not checked: "
+                f"{connection.trusted_from} names it as a trusted host"
+            )
+            super().cert_verify(conn, url, False, cert)
+
+        def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> Any:
+            return super().build_connection_pool_key_attributes(request, False, cert)
+
+    adapter = Unchecked(pool_maxsize=_POOL)
+    for prefix in trusted_prefixes(connection.trusted_hosts):
+        session.mount(prefix, adapter)
+
+
+def trusted_prefixes(hosts: tuple[str, ...]) -> list[str]:
+    """Return how URLs of trusted hosts begin: with their port, or with any where none is named."""
+    found = []
+    for host in hosts:
+        name = host.partition("://")[2] or host
+        name = name.strip("/").lower()
+        bare = (name.startswith("[") and name.endswith("]")) or name.count(":") != 1
+        if ":" in name and not name.startswith("["):
+            name = f"[{name}]" if bare else name
+        found += [f"https://{name}/"] + ([f"https://{name}:"] if bare else [])
+    return found
+
+
+def seconds_of(retry_after: str) -> float:
+    """Return how long a server asks to wait, as seconds or as a date; 0 where it does not say."""
+    from urllib3.exceptions import InvalidHeader
+    from urllib3.util import Retry
+
+    try:
+        return max(0.0, Retry().parse_retry_after(retry_after)) if retry_after else 0.0
+    except (InvalidHeader, ValueError, OverflowError):
+        return 0.0
+
+
+# ------------------------------------------------------------------------------------------------------------ transport
+# HTTP with bounded time and memory: the only module that knows requests.
+# requests brings what pip has too: proxies from the environment, netrc, redirects that take no password to another
+# server. Added here: every answer is read in a thread of its own and waited for until a deadline, since a server that
+# sends a byte now and then is never idle for long enough to time out; servers that are busy are asked again. How the
+# connections are made is in ``connections.py``.
+
 
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Answers after which it makes sense to ask again."""
@@ -129,7 +400,7 @@ class Transport:
                 answer = ServerAnswer(self, url, headers, auth, decoded)
             except CutShort as error:
                 if last:
-                    raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
+                    raise error.final() from error
                 time.sleep(wait)
                 continue
             if answer.status == 401 and not asked_keyring and not last:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from wheelfix.inputfiles import check_target, refuse_same
-from wheelfix.values import dataclass
+from wheelfix.base.inputfiles import check_target, refuse_same
+from wheelfix.base.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from wheelfix.base.options import RepairOptions
     from wheelfix.errors import WheelfixError
     from wheelfix.model import ScanReport
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
 
 

@@ -1,29 +1,34 @@
-"""Repair a wheel: scan it, plan, rewrite it, read it back, and only then give it its name."""
+"""Repair wheels: scan, plan, rewrite, read back, and only then name each; several in processes where that is faster."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.record import read_record
+from wheelfix.base.inputfiles import begin_run
+from wheelfix.base.options import RepairOptions
+from wheelfix.base.values import dataclass, replace
+from wheelfix.errors import EnvironmentFailure, failure_of
+from wheelfix.exam.inputs import Shares, file_size
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import Repairable, Severity
-from wheelfix.options import RepairOptions
-from wheelfix.plan import advice
-from wheelfix.repairs.outcome import Repaired, RepairOutcome, refuse_input, target_of
+from wheelfix.repairs.outcome import FailedRepair, Repaired, RepairOutcome, refuse_input, target_of
 from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
-from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from wheelfix.archive.reader import Archive
+    from wheelfix.base.workers import Work
     from wheelfix.exam.examination import Progress
     from wheelfix.exam.wheel import WheelScan
-    from wheelfix.model import Finding, ScanReport
-    from wheelfix.plan.make import Planned
+    from wheelfix.model import Finding
 
 
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
@@ -67,9 +72,8 @@ class _Repair:
 
         Without ``wait`` the hashes are waited for only before anything is reported or named: RecordIsWrong, if so.
         """
-        from wheelfix.plan.make import make_plan
-        from wheelfix.plan.newmembers import new_members
-        from wheelfix.repairs.rewrite import keep, rewrite
+        from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
+        from wheelfix.repairs.rewrite import keep, new_members, rewrite
 
         archive, options = self.archive, self.options
         if look.is_reading:  # the largest image: until it is read, what a wheel of that size mostly needs is made ready
@@ -80,14 +84,15 @@ class _Repair:
         wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
         planned = make_plan(before, self.roots, options, archive, preview=self.dry_run and not options.seal)
         plan, report = planned.plan, before.report
-        lasting = _lasting_faults(planned, report, options)
-        faults = tuple(map(advice.in_words, lasting))
+        # Why the wheel would still not load, and which faults of the archive rewriting does not fix.
+        lasting = (*still_broken(planned, options), *filter(_stays, report.findings))
+        faults = tuple(map(finding_in_words, lasting))
         if self.dry_run or faults or not plan.changes or plan.layout == "libs":
             wait_for_hashes()
         if self.dry_run:
             return Repaired(RepairOutcome.PLANNED, plan, None, report, planned.after.report, faults=faults)
         if lasting:
-            raise advice.cannot_repair(str(self.path), lasting, plan)
+            raise cannot_repair(str(self.path), lasting, plan)
         target = target_of(self.path, plan, options)
         if not plan.changes:
             return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), report, report)
@@ -104,15 +109,62 @@ class _Repair:
         return Repaired(RepairOutcome.REPAIRED, plan, target, report, planned.after.report, written.size)
 
 
-def _lasting_faults(planned: Planned, before: ScanReport, options: RepairOptions) -> tuple[Finding, ...]:
-    """Why the wheel would still not load, and which faults of the archive rewriting does not fix."""
-    from wheelfix.plan.make import still_broken
+def _stays(finding: Finding) -> bool:
+    never = finding.repairable is Repairable.NEVER and finding.severity is Severity.ERROR
+    return never and group_of(finding) is Group.ARCHIVE
 
-    archive = (
-        finding
-        for finding in before.findings
-        if group_of(finding) is Group.ARCHIVE
-        and finding.repairable is Repairable.NEVER
-        and finding.severity is Severity.ERROR
-    )
-    return (*still_broken(planned, options), *archive)
+
+def repair_all(
+    paths: Sequence[Path], options: RepairOptions, *, dry_run: bool = False, progress: Progress | None = None
+) -> Generator[Repaired | FailedRepair, None, None]:
+    """Repair wheels and give the results in their order; the reports before and after are left out."""
+    with lazy_index(options.scan.roots, options.scan.remote) as index:
+        if len(paths) > 1 and targets_differ(paths, options):
+            from wheelfix.base.workers import in_processes, worth_processes
+
+            sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
+            if worth_processes(sizes, jobs):
+                start, report = functools.partial(_repairing, paths, options, dry_run), Shares(progress).report
+                yield from in_processes(start, paths, sizes, jobs=jobs, lost=lost_repair, progress=report)
+                return
+        for path in paths:
+            yield _result(path, options, index, dry_run, progress)
+
+
+def targets_differ(paths: Sequence[Path], options: RepairOptions) -> bool:
+    """Whether no two wheels are written to one file, where the later one has to come last."""
+    return options.wheel_dir is None or max(Counter(path.name.lower() for path in paths).values(), default=0) < 2
+
+
+def lost_repair(path: Path, reason: str) -> FailedRepair:
+    """Return the failure of a wheel whose worker process died."""
+    return FailedRepair(str(path), EnvironmentFailure(str(path), because=reason, hint="try it alone, with -j 1"))
+
+
+@contextlib.contextmanager
+def _repairing(
+    paths: Sequence[Path], options: RepairOptions, dry_run: bool
+) -> Iterator[Work[Path, Repaired | FailedRepair]]:
+    """What a worker process does with each wheel."""
+    begin_run(paths)
+    with lazy_index(options.scan.roots, options.scan.remote) as index:
+
+        def work(path: Path, threads: int, progress: Progress) -> Repaired | FailedRepair:
+            return _result(path, with_jobs(options, threads), index, dry_run, progress)
+
+        yield work
+
+
+def with_jobs(options: RepairOptions, jobs: int) -> RepairOptions:
+    """Return the options of a repair that uses so many threads."""
+    return replace(options, scan=replace(options.scan, jobs=jobs))
+
+
+def _result(
+    path: Path, options: RepairOptions, index: LazyIndex, dry_run: bool, progress: Progress | None
+) -> Repaired | FailedRepair:
+    try:
+        result = repair(path, options, index, dry_run=dry_run, progress=progress)
+    except Exception as error:  # whatever it is, it costs this wheel only
+        return FailedRepair(str(path), failure_of(error, path))
+    return replace(result, before=None, after=None)

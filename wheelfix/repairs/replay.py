@@ -6,19 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.recordcheck import check_record
+from wheelfix.archive.record import check_record
+from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
 from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources, refuse_shares
-from wheelfix.plan.newmembers import opened
 from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
-from wheelfix.repairs.rewrite import keep, rewrite
-from wheelfix.values import replace
+from wheelfix.repairs.rewrite import keep, opened, rewrite
 
 if TYPE_CHECKING:
     from wheelfix.archive.changes import NewMember
-    from wheelfix.archive.wheelinfo import WheelInfo
-    from wheelfix.options import RepairOptions
+    from wheelfix.archive.metadata import WheelInfo
+    from wheelfix.base.options import RepairOptions
     from wheelfix.plan.model import Plan
 
 
@@ -64,7 +63,7 @@ def _carry_out(
 def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: Path | None) -> None:
     """CannotRepair if a DLL that comes from outside has no trusted signature; what the lock says does not count."""
     from wheelfix.pe.signature import read_signature
-    from wheelfix.plan.objections import in_words
+    from wheelfix.plan.needs import signature_in_words
 
     for new, addition in zip(members, plan.additions, strict=True):
         if addition.source.kind != "own":
@@ -73,5 +72,5 @@ def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: 
             if signature.status != TRUSTED:
                 raise CannotRepair(
                     f"{plan.wheel.path} cannot be repaired",
-                    because=f"{new.origin} {in_words(signature)}, and --require-signed was given",
+                    because=f"{new.origin} {signature_in_words(signature)}, and --require-signed was given",
                 )

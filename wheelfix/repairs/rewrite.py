@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.hashing import digests
-from wheelfix.archive.names import is_reserved
-from wheelfix.archive.readback import read_back
-from wheelfix.archive.record import SIGNATURES, read_record
-from wheelfix.archive.stored import stored_members
-from wheelfix.archive.wheelname import name_parts
+from wheelfix.archive.conformance import read_back, stored_members
+from wheelfix.archive.names import is_reserved, name_parts
+from wheelfix.archive.record import SIGNATURES, digests, read_record
 from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
+from wheelfix.plan.model import Plan
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.output import AtomicFile
+from wheelfix.streams.source import FileSource, chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.directory import Member
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.record import Row
-    from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.archive.writer import Draft, Written
-    from wheelfix.options import RepairOptions, ScanOptions
-    from wheelfix.plan.model import Plan
+    from wheelfix.base.options import RepairOptions, ScanOptions
+    from wheelfix.model import ByteSource
+    from wheelfix.plan.model import Chosen, Plan
+    from wheelfix.roots.lazy import LazyIndex
 
 
 def keep(archive: Archive, target: Path) -> Path:
@@ -197,7 +199,6 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
                 written=draft.record,
                 known=known,
                 ready=draft.ready,
-                cuts=draft.cuts,
             )
         except InputError as exc:
             raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
@@ -215,3 +216,41 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
             raise CannotRepair("the wheel that was written is not valid", because=faults[:5], hint="please report this")
 
     return check
+
+
+def new_members(chosen: Sequence[Chosen], plan: Plan, archive: Archive, roots: LazyIndex) -> tuple[NewMember, ...]:
+    """The additions of a plan, in its order; what delvewheel renames is among them."""
+    made = []
+    for entry, addition in zip(chosen, plan.additions, strict=True):
+        packed = roots.open().packed(entry.file) if entry.file else (archive, _member(archive, addition.source.member))
+        path = None if packed or entry.file is None else roots.open().disk_path(entry.file)
+        made.append(NewMember(addition.target, path=path, packed=packed, sha256=addition.sha256))
+    return tuple(made)
+
+
+@contextlib.contextmanager
+def opened(new: NewMember) -> Iterator[ByteSource]:
+    """The bytes of a member that comes from a file or from another archive."""
+    if new.packed is not None:
+        archive, member = new.packed
+        yield archive.source(member)
+    elif new.path is not None:
+        with FileSource(new.path) as source:
+            yield source
+
+
+def bytes_of(new: NewMember) -> Iterator[bytes]:
+    """The same from front to back; those of another archive are checked against their CRC."""
+    if new.packed is not None:
+        archive, member = new.packed
+        yield from archive.chunks(member)
+    elif new.path is not None:
+        with FileSource(new.path) as source:
+            yield from chunks(source)
+
+
+def _member(archive: Archive, name: str) -> Member:
+    member = archive.find(name)
+    if member is None:
+        raise EnvironmentFailure(f"{archive.path} changed while it was read", hint="run again")
+    return member

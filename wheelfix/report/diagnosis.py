@@ -1,25 +1,37 @@
-"""A diagnosis for machines: the ``wheelfix.diagnosis/1`` document."""
+"""A diagnosis for people and for machines: the cause first, then what to do."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.report.json_ import dump, tool
+from wheelfix.report.canvas import Canvas, Span
+from wheelfix.report.json_ import dump, pick, tool
 
 if TYPE_CHECKING:
-    from wheelfix.diagnosis.answer import Diagnosis, Explained
-    from wheelfix.diagnosis.symptoms.causetable import Remedy
-    from wheelfix.diagnosis.symptoms.report_block import ReportBlock
-    from wheelfix.diagnosis.symptoms.symptom import Symptom
+    from wheelfix.diagnosis.machine import ReportBlock
+    from wheelfix.diagnosis.model import Diagnosis, Explained
+    from wheelfix.diagnosis.symptoms.model import Remedy
     from wheelfix.model import Json
+    from wheelfix.report.canvas import TextStyle
 
 SCHEMA = "wheelfix.diagnosis/1"
 
 
 def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
     """Return the document; ``report`` is there only when the block was asked for."""
-    causes = [cause_value(one) for one in diagnosis.explained]
+    causes: list[dict[str, Json]] = [
+        {
+            **pick(one.cause, "id summary"),
+            **pick(one, "explanation chain"),
+            "missing": [*one.cause.likely_missing],
+            "confidence": one.cause.confidence.value,
+            "proven_by": one.package,
+            "line": one.symptom.line if one.symptom else None,
+        }
+        for one in diagnosis.explained
+    ]
     first: dict[str, Json] = causes[0] if causes else {}
+    symptom = "kind code path dlls module package language line count excerpt confidence details"
     document: dict[str, Json] = {
         "schema": SCHEMA,
         "tool": tool(),
@@ -27,60 +39,109 @@ def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
         "cause": first.get("summary"),
         "chain": first.get("chain", []),
         "confidence": first.get("confidence"),
-        "evidence": [{"kind": one.kind, "source": one.source, "told": one.told} for one in diagnosis.evidence],
-        "symptoms": [symptom_value(one) for one in diagnosis.symptoms],
+        "evidence": [pick(one, "kind source told") for one in diagnosis.evidence],
+        "symptoms": [pick(one, symptom) for one in diagnosis.symptoms],
         "causes": [*causes],
         "only_fault": diagnosis.only_fault,
         "other_faults": [*diagnosis.others],
-        "remedies": [remedy_value(one) for one in diagnosis.remedies],
-        "warnings": [*diagnosis.warnings],
-        "notes": [*diagnosis.notes],
+        "remedies": [pick(one, "rank title command why when danger") for one in diagnosis.remedies],
+        **pick(diagnosis, "warnings notes"),
     }
     if block is not None:
         document["report"] = [{"label": label, "text": text} for label, text in block.rows]
     return dump(document)
 
 
-def symptom_value(symptom: Symptom) -> dict[str, Json]:
-    """Return what the text says about one error; what it does not say is null or empty."""
-    return {
-        "kind": symptom.kind,
-        "code": symptom.code,
-        "path": symptom.path,
-        "dlls": [*symptom.dlls],
-        "module": symptom.module,
-        "package": symptom.package,
-        "language": symptom.language,
-        "line": symptom.line,
-        "count": symptom.count,
-        "excerpt": symptom.excerpt,
-        "confidence": symptom.confidence.value,
-        "details": dict(symptom.details),
-    }
+# ---------------------------------------------------------------------------------------------------------- for people
 
 
-def cause_value(explained: Explained) -> dict[str, Json]:
-    """Return a cause with the chain that leads to it."""
+_SHOWN = 5
+_SURENESS = {"sure": "", "likely": "most likely: ", "guess": "perhaps: "}
+
+
+def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+    """Return the diagnosis; ``quiet`` leaves the causes alone, ``verbose`` shows all remedies and faults."""
+    canvas = Canvas(look)
+    if not quiet:
+        for evidence in diagnosis.evidence:
+            canvas.line((f"{evidence.kind:<12}", "dim"), evidence.source)
+            canvas.paragraph(evidence.told, indent=12)
+        canvas.blank()
+    _draw_verdict(canvas, diagnosis)
+    for number, explained in enumerate(diagnosis.explained):
+        if number and not quiet:
+            canvas.blank()
+        _draw_cause(canvas, explained, quiet=quiet)
+    if quiet:
+        return canvas.text()
+    _draw_others(canvas, diagnosis, verbose=verbose)
+    _draw_remedies(canvas, diagnosis, verbose=verbose)
+    canvas.labelled("warning: ", *diagnosis.warnings, style="warn")
+    if diagnosis.notes:
+        canvas.blank()
+    canvas.labelled("note: ", *diagnosis.notes, style="note")
+    return canvas.text()
+
+
+def _draw_verdict(canvas: Canvas, diagnosis: Diagnosis) -> None:
+    outcome = diagnosis.outcome.value
+    if outcome == "no-fault-found":
+        canvas.line(("No fault found.", "good"), " Everything loads in the model.")
+    elif outcome == "could-not-tell" and not diagnosis.explained:
+        files_only = diagnosis.notes and all(one.kind in ("wheel", "environment") for one in diagnosis.evidence)
+        reason = "The notes say why." if files_only else "Nothing here points to a DLL."
+        canvas.paragraph(("Could not tell.", "warn"), f" {reason}")
+    elif outcome == "could-not-tell":
+        canvas.paragraph(("Could not tell for sure.", "warn"), " What can be said:")
+
+
+def _draw_cause(canvas: Canvas, explained: Explained, *, quiet: bool) -> None:
     cause = explained.cause
-    return {
-        "id": cause.id,
-        "summary": cause.summary,
-        "explanation": explained.explanation,
-        "chain": [*explained.chain],
-        "missing": [*cause.likely_missing],
-        "confidence": cause.confidence.value,
-        "proven_by": explained.package,
-        "line": explained.symptom.line if explained.symptom else None,
-    }
+    lead: Span = ("Cause  ", "bad") if cause.confidence.value == "sure" else ("Cause  ", "warn")
+    canvas.paragraph((_SURENESS[cause.confidence.value], "dim"), (cause.summary, "name"), lead=lead)
+    if quiet:
+        return
+    if len(explained.chain) > 1 and cause.id != "two-openmp":
+        canvas.line(" → ".join(explained.chain), indent=7)
+    if explained.explanation and explained.explanation != cause.summary:
+        canvas.paragraph(explained.explanation, indent=7)
+    named = explained.chain[-1:] == cause.likely_missing and cause.confidence.value == "sure"
+    if cause.likely_missing and not explained.proven and not named:
+        canvas.paragraph(", ".join(cause.likely_missing), indent=7, lead=("candidates: ", "dim"))
+    if explained.symptom is not None and explained.symptom.count > 1:
+        canvas.line((f"the text says it {explained.symptom.count} times", "dim"), indent=7)
 
 
-def remedy_value(remedy: Remedy) -> dict[str, Json]:
-    """Return one thing to try."""
-    return {
-        "rank": remedy.rank,
-        "title": remedy.title,
-        "command": remedy.command,
-        "why": remedy.why,
-        "when": remedy.when,
-        "danger": remedy.danger,
-    }
+def _draw_others(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
+    if diagnosis.only_fault:
+        canvas.blank()
+        canvas.line("It is the only fault in these files.")
+    if not diagnosis.others:
+        return
+    others = f"It is not the only fault ({len(diagnosis.others)} more)"
+    canvas.heading(others if diagnosis.explained else "The files show")
+    shown = diagnosis.others if verbose else diagnosis.others[:_SHOWN]
+    for other in shown:
+        canvas.paragraph(other, indent=2)
+    if len(shown) < len(diagnosis.others):
+        canvas.line((f"… and {len(diagnosis.others) - len(shown)} more (-v shows all)", "dim"), indent=2)
+
+
+def _draw_remedies(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
+    if not diagnosis.remedies:
+        return
+    canvas.heading("What to do, best first")
+    for remedy in diagnosis.remedies if verbose else diagnosis.remedies[: 2 * _SHOWN]:
+        _draw_remedy(canvas, remedy)
+    if any(one.cause.likely_missing for one in diagnosis.explained):
+        canvas.blank()
+        canvas.paragraph(("Do not download DLLs from DLL download sites.", "dim"))
+
+
+def _draw_remedy(canvas: Canvas, remedy: Remedy) -> None:
+    canvas.paragraph(remedy.title, lead=f"{remedy.rank:>2}. ")
+    if remedy.command:
+        canvas.line((remedy.command, "code"), indent=6)
+    canvas.paragraph((remedy.why, "dim"), indent=4)
+    canvas.labelled("only if: ", remedy.when, indent=4)
+    canvas.labelled("danger: ", remedy.danger, indent=4, style="bad")

@@ -1,18 +1,19 @@
-"""What a document is made from besides the reports: inputs that failed, and which findings count."""
+"""What a document is made from: reports, inputs that failed, which findings count, and the figures over all of it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.values import dataclass, field
+from wheelfix.base.values import dataclass, field
+from wheelfix.model import Finding, Severity, Verdict
+from wheelfix.report.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding, ScanReport
     from wheelfix.plan.model import Plan
-
 
 STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported", "try": "not imported"}
 """What an input that failed at a stage is called in every format."""
@@ -33,15 +34,6 @@ class FailedInput:
         return STAGES[self.stage]
 
 
-def split_failures(
-    reports: Sequence[ScanReport], failures: Sequence[FailedInput]
-) -> tuple[dict[str, FailedInput], list[FailedInput]]:
-    """Return the failures of inputs that have a report, by its path, and those that stand alone."""
-    paths = {report.path for report in reports}
-    of_reports = {failure.path: failure for failure in failures if failure.path in paths}
-    return of_reports, [failure for failure in failures if failure.path not in paths]
-
-
 @dataclass(frozen=True, slots=True)
 class PlanReport:
     """What a repair did to one wheel, or would do."""
@@ -59,11 +51,6 @@ LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
 """From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""
 
 
-def nothing_known(report: ScanReport, finding: Finding) -> bool:
-    """There is not a baseline."""
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a document should know beyond the reports: which findings count."""
@@ -71,7 +58,7 @@ class Context:
     fail_on: str = "error"
     fail_on_of: Mapping[str, str] = field(default_factory=dict)
     """Where it is another for some inputs, by their paths."""
-    known: Callable[[ScanReport, Finding], bool] = nothing_known
+    known: Callable[[ScanReport, Finding], bool] = lambda report, finding: False
     """Whether a finding is in the baseline."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Where vendored members came from, by their names in the wheel."""
@@ -91,3 +78,99 @@ class Context:
 
 
 DEFAULT = Context()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTotal:
+    """How often one rule was broken; findings in the baseline are not counted."""
+
+    code: str
+    name: str
+    severity: Severity
+    """The worst that it had."""
+    findings: int
+    inputs: int
+
+    def __str__(self) -> str:
+        findings, inputs = count(self.findings, "finding"), count(self.inputs, "input")
+        return f"{self.code} {self.name} ({self.severity}): {findings} in {inputs}"
+
+
+class Document:
+    """A run as every format shows it: its reports, the inputs that failed, and the figures over all of them."""
+
+    def __init__(
+        self, reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT
+    ) -> None:
+        self.reports, self.failures, self.context = reports, failures, context
+        paths = {report.path for report in reports}
+        self.failed = {failure.path: failure for failure in failures if failure.path in paths}
+        """Inputs that have a report and failed nevertheless, such as those that could not be repaired."""
+        self.alone = [failure for failure in failures if failure.path not in paths]
+        """Inputs that failed and have no report."""
+        self.inputs = len(reports) + len(self.alone) + len(context.skipped)
+        verdicts = [report.verdict for report in reports]
+        self.verdicts = {verdict: verdicts.count(verdict) for verdict in Verdict}
+        """How many inputs have each verdict, the best first."""
+        self.severities = severities(finding for report in reports for finding in report.findings)
+        """How many findings have each severity; those in the baseline are counted."""
+        self.rules = self._rules()
+        """The worst first, then the most frequent."""
+
+    def new(self, report: ScanReport) -> list[Finding]:
+        """Return the findings of a report that are not in the baseline."""
+        return [finding for finding in report.findings if not self.context.known(report, finding)]
+
+    def failed_words(self, report: ScanReport) -> str:
+        """Return ``, not repaired`` for a report whose input failed."""
+        return f", {self.failed[report.path].words}" if report.path in self.failed else ""
+
+    def __str__(self) -> str:
+        parts = [f"{number} {verdict}" for verdict, number in self.verdicts.items() if number]
+        parts += [f"{number} {words}" for words, number in by_words(self.alone).items()]
+        parts += [f"{len(self.context.skipped)} skipped, not for Windows"] if self.context.skipped else []
+        also = "".join(f"; {number} {words}" for words, number in by_words(self.failed.values()).items())
+        return f"{count(self.inputs, 'input')}: {', '.join(parts)}{also}" if parts else "no inputs"
+
+    def _rules(self) -> tuple[RuleTotal, ...]:
+        found: dict[str, list[tuple[int, Finding]]] = {}
+        for number, report in enumerate(self.reports):
+            for finding in self.new(report):
+                found.setdefault(finding.code, []).append((number, finding))
+        order = list(Severity)
+        rows = []
+        for code, entries in found.items():
+            worst = min((finding.severity for _, finding in entries), key=order.index)
+            rows.append(
+                RuleTotal(code, entries[0][1].name, worst, len(entries), len({number for number, _ in entries}))
+            )
+        return tuple(sorted(rows, key=lambda row: (order.index(row.severity), -row.findings, row.code)))
+
+
+def by_words(failures: Iterable[FailedInput]) -> dict[str, int]:
+    """Return how many inputs failed in each way, by the words for it."""
+    words = [failure.words for failure in failures]
+    return {word: words.count(word) for word in STAGES.values() if word in words}
+
+
+def severities(findings: Iterable[Finding]) -> dict[Severity, int]:
+    """Return how many findings have each severity, the worst first."""
+    found = [finding.severity for finding in findings]
+    return {severity: found.count(severity) for severity in Severity}
+
+
+def by_code(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Return the findings of each code, in the order of their first."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.code, []).append(finding)
+    return list(groups.values())
+
+
+def severity_phrase(findings: Iterable[Finding]) -> str:
+    """Return ``1 error, 0 warnings, 7 info``; unsure and info are left out where there is none."""
+    numbers = severities(findings)
+    parts = [count(numbers[Severity.ERROR], "error")]
+    parts += [f"{numbers[Severity.UNSURE]} unsure"] if numbers[Severity.UNSURE] else []
+    parts.append(count(numbers[Severity.WARNING], "warning"))
+    return ", ".join([*parts, f"{numbers[Severity.INFO]} info"] if numbers[Severity.INFO] else parts)

@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from wheelfix.failures import failure_of
+from wheelfix.base.values import replace
+from wheelfix.errors import failure_of
 from wheelfix.model import Exports, Image, Import, Resolution, ScannedImage, ScanReport
-from wheelfix.report.document import DEFAULT, Context, FailedInput
-from wheelfix.report.textstyle import TextStyle
-from wheelfix.values import replace
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.document import DEFAULT, Context, Document, FailedInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Renderer(Protocol):
-    """What ``report/<kind>.py`` has as ``render_scan``."""
-
-    def __call__(self, reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> str:
-        """Return the whole document."""
-
-
 MACHINE_KINDS = {
-    "json": "wheelfix.report.json_",
-    "sarif": "wheelfix.report.sarif",
-    "github": "wheelfix.report.github",
-    "junit": "wheelfix.report.junit",
-    "markdown": "wheelfix.report.markdown",
-    "html": "wheelfix.report.html",
-    "concise": "wheelfix.report.concise",
+    "json": ("wheelfix.report.json_", "render_scan"),
+    "sarif": ("wheelfix.report.sarif", "render_scan"),
+    "github": ("wheelfix.report.ci", "render_github"),
+    "junit": ("wheelfix.report.ci", "render_junit"),
+    "markdown": ("wheelfix.report.ci", "render_markdown"),
+    "html": ("wheelfix.report.html.scan", "render_scan"),
+    "concise": ("wheelfix.report.ci", "render_concise"),
 }
-"""Kinds that are one document over all inputs; ``text`` is written as the scan goes."""
+"""Module and function of the kinds that are one document over all inputs; ``text`` is written as the scan goes."""
 
 SCAN_KINDS = ("text", *MACHINE_KINDS)
-
-
-def _nobody(failure: FailedInput) -> None:
-    """Takes note of nothing."""
 
 
 def render(
@@ -45,47 +34,38 @@ def render(
     reports: Sequence[ScanReport],
     failures: Sequence[FailedInput] = (),
     context: Context = DEFAULT,
-    on_failure: Callable[[FailedInput], None] = _nobody,
+    on_failure: Callable[[FailedInput], None] = lambda failure: None,
 ) -> str:
     """Return the document of one kind over some reports; one that cannot be drawn becomes a failure in it."""
     if kind == "text":
-        return _render_text(reports, failures, context)
-    renderer: Renderer = importlib.import_module(MACHINE_KINDS[kind]).render_scan
+        return _render_text(Document(reports, failures, context))
+    module, function = MACHINE_KINDS[kind]
+    renderer: Callable[[Document], str] = getattr(importlib.import_module(module), function)
     try:
-        return renderer(reports, failures, context)
+        return renderer(Document(reports, failures, context))
     except Exception:  # one report that cannot be drawn costs itself only
-        sound, spoilt = _drawable(renderer, reports, context)
+        sound, spoilt = [], []
+        for report in reports:
+            try:
+                renderer(Document([report], (), context))
+            except Exception as error:
+                spoilt.append(FailedInput(report.path, failure_of(error, report.path), "report"))
+                on_failure(spoilt[-1])
+            else:
+                sound.append(report)
         if not spoilt:
             raise
-        for failure in spoilt:
-            on_failure(failure)
-        return renderer(sound, [*failures, *spoilt], context)
+        return renderer(Document(sound, [*failures, *spoilt], context))
 
 
-def _drawable(
-    renderer: Renderer, reports: Sequence[ScanReport], context: Context
-) -> tuple[list[ScanReport], list[FailedInput]]:
-    """Return the reports that a renderer can draw, and the failures of the others."""
-    sound, spoilt = [], []
-    for report in reports:
-        try:
-            renderer([report], (), context)
-        except Exception as error:
-            spoilt.append(FailedInput(report.path, failure_of(error, report.path), "report"))
-        else:
-            sound.append(report)
-    return sound, spoilt
-
-
-def _render_text(reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> str:
+def _render_text(document: Document) -> str:
     """Return the report for people as a file keeps it: Unicode, without colour."""
-    from wheelfix.report.text.scan import render_scan
-    from wheelfix.report.text.summary import render_summary
+    from wheelfix.report.text import render_scan, render_summary
 
     look = TextStyle(unicode=True)
-    parts = [render_scan(report, look, context=context) for report in reports]
-    if len(reports) + len(failures) + len(context.skipped) > 1:
-        parts.append(render_summary(reports, failures, look, context))
+    parts = [render_scan(report, look, context=document.context) for report in document.reports]
+    if len(document.reports) + len(document.failures) + len(document.context.skipped) > 1:
+        parts.append(render_summary(document.reports, document.failures, look, document.context))
     return "\n".join(parts)
 
 

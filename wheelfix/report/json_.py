@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
+import enum
 import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import (
-    Candidate,
-    Finding,
-    Malformed,
-    MissingDll,
-    Prediction,
-    ProvidedDll,
-    ScannedImage,
-    ScanReport,
-    Signature,
-    TargetVerdict,
-)
+from wheelfix.model import Malformed, ScannedImage, ScanReport
 from wheelfix.report import safe
-from wheelfix.report.document import DEFAULT, Context
-from wheelfix.report.totals import totals
+from wheelfix.report.document import DEFAULT, STAGES, Context, Document, by_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from wheelfix.model import Json
+    from wheelfix.model import Finding, Json, Prediction, Signature
     from wheelfix.repairs.sign import Signed
-    from wheelfix.report.document import FailedInput
     from wheelfix.rules.registry import Rule
 
 SCAN_SCHEMA = "wheelfix.scan/1"
@@ -50,97 +37,88 @@ def tool() -> dict[str, Json]:
     return {"name": "wheelfix", "version": wheelfix.__version__}
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
-    """Return the ``wheelfix.scan/1`` document of some reports.
+def pick(value: object, names: str) -> dict[str, Json]:
+    """Return some attributes of a value, named in the order of the document, as plain values."""
+    return {name: plain(getattr(value, name)) for name in names.split()}
 
-    ``failures`` are the inputs that could not be scanned, with the reason; the key is there only when some are.
-    """
-    document: dict[str, Json] = {
+
+def plain(value: object) -> Json:
+    """Return text, numbers and their collections as JSON has them; an enumeration is its value."""
+    if isinstance(value, enum.Enum):
+        return str(value.value)
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, Iterable) else str(value)
+
+
+def render_scan(document: Document) -> str:
+    """Return the ``wheelfix.scan/1`` document; keys about failures are there only when something failed."""
+    value: dict[str, Json] = {
         "schema": SCAN_SCHEMA,
         "tool": tool(),
-        "wheels": [scan_value(report, context) for report in reports],
-        "summary": totals(reports, failures, context).to_json(),
+        "wheels": [scan_value(report, document.context) for report in document.reports],
+        "summary": summary_value(document),
     }
-    if context.skipped:
-        document["skipped"] = [*context.skipped]
-    if failures:
-        document["failures"] = [failure_value(failure) for failure in failures]
-    return dump(document)
+    if document.context.skipped:
+        value["skipped"] = [*document.context.skipped]
+    if document.failures:
+        value["failures"] = [
+            pick(failure, "path stage") | pick(failure.error, "what because hint") for failure in document.failures
+        ]
+    return dump(value)
 
 
-def failure_value(failure: FailedInput) -> Json:
-    """Return an input that could not be read, repaired or reported."""
-    error = failure.error
+def summary_value(document: Document) -> dict[str, Json]:
+    """Return the figures over all inputs."""
+    failed = by_words([*document.alone, *document.failed.values()])
     return {
-        "path": failure.path,
-        "stage": failure.stage,
-        "what": error.what,
-        "because": error.because,
-        "hint": error.hint,
+        "inputs": document.inputs,
+        **{verdict.value: number for verdict, number in document.verdicts.items()},
+        **{words.replace(" ", "_"): failed.get(words, 0) for words in (STAGES["read"], STAGES["repair"])},
+        "skipped": len(document.context.skipped),
+        "findings": {severity.value: number for severity, number in document.severities.items()},
+        "rules": [pick(row, "code name severity findings inputs") for row in document.rules],
     }
 
 
 def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json]:
     """Return the report on one wheel as plain values."""
-    value: dict[str, Json] = {
-        "path": report.path,
-        "name": report.name,
-        "version": report.version,
-        "tags": list(report.tags),
-        "machine": report.machine.value,
-        "verdict": report.verdict.value,
-        "images": [image_value(image) for image in report.images],
-        "missing": [missing_value(item) for item in report.missing],
-        "provided": [provided_value(item) for item in report.provided],
-        "first_failure": prediction_value(report.first_failure) if report.first_failure else None,
-        "findings": [finding_value(finding, known=context.known(report, finding)) for finding in report.findings],
+    value = pick(report, "path name version tags machine verdict")
+    value |= {
+        "images": [_image(image) for image in report.images],
+        "missing": [
+            pick(item, "name kind required needed_by chain")
+            | {"candidates": [pick(candidate, "path root version reason") for candidate in item.candidates]}
+            | pick(item, "providers")
+            for item in report.missing
+        ],
+        "provided": [pick(item, "name how distributions specifier path because needed_by") for item in report.provided],
+        "first_failure": _prediction(report.first_failure),
+        "findings": [_finding(finding, known=context.known(report, finding)) for finding in report.findings],
     }
     if report.archs is not None:
-        value["archs"] = list(report.archs)
+        value["archs"] = [*report.archs]
     if report.targets:
-        value["targets"] = [target_value(target) for target in report.targets]
+        value["targets"] = [
+            pick(target, "name title build date verdict absent perhaps_absent unknown")
+            | {"first_failure": _prediction(target.first_failure)}
+            for target in report.targets
+        ]
     if report.cuda is not None:
-        value["cuda"] = {"release": report.cuda.release, "driver": report.cuda.driver, "text": report.cuda.text}
+        value["cuda"] = pick(report.cuda, "release driver text")
     return value
 
 
-def target_value(target: TargetVerdict) -> dict[str, Json]:
-    """Return the answer for a kind of Windows that was asked about."""
-    return {
-        "name": target.name,
-        "title": target.title,
-        "build": target.build,
-        "date": target.date,
-        "verdict": target.verdict.value,
-        "absent": list(target.absent),
-        "perhaps_absent": list(target.perhaps_absent),
-        "unknown": list(target.unknown),
-        "first_failure": prediction_value(target.first_failure) if target.first_failure else None,
-    }
-
-
-def provided_value(item: ProvidedDll) -> dict[str, Json]:
-    """Return a DLL that another distribution provides, or may provide."""
-    return {
-        "name": item.name,
-        "how": item.how,
-        "distributions": list(item.distributions),
-        "specifier": item.specifier,
-        "path": item.path,
-        "because": item.because,
-        "needed_by": list(item.needed_by),
-    }
-
-
-def image_value(image: ScannedImage) -> dict[str, Json]:
+def _image(image: ScannedImage) -> dict[str, Json]:
     """Return one PE image; facts that were not asked for are left out."""
     facts = image.facts
-    value: dict[str, Json] = {"path": image.path}
     if isinstance(facts, Malformed):
-        value |= {"machine": "unknown", "size": facts.size, "imports": [], "delay_imports": []}
-        value["malformed"] = facts.reason
-        return value
-    value |= {
+        value: dict[str, Json] = {"path": image.path, "machine": "unknown", "size": facts.size}
+        return value | {"imports": [], "delay_imports": [], "malformed": facts.reason}
+    value = {
+        "path": image.path,
         "machine": facts.machine.value,
         "size": facts.size,
         "imports": [item.dll for item in facts.imports],
@@ -149,109 +127,45 @@ def image_value(image: ScannedImage) -> dict[str, Json]:
     if image.version is not None:
         value["version"] = str(image.version)
     if image.archs is not None:
-        value["archs"] = list(image.archs)
+        value["archs"] = [*image.archs]
     if image.gpu is not None:
-        value["gpu"] = {"card": image.gpu.card, "arch": image.gpu.arch, "fit": image.gpu.fit}
+        value["gpu"] = pick(image.gpu, "card arch fit")
     if image.numpy is not None:
-        value["numpy"] = {"headers": image.numpy.headers, "oldest": image.numpy.oldest}
+        value["numpy"] = pick(image.numpy, "headers oldest")
     if image.signature is not None:
         value["signer"] = image.signature.trusted_signer
-        value["signature"] = signature_value(image.signature)
+        value["signature"] = _signature(image.signature)
     return value
 
 
-def signature_value(signature: Signature) -> dict[str, Json]:
-    """Return what a signature is worth, and who is said to have made it."""
-    value: dict[str, Json] = {"status": signature.status}
-    for key in ("signer", "issuer", "timestamp", "reason"):
-        text = getattr(signature, key)
-        if text:
-            value[key] = text
-    return value
+def _signature(signature: Signature) -> dict[str, Json]:
+    """Return what is known about a signature; what is empty is left out, except for the status."""
+    found = pick(signature, "status signer issuer timestamp reason")
+    return {key: text for key, text in found.items() if text or key == "status"}
+
+
+def _prediction(prediction: Prediction | None) -> Json:
+    return pick(prediction, "path code message chain") if prediction else None
+
+
+def _finding(finding: Finding, *, known: bool) -> dict[str, Json]:
+    """Return one finding; evidence is ordered by its keys, ``known`` is there when the baseline has it."""
+    value = pick(finding, "code name severity subject message hint")
+    value["evidence"] = {key: finding.evidence[key] for key in sorted(finding.evidence)}
+    value["repairable"] = finding.repairable.value
+    return value | {"known": True} if known else value
 
 
 def signed_value(result: Signed) -> dict[str, Json]:
     """Return what ``wheelfix sign`` has done with one wheel."""
-    files: list[Json] = []
-    for file in result.files:
-        entry: dict[str, Json] = {"path": file.path, "action": file.action}
-        if file.signature is not None:
-            entry["signature"] = signature_value(file.signature)
-        files.append(entry)
-    return {
-        "path": result.path,
-        "outcome": result.outcome,
-        "output": str(result.output) if result.output is not None else None,
-        "files": files,
-        "notes": list(result.notes),
-    }
-
-
-def missing_value(item: MissingDll) -> dict[str, Json]:
-    """Return a DLL without a provider."""
-    return {
-        "name": item.name,
-        "kind": item.kind.value,
-        "required": item.required,
-        "needed_by": list(item.needed_by),
-        "chain": list(item.chain),
-        "candidates": [candidate_value(candidate) for candidate in item.candidates],
-        "providers": list(item.providers),
-    }
-
-
-def candidate_value(candidate: Candidate) -> dict[str, Json]:
-    """Return a file that could be vendored."""
-    return {
-        "path": candidate.path,
-        "root": candidate.root,
-        "version": candidate.version,
-        "reason": candidate.reason,
-    }
-
-
-def prediction_value(prediction: Prediction) -> dict[str, Json]:
-    """Return the error that the import will raise."""
-    return {
-        "path": prediction.path,
-        "code": prediction.code,
-        "message": prediction.message,
-        "chain": list(prediction.chain),
-    }
-
-
-def finding_value(finding: Finding, *, known: bool = False) -> dict[str, Json]:
-    """Return one finding; evidence is ordered by its keys, ``known`` is there when the baseline has it."""
-    value: dict[str, Json] = {
-        "code": finding.code,
-        "name": finding.name,
-        "severity": finding.severity.value,
-        "subject": finding.subject,
-        "message": finding.message,
-        "hint": finding.hint,
-        "evidence": {key: finding.evidence[key] for key in sorted(finding.evidence)},
-        "repairable": finding.repairable.value,
-    }
-    if known:
-        value["known"] = True
-    return value
+    files: list[Json] = [
+        pick(file, "path action") | ({"signature": _signature(file.signature)} if file.signature is not None else {})
+        for file in result.files
+    ]
+    return pick(result, "path outcome output") | {"files": files, "notes": [*result.notes]}
 
 
 def render_rules(rules: Iterable[Rule]) -> str:
     """Return the list of findings as ``wheelfix.rules/1``."""
-    return dump(
-        {
-            "schema": RULES_SCHEMA,
-            "tool": tool(),
-            "rules": [
-                {
-                    "code": rule.code,
-                    "name": rule.name,
-                    "severity": rule.severity.value,
-                    "repairable": rule.repairable.value,
-                    "summary": rule.summary,
-                }
-                for rule in rules
-            ],
-        }
-    )
+    listed: list[Json] = [pick(rule, "code name severity repairable summary") for rule in rules]
+    return dump({"schema": RULES_SCHEMA, "tool": tool(), "rules": listed})

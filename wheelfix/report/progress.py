@@ -9,15 +9,15 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from wheelfix.report.canvas import is_terminal, terminal_width
 from wheelfix.report.safe import legible
-from wheelfix.report.textstyle import is_terminal, terminal_width
 from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from wheelfix.remote.wheel import WheelPath
+    from wheelfix.remote.ranges import WheelPath
 
 BAR = 20
 PATIENCE = 0.5

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
-from wheelfix.report.blocks import CodeBlock, Heading, Listing, Paragraph, TableBlock, bare, parse_markdown
-from wheelfix.report.document import DEFAULT, Context, FailedInput
-from wheelfix.report.json_ import dump
-from wheelfix.report.totals import totals
+from wheelfix.report.json_ import dump, pick, summary_value
+from wheelfix.report.pages import bare, parse_markdown
 from wheelfix.report.words import label, sentence
 from wheelfix.rules.registry import all_rules, page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wheelfix.report.document import Context, Document, FailedInput
     from wheelfix.rules.registry import Rule
 
 PROJECT = "https://pypi.org/project/wheelfix/"
@@ -27,14 +26,15 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.UNSURE: "warning", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
+def render_scan(document: Document) -> str:
     """Return a SARIF log with one run over all reports."""
+    reports = document.reports
     used = {finding.code for report in reports for finding in report.findings}
     rules = [rule for rule in all_rules() if rule.code in used]
     places = {rule.code: number for number, rule in enumerate(rules)}
     pages = _documentation()
     results: list[Json] = [
-        _result(report, finding, places, context) for report in reports for finding in report.findings
+        _result(report, finding, places, document.context) for report in reports for finding in report.findings
     ]
     run: dict[str, Json] = {
         "tool": {
@@ -46,12 +46,16 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] =
                 "rules": [_rule(rule, pages) for rule in rules],
             }
         },
-        "invocations": [_invocation(failures)],
+        "invocations": [_invocation(document.failures)],
         "columnKind": "utf16CodeUnits",
         "results": results,
         "properties": {
-            "predictions": [value for report in reports for value in _prediction(report)],
-            "summary": totals(reports, failures, context).to_json(),
+            "predictions": [
+                {"wheel": label(report), **pick(report.first_failure, "message chain")}
+                for report in reports
+                if report.first_failure is not None
+            ],
+            "summary": summary_value(document),
         },
     }
     return dump({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
@@ -69,7 +73,7 @@ def _documentation() -> str:
     return str(links.get("documentation", "")).rstrip("/")
 
 
-def _rule(rule: Rule, documentation: str = "") -> dict[str, Json]:
+def _rule(rule: Rule, documentation: str) -> dict[str, Json]:
     text = page(rule.code)
     return {
         "id": rule.code,
@@ -92,17 +96,8 @@ def _rule(rule: Rule, documentation: str = "") -> dict[str, Json]:
 
 def _plain(markdown: str) -> str:
     """Return a page as text, for viewers that show no Markdown."""
-    parts = []
-    for block in parse_markdown(markdown):
-        match block:
-            case Heading(_, line) | Paragraph(line, _):
-                parts.append(bare(line))
-            case Listing(items):
-                parts.append("\n".join(f"{' ' * item.depth}{item.mark} {bare(item.line)}" for item in items))
-            case CodeBlock(lines):
-                parts.append("\n".join(f"    {line}" for line in lines))
-            case TableBlock(rows):
-                parts.append("\n".join(" | ".join(map(bare, row)) for row in rows))
+    marks = {"list": "- ", "code": "    "}
+    parts = ("\n".join(marks.get(one.kind, "") + bare(line) for line in one.lines) for one in parse_markdown(markdown))
     return "\n\n".join(parts) + "\n"
 
 
@@ -172,11 +167,3 @@ def _invocation(failures: Sequence[FailedInput]) -> dict[str, Json]:
             for failure in failures
         ]
     return invocation
-
-
-def _prediction(report: ScanReport) -> list[Json]:
-    if report.first_failure is None:
-        return []
-    return [
-        {"wheel": label(report), "message": report.first_failure.message, "chain": list(report.first_failure.chain)}
-    ]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.system import classify
 from wheelfix.model import (
     Assumed,
     Driver,
+    EdgeKind,
     Finding,
     InView,
     MayComeFrom,
@@ -19,10 +23,13 @@ from wheelfix.model import (
     System,
     VcRedist,
 )
-from wheelfix.report.safe import legible as legible  # for all who take their phrases from here
+from wheelfix.report.safe import legible as legible
+from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from wheelfix.model import Machine, MissingDll, TargetVerdict
 
 SITE_PACKAGES = "Lib/site-packages/"
 
@@ -30,6 +37,11 @@ SITE_PACKAGES = "Lib/site-packages/"
 def count(number: int, word: str) -> str:
     """Return ``1 error``, ``3 errors``."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def and_more(names: Sequence[str], most: int) -> str:
+    """Return ``a, b``, or ``a, b and 4 more``."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def human_size(size: int) -> str:
@@ -43,9 +55,10 @@ def human_size(size: int) -> str:
     return f"{size / 1_000_000_000:.2f} GB"
 
 
-def human_change(size: int) -> str:
-    """Return a difference of sizes: ``+1.5 MB``, ``-850 kB``."""
-    return f"{'+' if size > 0 else '-'}{human_size(abs(size))}" if size else "no change"
+def human_change(old: int, new: int) -> str:
+    """Return how a size changed: ``1.0 MB → 2.5 MB (+1.5 MB)``."""
+    change = f"{'+' if new > old else '-'}{human_size(abs(new - old))}" if new != old else "no change"
+    return f"{human_size(old)} → {human_size(new)} ({change})"
 
 
 def short_path(path: str) -> str:
@@ -112,13 +125,16 @@ def provider_phrase(provider: Provider) -> str:
         case MayComeFrom(distributions=distributions):
             return f"could not tell: may come from {' or '.join(distributions)}"
         case Missing(present_at=present):
-            return f"MISSING (lies at {_first(present)})" if present else "MISSING"
+            return f"MISSING (lies at {and_more([*map(short_path, present)], 1)})" if present else "MISSING"
 
 
-def _first(paths: Sequence[str]) -> str:
-    return short_path(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-
-
+KIND_WORDS = {
+    EdgeKind.IMPORT: "imported",
+    EdgeKind.DELAY: "delay-loaded",
+    EdgeKind.COMPANION: "loaded by name at run time",
+    EdgeKind.FORWARDER: "target of a forwarder",
+}
+"""How a DLL is needed."""
 TRUST = {
     "table": "its sha256 is in the table of wheelfix",
     "signature": "its vendor's signature is valid",
@@ -126,3 +142,61 @@ TRUST = {
     "not-fetched": "not decided: the repair downloads it and checks its signature, or else the hash of its wheel",
 }
 """Why the bytes of a DLL that came from a server count, by :attr:`wheelfix.plan.model.Source.trust`."""
+
+
+def target_reason(target: TargetVerdict) -> str:
+    """Return in half a sentence why the answer for a kind of Windows is what it is."""
+    found = {"without": target.absent, "perhaps without": target.perhaps_absent, "could not tell about": target.unknown}
+    return "; ".join(f"{words} {listing(names)}" for words, names in found.items() if names)
+
+
+# ---------------------------------------------------------------------------- what brings in the DLLs that are missing
+
+
+_OPTIONS = {"root": "", "include": " --include {}", "vcredist": " --with-vcredist", "never": ""}
+"""The ways to bring in a DLL, with the option that each needs."""
+
+
+def missing_hints(missing: Iterable[MissingDll], machine: Machine) -> tuple[str, ...]:
+    """Return a sentence for each way in which the required DLLs can be brought in, or that they cannot."""
+    ways: dict[str, list[MissingDll]] = {}
+    for item in missing:
+        if item.required:
+            ways.setdefault(_way(item.name, machine), []).append(item)
+    return tuple(_hint(way, ways[way], everything=len(ways) == 1) for way in _OPTIONS if way in ways)
+
+
+def _way(name: str, machine: Machine) -> str:
+    known, member = classify(name, machine), family_of(name)
+    if (
+        known.debug
+        or known.kind in ("driver", "system", "api-set", "ucrt")
+        or (known.kind == "python" and not known.folder)
+    ):
+        return "never"
+    if known.kind == "vcredist":
+        return "vcredist"
+    return "include" if member is not None and not member.family.redistribute else "root"
+
+
+def _hint(way: str, items: Sequence[MissingDll], *, everything: bool) -> str:
+    names = [item.name for item in items]
+    if way == "never":
+        return f"{', '.join(names)}: no wheel may contain them"
+    place, source = " --root PATH", "a folder, wheel or conda package that has them"
+    if all(item.candidates for item in items):
+        place, source = _named_roots(items), "where they were found, if they are suitable"
+    options = "".join(dict.fromkeys(_OPTIONS[way].format(name) for name in names))
+    refused = "; their vendor does not allow redistribution" if way == "include" else ""
+    what = "them" if everything else and_more(names, 4)
+    return f"'wheelfix repair WHEEL{options}{place}' vendors {what} from {source}{refused}"
+
+
+def _named_roots(items: Sequence[MissingDll]) -> str:
+    """The options with which the user named the roots in which DLLs were found; the repair has to hear them again."""
+    named: dict[str, None] = {}
+    for item in items:
+        option = re.search(r"--[a-z]+$", item.candidates[0].reason)
+        if option:
+            named[f' {option[0]} "{item.candidates[0].root}"'] = None
+    return "".join(named)

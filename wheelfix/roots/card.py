@@ -7,9 +7,17 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.knowledge.cardnames import close_names, named_cards, namesakes_of
-from wheelfix.knowledge.cards import architecture, capability_of_arch, card_table
-from wheelfix.knowledge.othercards import is_known_arch, known_archs, other_arch
+from wheelfix.knowledge.cards import (
+    architecture,
+    capability_of_arch,
+    card_table,
+    close_names,
+    is_known_arch,
+    known_archs,
+    named_cards,
+    namesakes_of,
+    other_arch,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +88,7 @@ def _native(answer: str) -> str:
 
 
 def _ask_driver() -> str:
-    from wheelfix.programs import find_program, run_program
+    from wheelfix.base.programs import find_program, run_program
 
     hint = "give the card: --gpu sm_86"
     program = find_program(_ASK_DRIVER[0])

@@ -11,26 +11,26 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.metadata import parse_headers
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import parse_headers
+from wheelfix.base.options import InstallTarget
 from wheelfix.errors import InputError
-from wheelfix.knowledge.cudalibraries import toolkits_of
+from wheelfix.knowledge.cuda import toolkits_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.provider_index import provider_index
+from wheelfix.knowledge.provider_index import provider_index, vendor_of
 from wheelfix.model import Machine, dll_key
 from wheelfix.remote.packageindex import choose_file
-from wheelfix.remote.target import InstallTarget
-from wheelfix.roots.choice.release import cuda_compatibility, cuda_of_package
+from wheelfix.roots.gather import member_folders
+from wheelfix.roots.release import cuda_compatibility, cuda_of_package
 from wheelfix.roots.root import Root
-from wheelfix.roots.rootkinds import member_folders
 from wheelfix.roots.tree import numbers
-from wheelfix.roots.trust import vendor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.archive.reader import Limits
+    from wheelfix.base.options import Limits
     from wheelfix.remote.client import Client
+
 
 _PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 MOST_RELEASES = 4

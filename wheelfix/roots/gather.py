@@ -7,34 +7,92 @@ remarks on every variable or registry entry that names a folder which is not wha
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.reader import Archive
+from wheelfix.base.options import as_paths
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import fold
-from wheelfix.options import as_paths
-from wheelfix.roots import tree
-from wheelfix.roots.host import this_machine
+from wheelfix.roots import condafile, tree
+from wheelfix.roots.environments import CONDA, PIP
+from wheelfix.roots.host import this_machine, with_warnings
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.root import LABELS, Root, RootFolder, Vendor
-from wheelfix.roots.rootkinds import (
-    VENDORS,
-    conda_package_root,
-    is_package,
-    plain_root,
-    recognise,
-    vendors_by_kind,
-    wheel_root,
-)
-from wheelfix.roots.safety import with_warnings
-from wheelfix.roots.vendors import condafile, msvc
-from wheelfix.values import dataclass, replace
+from wheelfix.roots.release import cuda_of_package
+from wheelfix.roots.root import LABELS, Root, RootFolder
+from wheelfix.roots.toolkits import CUDA, CUDNN, MSVC, NVTOOLSEXT, ONEAPI, Vendor, is_redistributable
 
 if TYPE_CHECKING:
-    from wheelfix.archive.reader import Limits
-    from wheelfix.options import RootOptions
+    from collections.abc import Iterable, Sequence
+
+    from wheelfix.base.options import Limits, RootOptions
+    from wheelfix.model import Json
     from wheelfix.roots.host import Host
     from wheelfix.roots.root import Kind, Place
+
+VENDORS: tuple[Vendor, ...] = (CUDA, CUDNN, NVTOOLSEXT, ONEAPI, CONDA, PIP, MSVC)
+"""In the order in which roots are listed."""
+PLAIN_FOLDERS = (".", "bin/x64", "bin", "lib/x64", "lib", "Library/bin")
+"""Where a plain folder is searched; it is not walked, so that nothing gets in from unexpected places."""
+
+
+def recognise(folder: Path) -> Root | None:
+    """Return the root that a folder is, of any vendor, or None when no vendor recognises it."""
+    # An environment before a toolkit: conda puts CUDA's files into folders that look like one.
+    return next((root for vendor in (CONDA, *VENDORS) if (root := vendor.recognise(folder)) is not None), None)
+
+
+def plain_root(folder: Path) -> Root | None:
+    """Return the root that a folder of no vendor is, if it has DLLs where they are looked for."""
+    folders = tuple(
+        RootFolder(tree.relative(found, folder), redistributable=is_redistributable(found))
+        for found in tree.folders_with_dlls(folder, PLAIN_FOLDERS)
+    )
+    return Root("folder", folder, folders=folders) if folders else None
+
+
+def is_package(name: str) -> bool:
+    """Whether a file's name is that of a wheel or of a conda package."""
+    return fold(name).endswith((".whl", *condafile.SUFFIXES))
+
+
+def wheel_root(path: Path, limits: Limits | None) -> Root:
+    """Return the root that a wheel is."""
+    with Archive.open(path, limits) as archive:
+        members = [member.name for member in archive.members if not member.is_dir]
+    package, version = wheel_identity(path.name, members)
+    folders = member_folders(members, package, version)
+    notes = () if folders else ("there are no DLLs in it",)
+    return Root("wheel", path, version, folders=folders, notes=notes)
+
+
+def conda_package_root(path: Path, limits: Limits | None) -> Root:
+    """Return the root that a conda package file is."""
+    package = condafile.open_package(path, limits)
+    folders = member_folders(package.dlls, package.name, package.version)
+    notes = [] if folders else ["there are no DLLs in it"]
+    if package.subdir and not package.subdir.startswith("win-"):
+        notes.append(f"it is a package for {package.subdir}")
+    return Root("conda-package", path, package.version, folders=folders, notes=tuple(notes))
+
+
+def member_folders(members: Iterable[str], package: str, version: str) -> tuple[RootFolder, ...]:
+    """Return the folders of a package that have DLLs, each with the CUDA release that the package is for."""
+    release = cuda_of_package(package, version)
+    names = dict.fromkeys(posixpath.dirname(name) or "." for name in members if fold(name).endswith(".dll"))
+    return tuple(RootFolder(name, version=version, cuda=release, package=package) for name in names)
+
+
+def wheel_identity(filename: str, members: Iterable[str]) -> tuple[str, str]:
+    """Return distribution and version of a wheel, by its own dist-info, else by the file's name."""
+    for name in members:
+        if found := re.match(r"(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info/", name):
+            return found["name"].replace("_", "-"), found["version"]
+    parts = filename.removesuffix(".whl").split("-")
+    return (parts[0].replace("_", "-"), parts[1]) if len(parts) >= 5 else (parts[0], "")
 
 
 def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
@@ -138,8 +196,12 @@ def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:
     )
 
 
+def _vendor(kind: Kind) -> Vendor:
+    return next(vendor for vendor in VENDORS if vendor.kind == kind)
+
+
 def _of_kind(folder: Path, option: str, kind: Kind) -> Root:
-    vendor = vendors_by_kind()[kind]
+    vendor = _vendor(kind)
     # People name the folder that holds the DLLs, or the one that holds the versions; both are accepted.
     tries = [folder, *([folder.parent] if fold(folder.name) in ("bin", "x64") else [])]
     if fold(folder.name) == "x64":
@@ -156,7 +218,7 @@ def _of_kind(folder: Path, option: str, kind: Kind) -> Root:
     else:
         other = recognise(folder)
         hint = f"it looks like {LABELS[other.kind]}; --root takes any kind" if other else "--root takes any folder"
-    raise UsageError(f"{option} {folder}: not what was expected", because=f"expected {vendor.EXPECTED}", hint=hint)
+    raise UsageError(f"{option} {folder}: not what was expected", because=f"expected {vendor.expected}", hint=hint)
 
 
 def _where_dlls_are(folder: Path, limit: int = 2000) -> str:
@@ -177,7 +239,7 @@ def _file_root(path: Path, option: str, kind: Kind | None, limits: Limits | None
     if kind == "conda" and name.endswith(condafile.SUFFIXES):
         kind = None
     if kind is not None:
-        expected = vendors_by_kind()[kind].EXPECTED
+        expected = _vendor(kind).expected
         raise UsageError(
             f"{option} {path}: not what was expected",
             because=f"it is a file; expected {expected}",
@@ -226,7 +288,7 @@ def explore(host: Host) -> Discovery:
     remarks: list[Remark] = []
     for vendor in VENDORS:
         for place in vendor.places(host):
-            key = (vendor.KIND, tree.real(place.path))
+            key = (vendor.kind, tree.real(place.path))
             if key in roots:
                 roots[key] = _also(roots[key], place)
                 continue
@@ -234,7 +296,7 @@ def explore(host: Host) -> Discovery:
             if root is not None:
                 roots[key] = with_warnings(root, host)
             elif place.promised:
-                remark = Remark(vendor.KIND, place.path, place.learned, reason)
+                remark = Remark(vendor.kind, place.path, place.learned, reason)
                 remarks += [remark] if remark not in remarks else []
     return Discovery(tuple(_without_nested(list(roots.values()))), tuple(remarks))
 
@@ -247,7 +309,7 @@ def _look(vendor: Vendor, place: Place) -> tuple[Root | None, str]:
         return None, "no such folder"
     root = vendor.recognise(place.path)
     if root is None or not root.folders:
-        return None, f"not {vendor.EXPECTED}"
+        return None, f"not {vendor.expected}"
     return replace(root, learned=place.learned, last_resort=place.last_resort), ""
 
 
@@ -299,7 +361,7 @@ def search_path_roots(host: Host) -> tuple[Root, ...]:
         if windows and _is_windows_folder(path, Path(windows)):
             continue
         if tree.is_folder(path) and tree.dll_names(path):
-            here = RootFolder(".", redistributable=msvc.is_redistributable(path))
+            here = RootFolder(".", redistributable=is_redistributable(path))
             root = Root("folder", path, learned="PATH", folders=(here,), last_resort=True)
             roots.append(with_warnings(root, host))
     return tuple(roots)
@@ -308,3 +370,93 @@ def search_path_roots(host: Host) -> tuple[Root, ...]:
 def _is_windows_folder(path: Path, windows: Path) -> bool:
     mine, theirs = ([fold(part) for part in tree.real(where).parts] for where in (path, windows))
     return mine[: len(theirs)] == theirs
+
+
+SCHEMA = "wheelfix.roots/1"
+
+
+@dataclass(frozen=True, slots=True)
+class RootRow:
+    """One root as a row of the table."""
+
+    kind: str
+    version: str
+    path: str
+    learned: str
+    folders: tuple[str, ...]
+    """As they are on disk below the path, each with how many DLLs are in it."""
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def root_rows(index: RootIndex) -> tuple[RootRow, ...]:
+    """Return the roots of an index as rows, in their order."""
+    counts = _counts(index)
+    return tuple(
+        RootRow(
+            LABELS[root.kind],
+            root.version,
+            str(root.path),
+            root.learned + (", last resort" if root.last_resort else ""),
+            tuple(
+                f"{entry.path} ({_plural(counts.get((str(root.path), entry.path), 0))}"
+                + ("" if entry.redistributable else ", not redistributable")
+                + ")"
+                for entry in root.folders
+            ),
+            root.warnings,
+            root.notes,
+        )
+        for root in index.roots
+    )
+
+
+def _plural(count: int) -> str:
+    return "1 DLL" if count == 1 else f"{count} DLLs"
+
+
+def roots_document(index: RootIndex, remarks: Sequence[Remark] = ()) -> dict[str, Json]:
+    """Return everything about the roots of an index, for JSON."""
+    counts = _counts(index)
+    return {
+        "schema": SCHEMA,
+        "roots": [_root(root, counts) for root in index.roots],
+        "remarks": [
+            {"kind": remark.kind, "path": str(remark.path), "learned": remark.learned, "reason": remark.reason}
+            for remark in remarks
+        ],
+        "skipped": [{"path": skipped.path, "reason": skipped.reason} for skipped in index.skipped],
+    }
+
+
+def _root(root: Root, counts: dict[tuple[str, str], int]) -> dict[str, Json]:
+    folders: list[Json] = [
+        {
+            "path": entry.path,
+            "version": entry.version,
+            "cuda": entry.cuda,
+            "package": entry.package,
+            "redistributable": entry.redistributable,
+            "dlls": counts.get((str(root.path), entry.path), 0),
+        }
+        for entry in root.folders
+    ]
+    return {
+        "kind": root.kind,
+        "version": root.version,
+        "path": str(root.path),
+        "learned": root.learned,
+        "explicit": root.explicit,
+        "last_resort": root.last_resort,
+        "folders": folders,
+        "warnings": list(root.warnings),
+        "notes": list(root.notes),
+    }
+
+
+def _counts(index: RootIndex) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for file in index.listed():
+        place = (str(file.root.path), file.folder.path)
+        counts[place] = counts.get(place, 0) + 1
+    return counts

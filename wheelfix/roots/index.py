@@ -6,21 +6,315 @@ for its facts. Links are followed only as long as they stay inside the root.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import hashlib
+import os
+import posixpath
+import stat
+from collections import Counter
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from wheelfix.model import dll_key
-from wheelfix.roots.choice.release import shown_version
-from wheelfix.roots.filefacts import FileReader
-from wheelfix.roots.listing import RootLister
+from wheelfix.archive.reader import Archive, Member
+from wheelfix.archive.record import HashedReading
+from wheelfix.base.values import replace
+from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.model import Malformed, Signature, dll_key, fold
+from wheelfix.pe.gpucode import read_archs
+from wheelfix.pe.image import read_image
+from wheelfix.pe.signature import read_signature
+from wheelfix.pe.version import read_version
+from wheelfix.roots import condafile, tree
+from wheelfix.roots.environments import conda_owners, pip_owners
+from wheelfix.roots.release import shown_version
+from wheelfix.roots.root import RootFile, Skipped
+from wheelfix.streams import codec
+from wheelfix.streams.source import FileSource, TeeSource, chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.archive.reader import Limits
-    from wheelfix.model import Machine
-    from wheelfix.roots.root import Root
-    from wheelfix.roots.rootfile import Offering, RootFile, Skipped
+    from wheelfix.base.options import Limits
+    from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine
+    from wheelfix.roots.root import Offering, Root, RootFolder
+
+_Fact = TypeVar("_Fact")
+
+
+class RootLister:
+    """Lists roots one after the other; a folder or package that two of them have counts once, for the first."""
+
+    def __init__(self, archive_of: Callable[[Root], Archive], limits: Limits | None) -> None:
+        self._archive_of, self._limits = archive_of, limits
+        self._seen: set[Path] = set()
+        self._owners: dict[Path, dict[str, tuple[str, str]]] = {}
+        self.skipped: list[Skipped] = []
+        """What was left out so far."""
+
+    def files_of(self, root: Root) -> Iterator[RootFile]:
+        """Yield the DLLs of a root, in the order of its folders."""
+        if root.is_file:
+            where = tree.real(root.path)
+            if root.remote is not None or where not in self._seen:  # of a wheel on a server the path is a name only
+                self._seen.add(where)
+                yield from self._list_package(root)
+            return
+        for entry in root.folders:
+            folder = root.path / entry.path
+            if not tree.inside(folder, root.path):
+                self.skipped.append(Skipped(str(folder), f"leads out of {root.path}"))
+                continue
+            # The same folder through two roots (CUDA_PATH and --cuda, say) counts once, for the first of them.
+            if tree.real(folder) not in self._seen:
+                self._seen.add(tree.real(folder))
+                yield from self._list_folder(root, entry, folder)
+
+    def _list_folder(self, root: Root, entry: RootFolder, folder: Path) -> Iterator[RootFile]:
+        try:
+            with os.scandir(folder) as listing:
+                found = sorted(
+                    (item for item in listing if fold(item.name).endswith(".dll")), key=lambda i: fold(i.name)
+                )
+        except OSError as exc:
+            self.skipped.append(Skipped(str(folder), exc.strerror or str(exc)))
+            return
+        for item in found:
+            reason, size = _inspect(item, folder, root)
+            if reason:
+                self.skipped.append(Skipped(str(folder / item.name), reason))
+                continue
+            path = item.name if entry.path == "." else f"{entry.path}/{item.name}"
+            yield RootFile(item.name, root, entry, path, size, entry.package, entry.version or root.version)
+
+    def _list_package(self, root: Root) -> Iterator[RootFile]:
+        by_path = {entry.path: entry for entry in root.folders}
+        for member, size in self._package_members(root):
+            folder, name = posixpath.split(member)
+            entry = by_path.get(folder or ".")
+            if entry is not None and fold(name).endswith(".dll"):
+                yield RootFile(name, root, entry, member, size, entry.package, entry.version)
+
+    def _package_members(self, root: Root) -> Iterator[tuple[str, int]]:
+        if root.kind == "conda-package":
+            for dll in condafile.open_package(root.path, self._limits).dlls.values():
+                yield dll.member, dll.size
+            return
+        archive = self._archive_of(root)
+        members = [member for member in archive.members if not member.is_dir and fold(member.name).endswith(".dll")]
+        count = Counter(member.name for member in members)
+        for member in members:
+            reason = archive.why_refused(member)
+            if stat.S_ISLNK(member.mode):
+                reason = "a symbolic link"
+            elif count[member.name] > 1:
+                reason = "more than once in the archive, and installers differ in which one they take"
+            if reason:
+                self.skipped.append(Skipped(f"{root.path}!{member.name}", reason))
+            else:
+                yield member.name, member.usize
+
+    def owned(self, file: RootFile) -> RootFile:
+        """Return the file with its package, where the environment knows it.
+
+        Asked for the few files that are looked up, because a large environment has hundreds of lists to read.
+        """
+        readers: dict[str, Callable[[Path], dict[str, tuple[str, str]]]] = {"conda": conda_owners, "pip": pip_owners}
+        reader = readers.get(file.root.kind)
+        if reader is None or file.package:
+            return file
+        where = file.root.path
+        if where not in self._owners:
+            self._owners[where] = reader(where)
+        package, version = self._owners[where].get(fold(file.path), ("", ""))
+        return replace(file, package=package, version_hint=version) if package else file
+
+
+def _inspect(item: os.DirEntry[str], folder: Path, root: Root) -> tuple[str, int]:
+    """Return why a directory entry is not used (empty: it is) and its size."""
+    if any("\ud800" <= letter <= "\udfff" for letter in item.name):
+        return "its name is not Unicode", 0
+    try:
+        if item.is_symlink() and not tree.inside(folder / item.name, root.path):
+            return f"a link that leads out of {root.path}", 0
+        status = item.stat()
+    except OSError as exc:
+        return exc.strerror or str(exc), 0
+    if not stat.S_ISREG(status.st_mode):
+        return "not a file", 0
+    return "", status.st_size
+
+
+class FileReader:
+    """Reads DLLs of roots: files, members of wheels and of conda packages; open until it is closed."""
+
+    def __init__(self, trusted_roots: Path | None = None, limits: Limits | None = None) -> None:
+        self._trusted_roots = trusted_roots
+        self._limits = limits
+        self._archives: dict[Path, Archive] = {}
+        self._sources: dict[tuple[Path, str], FileSource] = {}
+        self._facts: dict[tuple[str, tuple[Path, str]], Any] = {}
+        """What is known about files, by kind and file."""
+
+    def close(self) -> None:
+        """Let go of every open file."""
+        for source in self._sources.values():
+            source.close()
+        for archive in self._archives.values():
+            archive.close()
+        self._sources.clear()
+        self._archives.clear()
+
+    def is_open(self, root: Root) -> bool:
+        """Whether a wheel was opened already."""
+        return root.path in self._archives
+
+    def use_whole(self, root: Root) -> None:
+        """Have a wheel on a server downloaded whole, and read from there from now on; its hash has to be right."""
+        if root.remote is not None:
+            self._archives.pop(root.path).close()
+            self._archives[root.path] = Archive.open(root.remote.whole(), self._limits)
+
+    def digest_again(self, file: RootFile) -> str:
+        """Return the digest of a file's bytes as they are now."""
+        self._facts.pop(("sha256", _ident(file)), None)
+        return self.sha256(file)
+
+    def open(self, file: RootFile) -> ByteSource:
+        """Return the bytes of a file; they stay open until the index is closed."""
+        if file.root.kind == "wheel":
+            archive, member = self._member(file)
+            return archive.source(member)
+        source = self._sources.get(_ident(file))
+        if source is None:
+            source = self._sources[_ident(file)] = FileSource(self._disk(file))
+        return source
+
+    def image(self, file: RootFile) -> ImageFacts:
+        """Return the PE facts of a file; bytes that cannot be read are :class:`Malformed` too."""
+        return self._fact("image", file, read_image, lambda error: Malformed("truncated", str(error), file.size))
+
+    def version(self, file: RootFile) -> FileVersion | None:
+        """Return what the version resource of a file says, or None when it has none."""
+        return self._fact("version", file, read_version, lambda _: None)
+
+    def archs(self, file: RootFile) -> tuple[str, ...]:
+        """Return the GPU architectures that a file has code for; reads all of it, so ask only when it matters."""
+        return self._fact("archs", file, lambda source: read_archs(source) or (), lambda _: ())
+
+    def signature(self, file: RootFile) -> Signature:
+        """Return what the signature of a file is worth; reads all of a signed one."""
+        return self._fact(
+            "signature", file, self._read_signature, lambda error: Signature("not-checked", reason=str(error))
+        )
+
+    def _read_signature(self, source: ByteSource) -> Signature:
+        return read_signature(source, self._trusted_roots)
+
+    def _fact(
+        self, kind: str, file: RootFile, read: Callable[[ByteSource], _Fact], unread: Callable[[InputError], _Fact]
+    ) -> _Fact:
+        """Return what is read from a file, once, or what stands for bytes that cannot be read."""
+        key = (kind, _ident(file))
+        if key not in self._facts:
+            try:
+                with self._opened(file) as source:
+                    self._facts[key] = read(source)
+            except InputError as exc:
+                self._facts[key] = unread(exc)
+        found: _Fact = self._facts[key]
+        return found
+
+    def read_whole(self, file: RootFile) -> None:
+        """Learn signature, digest and version of a file at once: a wheel's member is then unpacked only once.
+
+        Safe from several threads for different files, once :meth:`packed` was asked about each.
+        """
+        key, packed = _ident(file), self.packed(file)
+        if packed is not None:
+            packed[0].expect([packed[1]])
+        known = ("sha256", key) in self._facts
+        if packed is not None and packed[1].method == codec.DEFLATED and not known:
+            try:
+                reading = HashedReading(*packed)
+            except InputError:
+                return  # asking for one of the facts gives the reason
+            self._facts["signature", key] = self._read_signature(reading.source)
+            digest = reading.finish()
+            if digest is not None:
+                self._facts["sha256", key] = digest.value.hex()
+                self._facts["version", key] = read_version(reading.source)
+        elif packed is None and not known:
+            total = hashlib.sha256()
+            with self._opened(file) as source:
+                passing = TeeSource(source, total.update)
+                self._facts["signature", key] = self._read_signature(passing)
+                passing.finish()
+            self._facts["sha256", key] = total.hexdigest()
+        self.signature(file)
+        self.sha256(file)
+        self.version(file)
+
+    def sha256(self, file: RootFile) -> str:
+        """Return the digest of a file's bytes, in hexadecimal; read once."""
+        key = ("sha256", _ident(file))
+        if key not in self._facts:
+            digest = hashlib.sha256()
+            for piece in self.chunks(file):
+                digest.update(piece)
+            self._facts[key] = digest.hexdigest()
+        found: str = self._facts[key]
+        return found
+
+    def chunks(self, file: RootFile) -> Iterator[bytes]:
+        """Yield the bytes of a file from front to back; a wheel's member is checked against its CRC."""
+        if file.root.kind == "wheel":
+            archive, member = self._member(file)
+            yield from archive.chunks(member)
+            return
+        with self._opened(file) as source:
+            yield from chunks(source)
+
+    def packed(self, file: RootFile) -> tuple[Archive, Member] | None:
+        """Return archive and member of a file in a wheel, so that its packed bytes can be copied; None for others."""
+        return self._member(file) if file.root.kind == "wheel" else None
+
+    def disk_path(self, file: RootFile) -> Path | None:
+        """Return where a file's bytes lie by themselves, or None for a member of a wheel."""
+        return None if file.root.kind == "wheel" else self._disk(file)
+
+    @contextlib.contextmanager
+    def _opened(self, file: RootFile) -> Iterator[ByteSource]:
+        if file.root.kind == "wheel":
+            yield self.open(file)
+            return
+        with FileSource(self._disk(file)) as source:
+            yield source
+
+    def _disk(self, file: RootFile) -> Path:
+        if file.root.kind == "conda-package":
+            return condafile.open_package(file.root.path, self._limits).dlls[file.path].disk
+        path = file.root.path / file.path
+        # Looked at again: between listing and opening a link may have been put in its place.
+        if not tree.inside(path, file.root.path):
+            raise EnvironmentFailure(f"{path} now leads out of {file.root.path}", hint="see who changes this folder")
+        return path
+
+    def _member(self, file: RootFile) -> tuple[Archive, Member]:
+        archive = self.archive_of(file.root)
+        member = archive.find(file.path)
+        if member is None:
+            raise EnvironmentFailure(f"{file.root.path} changed while it was read", hint="run again")
+        return archive, member
+
+    def archive_of(self, root: Root) -> Archive:
+        """Return the wheel that a root is; it stays open until the reader is closed."""
+        if root.path not in self._archives:
+            self._archives[root.path] = Archive.open(root.remote or root.path, self._limits)
+        return self._archives[root.path]
+
+
+def _ident(file: RootFile) -> tuple[Path, str]:
+    return file.root.path, file.path
 
 
 class RootIndex(FileReader):

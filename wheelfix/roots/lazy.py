@@ -6,17 +6,16 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING
 
-from wheelfix.options import as_paths
+from wheelfix.base.options import as_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.base.options import RemoteOptions, RootOptions
     from wheelfix.model import Machine
-    from wheelfix.options import RootOptions
     from wheelfix.remote.client import Client
-    from wheelfix.remote.remoteoptions import RemoteOptions
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.rootfile import RootFile
+    from wheelfix.roots.root import RootFile
 
 
 class LazyIndex:

@@ -1,17 +1,19 @@
-"""A root: one place that DLLs can come from, and how it came to be known."""
+"""A root, one place that DLLs can come from, and a candidate, one of its DLLs, with what can be asked about it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from wheelfix.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, replace
+from wheelfix.knowledge.families import family_of
+from wheelfix.model import dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from wheelfix.remote.wheel import RemoteWheel
-    from wheelfix.roots.host import Host
+    from wheelfix.model import FileVersion, ImageFacts, Machine
+    from wheelfix.remote.ranges import RemoteWheel
 
 Kind = Literal["cuda", "cudnn", "oneapi", "conda", "pip", "msvc", "nvtoolsext", "folder", "wheel", "conda-package"]
 
@@ -102,16 +104,99 @@ class Place:
     """It is said to be there (by a variable, the registry), so that its absence is worth a remark."""
 
 
-class Vendor(Protocol):
-    """What each module of a kind of root offers to discovery."""
+@dataclass(frozen=True, slots=True)
+class RootFile:
+    """A DLL in a root."""
 
-    KIND: Kind
-    EXPECTED: str
+    name: str
+    """As spelled on disk or in the package."""
+    root: Root = field(hash=False)
+    folder: RootFolder = field(hash=False)
+    path: str
+    """POSIX, relative to the root; for a package the member's name."""
+    size: int
+    package: str = ""
+    """The wheel or conda package it came in, where that is known."""
+    version_hint: str = ""
+    """Version of the package, component or root; the file's own may say more."""
 
-    def places(self, host: Host) -> Iterator[Place]:
-        """Yield the paths where this machine may have such a root."""
+    @property
+    def key(self) -> str:
+        """The form in which the name compares."""
+        return dll_key(self.name)
+
+    @property
+    def location(self) -> str:
+        """Where it is, for people: a path, or a package and the path inside it."""
+        return f"{self.root.where}!{self.path}" if self.root.is_file else str(self.root.path / self.path)
+
+    @property
+    def origin(self) -> str:
+        """Whose it is, without any path of this machine: ``CUDA 11.7``, ``wheel intel-openmp 2023.2.0``."""
+        if self.package:
+            kind = {"wheel": "wheel", "pip": "wheel"}.get(self.root.kind, "conda package")
+            return f"{kind} {self.package} {self.version_hint}".strip()
+        member = family_of(self.name)
+        if self.root.kind == "cuda" and member is not None and member.family.group == "cudnn":
+            return f"{member.family.title} in {self.root.label}"
+        return self.root.label
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or folder of a root that is not used, and why."""
+
+    path: str
+    reason: str
+
+
+class Candidates(Protocol):
+    """What a scan asks for: the DLLs of a name, wherever they are."""
+
+    def prepare(self) -> None:
+        """List the roots now, so that several threads may look up names afterwards."""
         ...
 
-    def recognise(self, folder: Path) -> Root | None:
-        """Return the root that a folder is, or None when it is not of this kind."""
+    def look_on_index(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> bool:
+        """Add the next wheel of the package index that ships a name; whether there was one."""
+        ...
+
+    def candidates(self, name: str) -> tuple[RootFile, ...]:
+        """Return every file of that name, whatever its case."""
+        ...
+
+    def shown_version(self, file: RootFile) -> str:
+        """Return the version of the library that a file is, for a list."""
+        ...
+
+
+class Offering(Protocol):
+    """Finds further roots for a DLL, one at a time."""
+
+    def offer(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> Root | None:
+        """Return the next root that has a DLL of a name, or None when there are no more."""
+        ...
+
+
+class Facts(Protocol):
+    """What the choice asks about files; :class:`wheelfix.roots.index.RootIndex` answers."""
+
+    def image(self, file: RootFile) -> ImageFacts:
+        """Return the PE facts of a file."""
+        ...
+
+    def version(self, file: RootFile) -> FileVersion | None:
+        """Return what the version resource of a file says."""
+        ...
+
+    def sha256(self, file: RootFile) -> str:
+        """Return the digest of a file's bytes."""
+        ...
+
+    def beside(self, file: RootFile, name: str) -> RootFile | None:
+        """Return the DLL of that name in the folder of a file."""
+        ...
+
+    def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
+        """Return the DLLs of the folder in which a file lies."""
         ...

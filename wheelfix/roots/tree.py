@@ -6,10 +6,11 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.model import fold
-from wheelfix.parsing import dotted_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
@@ -75,6 +76,14 @@ def dll_names(folder: Path, pattern: str = "") -> tuple[str, ...]:
         for name in names(folder)
         if (key := fold(name)).endswith(".dll") and (wanted is None or wanted.fullmatch(key))
     )
+
+
+def folders_with_dlls(base: Path, below: Iterable[str]) -> Iterator[Path]:
+    """Yield those of some folders below a base that hold DLLs."""
+    for name in below:
+        found = locate_folder(base, name)
+        if found is not None and dll_names(found):
+            yield found
 
 
 def relative(folder: Path, root: Path) -> str:

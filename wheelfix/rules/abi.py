@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.stable_abi import stable_abi
+from wheelfix.base.values import dataclass
+from wheelfix.knowledge.python_exports import stable_abi
 from wheelfix.knowledge.system import python_of
 from wheelfix.loader.extensionmodules import folder_python, module_name
 from wheelfix.loader.followed import followed_imports, top_level
@@ -17,7 +18,6 @@ from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import reinstall
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import dotted, listing
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

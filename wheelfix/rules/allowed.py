@@ -5,9 +5,9 @@ from __future__ import annotations
 import fnmatch
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.model import Finding, Severity, dll_key, fold
 from wheelfix.rules.themes import Theme, is_about
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.archive.faults import PIP, UV
+from wheelfix.base.values import dataclass
 from wheelfix.loader.suffixes import PE_SUFFIXES
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
 from wheelfix.rules.wording import count, listing
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

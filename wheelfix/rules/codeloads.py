@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base

@@ -7,6 +7,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
@@ -27,24 +28,23 @@ from wheelfix.model import (
     dll_key,
     fold,
 )
-from wheelfix.pe.fatbin import GpuCode, read_gpu_code
-from wheelfix.pe.numpyapi import read_numpy
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
+from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_source
 from wheelfix.roots.card import card_arch
 from wheelfix.rules.backends import Backends
 from wheelfix.rules.wantedcuda import wanted_cuda
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
-    from wheelfix.knowledge.targetlist import TargetList
+    from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import UnreadCall
-    from wheelfix.roots.choice.model import Wanted
+    from wheelfix.roots.release import Wanted
 
 
 def _unknown(path: str) -> None:

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import architecture
+from wheelfix.knowledge.cards import (
+    NVIDIA,
+    architecture,
+    cuda_of_driver,
+    driver_needed,
+    last_driver,
+    vendor_of,
+    windows_driver,
+)
 from wheelfix.knowledge.cuda import cuda_majors_for, cuda_table, cuda_versions_for
-from wheelfix.knowledge.drivers import cuda_of_driver, driver_needed, last_driver, windows_driver
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import CudaSummary, EdgeKind, InView, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import cuda_dlls, fits_release, nvrtc_builtins, nvrtc_release, used_majors, used_releases

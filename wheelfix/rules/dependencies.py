@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.knowledge.system import is_debug_python, python_of
 from wheelfix.loader.extensionmodules import folder_python
 from wheelfix.loader.loadcall import runs_on
@@ -25,7 +26,6 @@ from wheelfix.rules.unmet import (
     toolkit_searched,
 )
 from wheelfix.rules.wording import listing, strings
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import architecture
-from wheelfix.knowledge.drivers import (
+from wheelfix.base.parsing import whole_number
+from wheelfix.knowledge.cards import (
+    NVIDIA,
+    architecture,
     branch_of,
     cuda_of_driver,
     driver_for_ptx,
     driver_needed,
     last_driver,
     toolkit_driver,
+    vendor_of,
     windows_driver,
 )
-from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
-from wheelfix.parsing import whole_number
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import needed_majors, used_releases
 from wheelfix.rules.gpufit import Fit, fit, fit_of_image, parse_arch
@@ -32,7 +33,7 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pe.fatbin import GpuCode
+    from wheelfix.pe.gpucode import GpuCode
 
 
 @rule(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.orders import orders_of
@@ -27,7 +28,6 @@ from wheelfix.rules.context import base, folder
 from wheelfix.rules.registry import finding, found_by, rule
 from wheelfix.rules.vcruntime import CONSTEXPR_MUTEX, locks_unconstructed_mutex
 from wheelfix.rules.wording import listing
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import architecture, build_flags, library_release
-from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver
+from wheelfix.knowledge.cards import (
+    AMD,
+    NVIDIA,
+    architecture,
+    build_flags,
+    cuda_of_driver,
+    driver_for_ptx,
+    driver_needed,
+    last_driver,
+    library_release,
+    vendor_of,
+)
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.othercards import AMD, NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import needed_majors, used_releases
@@ -18,12 +27,12 @@ from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, of
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wantedcuda import built_for
 from wheelfix.rules.wording import dotted, listing
-from wheelfix.streams.zstd import INSTALL
+from wheelfix.streams.codec import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pe.fatbin import GpuCode
+    from wheelfix.pe.gpucode import GpuCode
 
 
 @rule(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.cards import card_table
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import Finding, Repairable, Severity
-from wheelfix.pe.fatbin import CONTAINERS, WRAPPERS, GpuCode, read_gpu_code
+from wheelfix.pe.gpucode import CONTAINERS, WRAPPERS, GpuCode, read_gpu_code
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.gpufit import Fit, fit_of_image, in_order
 from wheelfix.rules.registry import finding, rule

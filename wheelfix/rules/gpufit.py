@@ -10,7 +10,7 @@ The rules are those of the CUDA C++ Programming Guide ("Binary Compatibility", "
   later minors of the major: 10.0 and 10.3, 12.0 and 12.1 ("Family-Specific Features").
 
 AMD's code runs on the processor that it names, generic code on those of its list; Intel's machine code runs on the
-devices that it names; the driver compiles SPIR-V of either (:mod:`wheelfix.knowledge.othercards`).
+devices that it names; the driver compiles SPIR-V of either (:mod:`wheelfix.knowledge.cards`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ import enum
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.drivers import driver_for_ptx, last_driver
-from wheelfix.knowledge.othercards import AMD, NVIDIA, runs_as_generic, vendor_of
+from wheelfix.knowledge.cards import AMD, NVIDIA, driver_for_ptx, last_driver, runs_as_generic, vendor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from wheelfix.pe.fatbin import GpuCode
+    from wheelfix.pe.gpucode import GpuCode
 
 _ARCH = r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)"
 

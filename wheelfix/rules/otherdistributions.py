@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.userprograms import program_of
+from wheelfix.knowledge.companions import program_of
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity, canonical
 from wheelfix.rules.context import folder

@@ -13,10 +13,10 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from wheelfix.base.inputfiles import listed_modules
+from wheelfix.base.values import dataclass
 from wheelfix.errors import UsageError
-from wheelfix.listed import listed_modules
 from wheelfix.model import Finding, Json, Repairable, Severity
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

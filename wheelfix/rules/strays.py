@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Literal
 
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.codenames import names_in_code
@@ -17,7 +18,6 @@ from wheelfix.model import Finding, Image, InView, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

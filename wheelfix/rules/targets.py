@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
-from wheelfix.knowledge.targetlist import Fact, State, TargetList
-from wheelfix.knowledge.targets import missing_exports, presence, unknown_exports
+from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports, presence, unknown_exports
 from wheelfix.model import EdgeKind, Finding, Image, InView, Json, Repairable, Severity, System, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule

@@ -11,15 +11,15 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.exam.needs import Need, gather
-from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of, is_mangled
+from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Json, Missing, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.wording import arrow, listing, strings
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

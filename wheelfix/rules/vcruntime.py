@@ -9,25 +9,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.distributions import owners_of
+from wheelfix.base.values import dataclass
 from wheelfix.knowledge.families import demangle
-from wheelfix.knowledge.providers import who_ships
+from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Repairable, Severity, VcRedist, dll_key, fold
-from wheelfix.pe.toolset import read_toolset
+from wheelfix.pe.version import read_toolset
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.unmet import needs
 from wheelfix.rules.wording import dotted, listing
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.knowledge.toolchains import Pair
+    from wheelfix.knowledge.tables import Pair
     from wheelfix.model import Image
 
 CONSTEXPR_MUTEX: Pair = (14, 40)

@@ -11,11 +11,12 @@ from wheelfix.knowledge.cuda import (
     is_versioned_by_patch,
     release,
     release_of_local_version,
+    toolkits_of,
+    toolkits_of_file,
 )
-from wheelfix.knowledge.cudalibraries import toolkits_of, toolkits_of_file
 from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.model import EdgeKind, canonical, dll_key
-from wheelfix.roots.choice.model import Wanted
+from wheelfix.roots.release import Wanted
 from wheelfix.roots.tree import numbers
 from wheelfix.rules.wording import dotted
 

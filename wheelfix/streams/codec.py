@@ -1,17 +1,90 @@
-"""The one door to streams of deflate: zlib-ng where it is installed, the standard library's zlib elsewhere."""
+"""The one door to compression: raw deflate by zlib-ng, zlib and libdeflate, and zstd."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import zlib
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import UsageError
-from wheelfix.streams import libdeflate
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
+    import hashlib
+    from collections.abc import Callable
     from types import ModuleType
+
+    Buffer = bytes | bytearray | memoryview
+
+
+# ----------------------------------------------------------------------------------------------------------- libdeflate
+# Pieces of a deflate stream, packed and unpacked by libdeflate, which is faster than zlib-ng and takes whole buffers.
+# It knows no streams, so two facts of the format help. A block's first bit says whether it is the last: cleared, and
+# with an empty block behind it that ends at a byte, what libdeflate made can be followed by more. And a stored block
+# may come before a piece, with the bytes that the piece refers back to.
+
+PIECE = (64 << 10) - 1
+"""Bytes of which libdeflate's level 1 makes a single block, even if they do not shrink."""
+LAST = b"\x03\x00"
+"""A last block with nothing in it."""
+_EMPTY = b"\x00\x00\xff\xff"
+"""Of a stored block with nothing in it: all but the three bits at its head."""
+_MORE = b"\x01\x01\x00\xfe\xff" + b"."
+"""A last block with a full stop in it, which comes out only if nothing before it was a last block."""
+
+
+@functools.cache
+def _library() -> ModuleType | None:
+    try:
+        import deflate
+    except ImportError:
+        return None
+    return deflate
+
+
+def libdeflate_version() -> str:
+    """Return the version of the package with libdeflate; nothing if it is not installed."""
+    library = _library()
+    return library.__version__ if library is not None else ""
+
+
+def pack_piece(piece: memoryview) -> bytearray | None:
+    """Deflate up to PIECE bytes into blocks that end at a byte and are not the last; None if there is no such way."""
+    library = _library()
+    assert library is not None
+    stream: bytearray = library.deflate_compress(piece, 1)
+    if not stream[0] & 1:  # several blocks, and where the last begins is not known
+        return None
+    stream[0] ^= 1
+    # Nor does anybody say how many bits of the last byte are left. If the head of the empty block, three zeros, fits in
+    # there, it is there already; else it takes a byte of its own. Where both could be, what unpacks is right.
+    for rest in (b"", b"\0") if stream[-1] < 1 << 5 else (b"\0",):
+        joined = stream + rest + _EMPTY
+        if stream[-1] >= 1 << 5 or unpack_piece(joined, b"", len(piece)) is not None:
+            return joined
+    return None
+
+
+def unpack_piece(packed: Buffer, before: Buffer, size: int) -> memoryview | None:
+    """Inflate a piece that ends at a byte and is not the last; None if it is damaged or has not just that size.
+
+    ``before`` are the bytes that come before it, up to 32 KiB: it may refer to them.
+    """
+    library, known = _library(), len(before)
+    assert library is not None
+    head = b"\0" + known.to_bytes(2, "little") + (known ^ 0xFFFF).to_bytes(2, "little")
+    try:
+        plain = library.deflate_decompress(b"".join((head, before, packed, _MORE)), known + size + 1)
+    except library.DeflateError:
+        return None
+    whole = len(plain) == known + size + 1 and plain[-1:] == _MORE[-1:]
+    return memoryview(plain)[known:-1] if whole else None
+
+
+# ---------------------------------------------------------------------------------------------------------------- codec
+# The one door to streams of deflate: zlib-ng where it is installed, the standard library's zlib elsewhere.
+
 
 RAW = -15
 """The ``wbits`` of a zip member: a deflate stream without header or checksum."""
@@ -79,10 +152,10 @@ def _version(name: str) -> str:
     if name == "zlib":
         return zlib.ZLIB_RUNTIME_VERSION
     zlib_ng = _zlib_ng()
-    if zlib_ng is None or (name == "mixed" and not libdeflate.version()):
+    if zlib_ng is None or (name == "mixed" and not libdeflate_version()):
         return ""
     version: str = zlib_ng.ZLIBNG_RUNTIME_VERSION
-    return f"{version}+deflate{libdeflate.version()}" if name == "mixed" else version
+    return f"{version}+deflate{libdeflate_version()}" if name == "mixed" else version
 
 
 def inflater(before: bytes | memoryview = b"") -> Inflater:
@@ -127,6 +200,13 @@ class _WrappedUnpacker:
 def crc32(data: bytes | memoryview, start: int = 0) -> int:
     """Return the CRC of ``data``, continuing from ``start``."""
     return cast("int", _fastest().crc32(data, start))
+
+
+def hasher(name: str = "sha256") -> hashlib._Hash:
+    """Return a fresh hash object; its library, which loads OpenSSL in 4 ms, is imported when the first is made."""
+    import hashlib
+
+    return hashlib.new(name)
 
 
 def inflate_error() -> tuple[type[Exception], ...]:
@@ -212,3 +292,34 @@ def inflate_whole(data: bytes, size: int, before: bytes | memoryview = b"") -> b
     except inflate_error():
         return None
     return plain if stream.eof and len(plain) == size and not stream.unused_data else None
+
+
+# ----------------------------------------------------------------------------------------------------------------- zstd
+# The door to zstd: the standard library's module from Python 3.14 on, else ``zstandard``.
+
+
+INSTALL = 'pip install "wheelfix[conda]"'
+"""The command that makes zstd available."""
+
+
+def zstd_reader() -> Callable[[IO[bytes]], IO[bytes]] | None:
+    """Return a function that makes a file of packed bytes one of unpacked bytes; None where there is no zstd."""
+    if (standard := _module("compression.zstd")) is not None:
+        return lambda packed: standard.ZstdFile(packed, "rb")
+    if (library := _module("zstandard")) is not None:
+        return lambda packed: library.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+    return None
+
+
+def zstd_errors() -> tuple[type[Exception], ...]:
+    """Return what the readers raise for damaged data."""
+    found = (_module("compression.zstd"), _module("zstandard"))
+    return tuple(module.ZstdError for module in found if module is not None)
+
+
+@functools.cache
+def _module(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None

@@ -13,10 +13,10 @@ import zlib
 from collections import deque
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.streams import codec, libdeflate
+from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,8 +45,6 @@ class DeflatedData:
     usize: int
     sha256: bytes
     """Empty if it was not asked for."""
-    cuts: tuple[int, ...] = ()
-    """How many bytes each block became; empty if it is stored."""
 
 
 class Deflating:
@@ -123,15 +121,15 @@ class Packing:
         """Write the source out, deflated if that is what is wanted; a small one that does not shrink is stored."""
         if self._deflating.compressor.method == codec.STORED:
             return self.store(write)
-        cuts: list[int] = []
+        csize = 0
         while self._pending:
             data = self._deflating.take(self._pending.popleft())
             if self._only is not None and len(data) >= len(self._only):
                 write(self._only)
                 return self._packed(codec.STORED, len(self._only))
-            cuts.append(len(data))
+            csize += len(data)
             write(data)
-        return self._packed(codec.DEFLATED, sum(cuts), tuple(cuts))
+        return self._packed(codec.DEFLATED, csize)
 
     def store(self, write: Callable[[bytes], None]) -> DeflatedData:
         """Write the source out as it is."""
@@ -144,9 +142,9 @@ class Packing:
         size = self.source.size
         return DeflatedData(codec.STORED, crc, size, size, sha256.digest() if self._hashed else b"")
 
-    def _packed(self, method: int, csize: int, cuts: tuple[int, ...] = ()) -> DeflatedData:
+    def _packed(self, method: int, csize: int) -> DeflatedData:
         sha256 = self._sha256.digest() if self._hashed else b""
-        return DeflatedData(method, self._crc, csize, self.source.size, sha256, cuts)
+        return DeflatedData(method, self._crc, csize, self.source.size, sha256)
 
 
 def _blocks(source: ByteSource, what: str) -> Iterator[tuple[bytes, bool]]:
@@ -182,13 +180,13 @@ def _deflate_mixed(compressor: codec.Compressor, block: memoryview, dictionary: 
         if len(packed[-2]) + len(packed[-1]) >= _DENSE * len(part):
             at = _deflate_dense(block, at, packed)
             length, deflater = _PART, compressor.deflater(block[at - WINDOW : at])
-    return b"".join([*packed, libdeflate.LAST] if last else packed)
+    return b"".join([*packed, codec.LAST] if last else packed)
 
 
 def _deflate_dense(block: memoryview, at: int, packed: list[bytes | bytearray]) -> int:
     """Deflate pieces of a block as long as it stays dense; return where that ends."""
-    while piece := block[at : at + libdeflate.PIECE]:
-        dense = libdeflate.pack_piece(piece)
+    while piece := block[at : at + codec.PIECE]:
+        dense = codec.pack_piece(piece)
         if dense is None or len(dense) < _DENSE * len(piece):
             break
         packed.append(dense)

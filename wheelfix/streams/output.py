@@ -1,8 +1,4 @@
-"""A file that appears under its name only when it is whole, and copying of spans into it within the kernel.
-
-The temporary file lies in the target folder, is locked while it is written, and is removed on any failure. What a
-killed process left behind has no lock, so the next run knows it and removes it.
-"""
+"""Files and folders that are whole or gone: atomic files, and temporary folders that no kill leaves behind."""
 
 from __future__ import annotations
 
@@ -11,22 +7,29 @@ import errno
 import functools
 import io
 import os
+import stat
 import sys
 import threading
 import time
+import weakref
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from wheelfix.base.inputfiles import check_target
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.inputfiles import check_target
-from wheelfix.streams.interrupts import defer_interrupts
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import WorkerPool, defer_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
     from types import TracebackType
 
     from wheelfix.streams.pool import Task
+
+
+# --------------------------------------------------------------------------------------------------------- atomic files
+# A file that appears under its name only when it is whole, and copying of spans into it within the kernel.
+# The temporary file lies in the target folder, is locked while it is written, and is removed on any failure. What a
+# killed process left behind has no lock, so the next run knows it and removes it.
 
 PREFIX, SUFFIX = ".wheelfix-", ".tmp"
 _QUIET = 60.0 if os.name == "nt" else 3600.0
@@ -169,18 +172,14 @@ class AtomicFile:
             os.ftruncate(self._descriptor, offset)
         self.position = offset
 
-    def copy_from(
-        self, origin: Origin, offset: int, length: int, progress: Callable[[int], None] | None = None
-    ) -> None:
+    def copy_from(self, origin: Origin, offset: int, length: int) -> None:
         """Append a span of another open file, within the kernel where that is possible; :meth:`flush` waits for it."""
-        copy = functools.partial(self._copy, origin, offset, self.position, length, progress)
+        copy = functools.partial(self._copy, origin, offset, self.position, length)
         self._copying.append(self._thread.submit(copy))
         self._flush()
         self.position += length
 
-    def _copy(
-        self, origin: Origin, offset: int, position: int, length: int, progress: Callable[[int], None] | None
-    ) -> None:
+    def _copy(self, origin: Origin, offset: int, position: int, length: int) -> None:
         while length and not self._stop.is_set():
             with _environment(self.target):
                 done = self._copy_some(origin, offset, position, min(length, _STEP))
@@ -188,8 +187,6 @@ class AtomicFile:
                 raise EnvironmentFailure(f"{origin.path} changed while it was copied", because="it became shorter")
             self._note(done)
             offset, position, length = offset + done, position + done, length - done
-            if progress is not None:
-                progress(done)
 
     def _copy_some(self, origin: Origin, offset: int, position: int, length: int) -> int:
         """Copy up to ``length`` bytes in the best way that works here; 0 if there are no more."""
@@ -324,3 +321,112 @@ def _by_sendfile(source: int, target: int, offset: int, position: int, length: i
 
 _COPIERS = (_by_range, _by_sendfile)
 """Ways to copy within the kernel, the best first; one that is not supported is left aside."""
+
+
+# ----------------------------------------------------------------------------------------------------------- workfolder
+# A temporary folder that is gone after the work, and that the next run removes if the work was killed.
+# Each folder holds a file that its process keeps locked. A folder of ours whose file is not locked was left behind.
+
+
+FOLDER_PREFIX = "wheelfix-"
+MARK = ".wheelfix-work"
+"""The locked file; its name also keeps us from touching a folder that only happens to be called like ours."""
+_QUIET_FOLDER = 24 * 3600.0
+"""Seconds after which a folder counts as left behind where files cannot be locked."""
+_PROGRAM = 3600.0
+"""Seconds after which an empty folder does: no program that we run takes longer (wheelfix/base/programs.py)."""
+
+
+class WorkFolder:
+    """A folder for intermediate files: gone after its ``with`` block, or with its last user, or when Python ends."""
+
+    def __init__(self) -> None:
+        import tempfile  # 3 ms, and a run rarely needs such a folder
+
+        try:
+            base = Path(tempfile.gettempdir())
+            remove_left_behind(base)
+            self._make(base)
+        except OSError as exc:
+            raise EnvironmentFailure(
+                "cannot make a temporary folder", because=exc.strerror or str(exc), hint="set TMPDIR to another place"
+            ) from exc
+
+    @defer_interrupts
+    def _make(self, base: Path) -> None:
+        import tempfile
+
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=base))
+            mark = self.path / MARK
+            try:
+                descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            except FileNotFoundError:
+                continue  # another run took the empty folder for a leftover
+            self._remove = weakref.finalize(self, _remove, self.path, descriptor)
+            if _lock(descriptor) is not False and mark.exists():
+                return
+            self._remove()  # another run took it for a leftover just now
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    @defer_interrupts
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    @defer_interrupts
+    def close(self) -> None:
+        """Remove the folder with everything in it."""
+        self._remove()
+
+
+@defer_interrupts
+def _remove(folder: Path, descriptor: int) -> None:
+    os.close(descriptor)
+    _clear(folder)
+
+
+def _clear(folder: Path) -> None:
+    """Remove a folder, its mark last, so that what a kill leaves of it is still known as ours, or empty."""
+    import shutil
+
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != MARK:
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_left_behind(base: Path) -> tuple[Path, ...]:
+    """Remove folders of ours that a killed run left in ``base``; return which."""
+    removed = []
+    for folder in sorted(base.glob(f"{FOLDER_PREFIX}*")):
+        with contextlib.suppress(OSError):
+            if _is_left_behind(folder):
+                if os.name == "nt":
+                    (folder / MARK).unlink(missing_ok=True)  # refused while it is open elsewhere: then the rest stays
+                    (folder / MARK).touch()
+                _clear(folder)
+                removed.append(folder)
+    return tuple(removed)
+
+
+def _is_left_behind(folder: Path) -> bool:
+    """Whether a folder is ours and its process is dead; others may have put anything into a shared place."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
+        return False
+    try:
+        descriptor = os.open(folder / MARK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        # Its process was killed between two steps. Or it is the folder that a program of another run works in.
+        old = time.time() - status.st_mtime > _PROGRAM
+        return old and len(folder.name) == len(FOLDER_PREFIX) + 8 and not any(folder.iterdir())
+    try:
+        ours = _lock(descriptor)
+        return time.time() - status.st_mtime > _QUIET_FOLDER if ours is None else ours
+    finally:
+        os.close(descriptor)

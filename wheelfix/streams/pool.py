@@ -1,24 +1,62 @@
-"""The one pool of threads, for work that releases the interpreter lock: inflating, hashing, copying.
-
-By default the caller is one of the workers: while it waits for a result it runs what is pending, so there are never
-more busy threads than processors. Work can be given as a generator that yields between steps, and then a caller that
-runs it while it waits can leave between two steps when its own result is there.
-"""
+"""Threads and interrupts: the one pool, what an interrupt must not cut short, and how requests to stop arrive."""
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import functools
+import gc
+import signal
+import sys
 import threading
+import time
+import warnings
 from collections import deque
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from wheelfix.streams.interrupts import defer_interrupts
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
-    from types import TracebackType
+    from collections.abc import Callable, Generator, Iterable, Iterator
+    from types import CodeType, FrameType, TracebackType
+
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+# -------------------------------------------------------------------------------------------------- deferred interrupts
+# Functions that an interrupt must not cut short: they create or remove what would be left behind otherwise.
+# A request to stop that arrives while such a function runs is delivered when it has returned, milliseconds later. The
+# function is recognised by its code: it has begun as soon as its frame exists, and is over when its frame is gone.
+
+_DEFERRING: set[CodeType] = set()
+
+
+def defer_interrupts(function: _Function) -> _Function:
+    """Mark a function as one that interrupts wait for; calls of it cost nothing more."""
+    _DEFERRING.add(function.__code__)
+    return function
+
+
+def defers_interrupts(frame: FrameType | None) -> bool:
+    """Whether this frame is that of a marked function, or was called by one; signal handlers ask.
+
+    Or it is one of Python's import system: an exception between its taking the lock of all imports and the ``try``
+    behind that leaves it locked for ever, and a thread that imports something never ends.
+    """
+    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        return True
+    while frame is not None:
+        if frame.f_code in _DEFERRING:
+            return True
+        frame = frame.f_back
+    return False
+
+
+# ----------------------------------------------------------------------------------------------------------------- pool
+# The one pool of threads, for work that releases the interpreter lock: inflating, hashing, copying.
+# By default the caller is one of the workers: while it waits for a result it runs what is pending, so there are never
+# more busy threads than processors. Work can be given as a generator that yields between steps, and then a caller that
+# runs it while it waits can leave between two steps when its own result is there.
+
 
 _T = TypeVar("_T")
 _A = TypeVar("_A")
@@ -168,3 +206,118 @@ class WorkerPool:
 def _one_step(work: Callable[[], _T]) -> Generator[None, None, _T]:
     return work()
     yield
+
+
+# -------------------------------------------------------------------------------------------------------------- signals
+# Interrupts: Ctrl-C, Ctrl-Break and SIGTERM leave a clean folder and give exit code 130.
+# Python raises KeyboardInterrupt on Ctrl-C, so that temporary files vanish on the way out, and dies of SIGTERM where it
+# stands; here both go the first way. An interrupt that falls into a destructor would be printed and lost, and one that
+# falls into a step which must stay whole may not tear it apart: both are sent again a moment later.
+
+
+NAMES = ("SIGINT", "SIGTERM", "SIGBREAK", "SIGHUP")
+"""What a console, a service manager or a CI system sends to make a program stop."""
+AGAIN = 0.02
+"""Seconds until an interrupt is sent again."""
+
+
+_last: int = signal.SIGINT
+"""The request that came last: it is the one that is sent again, since another may be ignored."""
+
+
+class Interrupts:
+    """The handlers of this process; outside the main thread, where Python allows none, it does nothing."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._ours = threading.current_thread() is threading.main_thread()
+
+    def unwind(self) -> None:
+        """Let every request to stop raise KeyboardInterrupt; what was ignored before (nohup) stays ignored."""
+        for number in self._numbers():
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                self._before[number] = signal.signal(number, _interrupt)
+
+    def ignore(self) -> None:
+        """Let nothing disturb the last steps."""
+        for number in self._numbers():
+            signal.signal(number, signal.SIG_IGN)
+
+    def restore(self) -> None:
+        """Put back what was there."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _numbers(self) -> list[int]:
+        return [getattr(signal, name) for name in NAMES if self._ours and hasattr(signal, name)]
+
+
+@contextlib.contextmanager
+def interruptible(*, last: bool = False) -> Iterator[Interrupts]:
+    """Let every request to stop unwind the work in this block; ``last`` if nothing comes after it."""
+    interrupts, hook = Interrupts(), sys.unraisablehook
+    interrupts.unwind()
+    sys.unraisablehook = _sending_again(hook)
+    try:
+        yield interrupts
+    finally:
+        sys.unraisablehook = hook
+        if last:
+            interrupts.ignore()  # the work is done, or reported as failed
+        else:
+            interrupts.restore()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _last
+    _last = number
+    if not defers_interrupts(frame):
+        raise KeyboardInterrupt
+    _send_again()
+
+
+def _sending_again(hook: Callable[[sys.UnraisableHookArgs], object]) -> Callable[[sys.UnraisableHookArgs], None]:
+    def raised(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            _send_again()
+        else:
+            hook(lost)
+
+    return raised
+
+
+def stop_this_process() -> None:
+    """Have the main thread unwind as on SIGTERM; for other threads, which Python raises no interrupt in."""
+    global _last
+    _last = signal.SIGTERM
+    _raise_in_main_thread()
+
+
+def _send_again() -> None:
+    _thread.start_new_thread(_send, ())  # the interrupted thread may hold a lock that threading.Thread needs
+
+
+def _send() -> None:
+    time.sleep(AGAIN)
+    _raise_in_main_thread()
+
+
+def _raise_in_main_thread() -> None:
+    main = threading.main_thread().ident
+    if sys.platform == "win32" or main is None:
+        signal.raise_signal(_last)
+    else:  # to the one that handles it, which may be waiting for something else
+        signal.pthread_kill(main, _last)
+
+
+# ---------------------------------------------------------------------------------------------------------- interpreter
+# How the interpreter runs in a process that does nothing but our work.
+
+
+def tune() -> None:
+    """Set the interpreter up for threads that unpack, and for ten thousand values that live to the end."""
+    # Ten thousand members are ten thousand tuples that live to the end: looking through them for cycles finds none.
+    gc.set_threshold(200_000, 50, 50)
+    # Threads that unpack need the interpreter only between two pieces, and then at once.
+    sys.setswitchinterval(0.00001)
+    warnings.simplefilter("ignore")  # of Python, about code that others wrote and we only read

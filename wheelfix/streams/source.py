@@ -1,10 +1,4 @@
-"""Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel.
-
-The facts of a DLL are scattered over it, yet a wheel holds it as one deflate stream that only runs forward.
-:class:`InflatedSource` inflates as far as asked and remembers the last few megabytes, which nearly always is
-enough. Who goes back further is served by a second run over the stream, which leaves checkpoints behind (a copy of the
-inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, never another restart.
-"""
+"""Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel."""
 
 from __future__ import annotations
 
@@ -14,16 +8,140 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import EnvironmentFailure
-from wheelfix.inputfiles import open_regular
+from wheelfix.base.inputfiles import open_regular
+from wheelfix.base.values import dataclass
+from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
-from wheelfix.streams.packed import Checkpoints, Packed, Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from wheelfix.model import ByteSource
+
+
+# --------------------------------------------------------------------------------------------------------------- packed
+# A deflate stream that is inflated step by step, and places in it from which that can go on.
+
+INPUT_STEP, FIRST_STEP = 512 << 10, 128 << 10
+"""Compressed bytes fed at once. The first steps are smaller, because many a DLL is not read any further."""
+OUTPUT_STEP = 512 << 10
+"""Most bytes that one step may inflate to. Larger pieces leave the processor's cache, and the system has to give
+memory for each of them again: steps of 4 MiB took a fifth longer."""
+FIRST = 2 << 20
+"""Inflated bytes that come in first steps."""
+LEAST_STEP, MOST_STEP = 8 << 10, 4 << 20
+"""Compressed bytes fed at once where each of them costs: as many as are expected to lead to the place that is read."""
+SHORT = 128 << 10
+"""Compressed bytes of a stream that is fed at once: its tables are usually near its end."""
+LEAST_SHARE = 64
+"""Of a long stream at least this part is fed at once, so that there are not too many steps."""
+CHECKPOINT_STEP = 4 << 20
+"""First distance between checkpoints; it doubles whenever there are more than CHECKPOINTS."""
+CHECKPOINTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The packed bytes of a member, in the portions in which they are inflated."""
+
+    read: Callable[[int, int], bytes]
+    csize: int
+    usize: int
+    sparing: bool = False
+    """Whether no more should be read than is needed, because it comes from a server."""
+
+    def portion(self, consumed: int, reached: int, wanted: int = 0) -> bytes:
+        """The next packed bytes after so many, to reach the place ``wanted``; none when there are no more."""
+        step = FIRST_STEP if reached < FIRST else INPUT_STEP
+        if self.sparing and wanted > reached:
+            # less than the share of the distance, since a step more costs less than bytes that nobody reads
+            packed, unpacked = self.csize, max(self.usize, 1)
+            if reached > FIRST_STEP and consumed * unpacked < packed * reached:
+                packed, unpacked = consumed, reached
+            expected = (wanted - reached) * packed * 7 // (unpacked * 10)
+            step = max(LEAST_STEP, self.csize // LEAST_SHARE, min(expected, MOST_STEP))
+            if self.csize <= SHORT:
+                step = self.csize
+        return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
+
+    def room(self, reached: int) -> int:
+        """How many bytes may come out at once after so many."""
+        return min(OUTPUT_STEP, self.usize - reached)
+
+    def damaged(self, reached: int, why: str) -> InputError:
+        """The error for a stream that cannot be inflated further."""
+        return InputError(
+            f"a compressed member is damaged after {reached} of {self.usize} bytes",
+            because=why,
+            hint="download or build the wheel again",
+        )
+
+
+@dataclass(slots=True)
+class Position:
+    """A place in the stream from which inflating can go on."""
+
+    inflater: codec.Inflater
+    consumed: int = 0
+    """Compressed bytes handed to the inflater."""
+    reached: int = 0
+    """Inflated bytes that came out of it."""
+
+    def fork(self) -> Position:
+        """The same place, for another reader to continue from."""
+        return Position(self.inflater.copy(), self.consumed, self.reached)
+
+    def step(self, packed: Packed) -> bytes:
+        """Inflate the next chunk; InputError when the stream is damaged."""
+        room = packed.room(self.reached)
+        while True:
+            data = self.inflater.unconsumed_tail
+            if not data:
+                data = packed.portion(self.consumed, self.reached)
+                self.consumed += len(data)
+            try:
+                chunk = self.inflater.decompress(data, room)
+            except codec.inflate_error() as exc:
+                raise packed.damaged(self.reached, str(exc)) from exc
+            self.reached += len(chunk)
+            if chunk:
+                return chunk
+            if not data or self.inflater.eof:
+                raise packed.damaged(self.reached, "the compressed data ends too early")
+
+
+class Checkpoints:
+    """Places that were left behind on the way, not too many of them."""
+
+    def __init__(self, first: Position) -> None:
+        self._spacing = CHECKPOINT_STEP
+        self._places = [first.fork()]
+
+    def pass_by(self, place: Position) -> None:
+        """Keep a copy of this place if the last one is far behind."""
+        if place.reached - self._places[-1].reached < self._spacing:
+            return
+        self._places.append(place.fork())
+        if len(self._places) > CHECKPOINTS:
+            del self._places[1::2]
+            self._spacing *= 2
+
+    def before(self, offset: int) -> Position:
+        """The last of them from which ``offset`` can be reached; the first is the start of the stream."""
+        return next(place for place in reversed(self._places) if place.reached <= offset)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+# --------------------------------------------------------------------------------------------------------------- source
+# Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel.
+# The facts of a DLL are scattered over it, yet a wheel holds it as one deflate stream that only runs forward.
+# :class:`InflatedSource` inflates as far as asked and remembers the last few megabytes, which nearly always is
+# enough. Who goes back further is served by a second run over the stream, which leaves checkpoints behind (a copy of
+# the inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, never another restart.
+
 
 CACHE = 8 << 20
 """Inflated bytes that are remembered."""
@@ -36,7 +154,7 @@ class FileSource:
         self.path = path
         try:
             self._file = open_regular(path, links=links)
-            self._size = os.fstat(self._file.fileno()).st_size
+            self._state = self._look()
         except OSError as exc:
             raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
         self._lock = threading.Lock()
@@ -44,11 +162,23 @@ class FileSource:
     @property
     def size(self) -> int:
         """How many bytes the file had when it was opened."""
-        return self._size
+        return self._state[0]
+
+    def fileno(self) -> int:
+        """Return the descriptor of the open file."""
+        return self._file.fileno()
+
+    def _look(self) -> tuple[int, int]:
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
+
+    def has_changed(self) -> bool:
+        """Whether the file was written to since it was opened."""
+        return self._look() != self._state
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset``."""
-        length = min(length, self._size - offset)
+        length = min(length, self.size - offset)
         if offset < 0 or length <= 0:
             return b""
         try:
@@ -56,8 +186,9 @@ class FileSource:
             # One call may return less than asked (Linux stops at 2 GiB); nothing at all means the end.
             while 0 < len(data) < length and (more := self._read(offset + len(data), length - len(data))):
                 data += more
-        except OSError as exc:
-            raise EnvironmentFailure(f"cannot read {self.path}", because=exc.strerror or str(exc)) from exc
+        except (OSError, ValueError) as exc:  # ValueError: it is closed
+            because = getattr(exc, "strerror", None) or str(exc)
+            raise EnvironmentFailure(f"cannot read {self.path}", because=because) from exc
         return data
 
     def _read(self, offset: int, length: int) -> bytes:
@@ -322,11 +453,11 @@ class _SecondRun:
             self._cached -= len(self._chunks.popitem(last=False)[1])
 
 
-def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int = 1 << 20) -> Iterator[bytes]:
+def chunks(source: ByteSource, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     """Yield the bytes from ``start`` to ``end`` in pieces; stops early where the source does."""
     end = source.size if end is None else min(end, source.size)
     while start < end:
-        piece = source.read_at(start, min(step, end - start))
+        piece = source.read_at(start, min(1 << 20, end - start))
         if not piece:
             return
         yield piece
@@ -335,9 +466,7 @@ def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int
 
 def sha256_of(source: ByteSource) -> bytes:
     """Return the SHA-256 of all bytes."""
-    import hashlib  # it loads OpenSSL: 4 ms, which scans do not need
-
-    digest = hashlib.sha256()
+    digest = codec.hasher()
     for piece in chunks(source):
         digest.update(piece)
     return digest.digest()

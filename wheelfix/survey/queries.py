@@ -1,4 +1,4 @@
-"""The only module that knows DuckDB: SQL over the tables of a survey, and questions that have a name."""
+"""SQL over the tables of a survey, by DuckDB, and questions that have a name."""
 
 from __future__ import annotations
 
@@ -7,16 +7,41 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError, UsageError
-from wheelfix.knowledge.targets import NAMES
-from wheelfix.survey.schema import TABLES
-from wheelfix.survey.tables import SurveyFolder
-from wheelfix.survey.windowskinds import ASKED, COLUMNS, TABLE, target_rows
-from wheelfix.values import dataclass
+from wheelfix.knowledge.targets import NAMES, known_target, presence
+from wheelfix.model import Machine
+from wheelfix.survey.tables import TABLES, SurveyFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+
+# --------------------------------------------------------------------------------------------------------- windowskinds
+# Which DLLs of Windows that wheels ask for a kind of Windows has: rows for the questions about targets.
+
+ASKED = """
+SELECT DISTINCT edges.dll, machine FROM edges JOIN wheels USING (sha256) WHERE provider = 'system' ORDER BY ALL
+"""
+"""What is asked for, with the processor of the wheel that asks."""
+TABLE = "targets"
+COLUMNS = "target VARCHAR, dll VARCHAR, machine VARCHAR, state VARCHAR, source VARCHAR"
+
+
+def target_rows(asked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str, str, str]]:
+    """Give target, DLL, machine, what is known (``has``, ``absent``, ...) and from where."""
+    machines = {str(machine): machine for machine in Machine}
+    wanted = [(dll, machines[name]) for dll, name in asked if name in machines]
+    for name in NAMES:
+        target = known_target(name)
+        for dll, machine in wanted:
+            fact = presence(target, dll, machine)
+            yield name, dll, str(machine), str(fact.state), fact.source
+
+
+# -------------------------------------------------------------------------------------------------------------- queries
+# The only module that knows DuckDB: SQL over the tables of a survey, and questions that have a name.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,230 @@
-"""The only module that knows pyarrow: the tables of a survey as Parquet files, in parts that appear whole.
-
-A part is a folder ``part=00001`` with one file for each table. It is written under another name and renamed, so that a
-survey that was killed has all rows of a wheel or none. Failures that may pass are in ``part=retry``, which every run
-replaces at its end.
-"""
+"""The tables of a survey: their columns, and the folder of Parquet files that holds them."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.parsing import read_json, whole_number
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
-from wheelfix.parsing import read_json, whole_number
-from wheelfix.streams.interrupts import defer_interrupts
-from wheelfix.survey.folderlock import locked_file, name_file
-from wheelfix.survey.schema import SCHEMA, TABLES, Table
+from wheelfix.streams.pool import defer_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from wheelfix.survey.wheelrows import Row, WheelRows
+
+
+# -------------------------------------------------------------------------------------------------------------- columns
+# The tables of a survey and their columns; the documentation is made from this.
+
+SCHEMA = "wheelfix.survey/1"
+"""Stands in the metadata of every file and in ``survey.json``; the number changes when a column changes its meaning."""
+SHA256 = "SHA-256 of the wheel"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    kind: str
+    """``text``, ``int``, ``bool`` or ``texts``, a list."""
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: what a row is, and what is in it."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+
+def _table(name: str, row: str, text: str) -> Table:
+    """Return a table from a line for each column: name, kind, and what is in it; lines further in continue."""
+    lines = re.sub(r"\n {8,}", " ", text).strip().splitlines()
+    return Table(name, row, tuple(Column(*(*line.split(maxsplit=2), "")[:3]) for line in lines))
+
+
+TABLES: tuple[Table, ...] = (
+    _table(
+        "wheels",
+        "a wheel of the source, also one that could not be read; "
+        "copies have a row each, and share their rows elsewhere",
+        """
+    sha256          text  SHA-256 of the wheel; empty if it could not be fetched
+    source          text  where it is: a path, or a URL without secrets
+    file            text  its file name
+    size            int   bytes
+    modified        text  what the source says about its version: a time stamp, a hash or an ETag
+    status          text  `scanned` or `failed`
+    error           text  why it could not be read
+    passing         bool  for a failure: whether the next run tries again (network, memory, a killed process)
+    name            text  distribution, normalised (PEP 503)
+    version         text  from the file name
+    build           text  build tag; empty for none
+    tags            texts expanded: `cp311-cp311-win_amd64`
+    platform        text  platform tags of the file name: `win_amd64`
+    machine         text  of its images: `amd64`, `x86`, `arm64`, ...
+    requires_dist   texts Requires-Dist, as spelled
+    requires_python text  Requires-Python
+    modules         texts names that installing it makes importable
+    members         int   members of the archive
+    verdict         text  `ok`, `risky`, `unsure` or `broken`
+    error_code      int   Windows error of the first load that fails; 0 for none
+    predicted       text  the error message that importing it raises; empty for none
+    tool            text  the version of wheelfix that read it
+    """,
+    ),
+    _table(
+        "images",
+        "a DLL or extension module of a wheel",
+        """
+    sha256        text  SHA-256 of the wheel
+    path          text  where it is installed, relative to the prefix
+    dll           text  its name, in small letters
+    size          int   bytes
+    machine       text  `amd64`, `x86`, `arm64`, ...; empty if malformed
+    malformed     text  why it is not a valid image; empty if it is
+    loaded        bool  whether importing the package loads it, directly or through other DLLs
+    linker_major  int   14 for the toolsets of Visual Studio 2015 and later
+    linker_minor  int
+    version       text  file version of its version resource, `14.40.33810.0`; empty for none
+    version_major int   first part of it; 0 for none
+    version_minor int   second part of it
+    company       text  CompanyName of its version resource
+    signed        bool  whether it has a certificate table; says nothing about its validity
+    exports       int   how many names it exports
+    """,
+    ),
+    _table(
+        "imports",
+        "a DLL in the import tables of an image",
+        """
+    sha256  text  SHA-256 of the wheel
+    path    text  the image
+    dll     text  the DLL it names, in small letters
+    delayed bool  whether it is loaded at the first call
+    symbols int   how many names and ordinals are imported from it
+    """,
+    ),
+    _table(
+        "edges",
+        "a DLL that an image needs, and its provider",
+        """
+    sha256          text  SHA-256 of the wheel
+    path            text  the image that asks
+    dll             text  the DLL it asks for, in small letters
+    kind            text  `import`, `delay`, `companion` or `forwarder`
+    required        bool  false for what the image works without
+    provider        text  `wheel`, `system`, `python`, `driver`, `vcredist`, `assumed`, `distribution`, `perhaps` (a
+        distribution may have it) or `missing`
+    detail          text  the file of the wheel, or the distributions
+    missing_symbols int   how many imported names the provider does not export
+    loaded          bool  whether importing the package loads the image that asks
+    """,
+    ),
+    _table(
+        "findings",
+        "a finding of `wheelfix scan`",
+        """
+    sha256     text  SHA-256 of the wheel
+    code       text  `WF301`
+    rule       text  its name
+    severity   text  `error`, `unsure`, `warning` or `info`
+    subject    text  the member, DLL or row it is about
+    message    text
+    hint       text
+    repairable text  `always`, `sometimes` or `never`
+    evidence   text  details, as JSON
+    """,
+    ),
+    _table(
+        "providers",
+        "a DLL that a wheel could provide to others, as the provider index keeps it",
+        """
+    sha256        text  SHA-256 of the wheel
+    name          text  distribution, normalised
+    version       text  of the distribution
+    path          text  where it is installed, relative to the prefix; its name in small letters
+    dll           text  its name, in small letters
+    member        text  the member of the archive
+    size          int   bytes
+    member_sha256 text  SHA-256 of the member in hexadecimal, as RECORD has it; empty for none
+    """,
+    ),
+)
+
+
+# ----------------------------------------------------------------------------------------------------------- folderlock
+# One writer for a folder: a lock on a file that ends with the process, however that ends.
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 30  # a byte that nothing reads: on Windows a locked one cannot be read by others
+
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    _TAKEN: tuple[type[OSError], ...] = (OSError,)
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    _TAKEN = (BlockingIOError,)
+
+
+@contextlib.contextmanager
+def locked_file(path: Path) -> Iterator[bool]:
+    """Lock a file and give True, or False if another process has it; a file system without locks counts as ours."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:  # on a read-only disk nothing is written, so the first part reports it
+        yield True
+        return
+    try:
+        try:
+            _lock(descriptor)
+        except _TAKEN:
+            yield False
+            return
+        except OSError:
+            pass
+        yield True
+    finally:
+        os.close(descriptor)
+
+
+def name_file(draft: Path, target: Path) -> None:
+    """Give a file its name unless another has it, so that two that begin at once have one file to lock."""
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links
+        draft.replace(target)
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+# The only module that knows pyarrow: the tables of a survey as Parquet files, in parts that appear whole.
+# A part is a folder ``part=00001`` with one file for each table. It is written under another name and renamed, so that
+# a survey that was killed has all rows of a wheel or none. Failures that may pass are in ``part=retry``, which every
+# run replaces at its end.
+
 
 MANIFEST = "survey.json"
 DRAFT = ".wheelfix-draft-"

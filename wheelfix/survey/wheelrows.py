@@ -1,21 +1,20 @@
-"""The map function of a survey: one wheel in, its rows out.
-
-:func:`survey_wheel` is public, can be pickled and has no state, so that Spark, Airflow or any other engine can call it
-on machines that have wheelfix installed.
-"""
+"""The rows of a survey that are made from one wheel, from a list of wheels and from an index."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import wheelfix
+from wheelfix.archive.names import installed_path, name_parts
 from wheelfix.archive.record import decode_digest, read_record
-from wheelfix.archive.wheelname import name_parts
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.base.values import dataclass, field, replace
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError, WheelfixError, failure_of, shown_url
 from wheelfix.exam.wheel import looking_at
-from wheelfix.failures import failure_of
 from wheelfix.model import (
     Assumed,
     Driver,
@@ -31,20 +30,61 @@ from wheelfix.model import (
     dll_key,
     fold,
 )
-from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.survey.contents import dll_places, modules_of
-from wheelfix.survey.filesystems import named
-from wheelfix.survey.sources import opened
-from wheelfix.values import dataclass, field, replace
+from wheelfix.remote.client import Client, parsed
+from wheelfix.remote.ranges import RemoteWheel
+from wheelfix.streams.pool import WorkerPool
+from wheelfix.survey.sources import WheelSource, local_source, named, opened, wheel_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive
-    from wheelfix.errors import WheelfixError
+    from wheelfix.base.options import RemoteOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.model import Edge, Provider, ScannedImage, ScanReport
-    from wheelfix.survey.sources import WheelSource
+
+
+# ------------------------------------------------------------------------------------------------------------- contents
+# What a wheel has for others: the DLLs that it installs, and the names that it makes importable.
+
+_IMAGE = re.compile(r"(?:\.dll|^[^.]+\.pyd)$")
+"""DLLs, and extension modules without a tag, which others may import by name."""
+_NOT_MODULES = frozenset({"tests", "test", "docs", "examples", "share", "bin", "lib", "scripts", "include"})
+
+
+def dll_places(members: Iterable[str], data_folder: str) -> dict[str, str]:
+    """Return the DLLs of a wheel by the place where they are installed, names folded, with their members."""
+    found: dict[str, str] = {}
+    for member in members:
+        folder, _, base = installed_path(member, data_folder).rpartition("/")
+        key = fold(base)
+        if _IMAGE.search(key) and not set(member) & set("\t\n\r|"):
+            found.setdefault(f"{folder}/{key}" if folder else key, member)
+    return dict(sorted(found.items()))
+
+
+def modules_of(members: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that installing a wheel makes importable."""
+    names = set()
+    for member in members:
+        top, _, rest = member.partition("/")
+        if top.endswith(".data"):
+            scheme, _, rest = rest.partition("/")
+            if scheme not in ("purelib", "platlib"):
+                continue
+            top, _, rest = rest.partition("/")
+        name = top.partition(".")[0]
+        importable = rest.endswith((".py", ".pyd")) if rest else top.endswith((".py", ".pyd"))
+        if importable and name.isidentifier() and name not in _NOT_MODULES:
+            names.add(name)
+    return tuple(sorted(names))
+
+
+# ------------------------------------------------------------------------------------------------------------ wheelrows
+# The map function of a survey: one wheel in, its rows out.
+# :func:`survey_wheel` is public, can be pickled and has no state, so that Spark, Airflow or any other engine can call
+# it on machines that have wheelfix installed.
+
 
 Row: TypeAlias = "dict[str, str | int | bool | list[str]]"
 OPTIONS = ScanOptions(versions=True, jobs=1, roots=RootOptions(discover=False))
@@ -235,3 +275,83 @@ def _providers(archive: Archive, data: str, name: str, version: str) -> Iterator
             "size": found.usize if found else 0,
             "member_sha256": decode_digest(row.digest).hex() if row else "",
         }
+
+
+# ---------------------------------------------------------------------------------------------------------------- lists
+# What a list stands for: wheels to read, and a row for each line that stands for none.
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a list or a package index has."""
+
+    sources: tuple[WheelSource, ...]
+    failed: tuple[WheelRows, ...]
+    """A row for each line that has no wheel, or could not be asked for."""
+
+
+LARGEST_LIST = 16 << 20
+"""Bytes of a list; one of all projects on PyPI has 10 MB."""
+
+
+def read_list(lines: Iterable[str]) -> Listed:
+    """Return the wheels of paths and URLs, one in a line; a bad line is a row that the next run retries."""
+    sources: list[WheelSource] = []
+    failed: list[WheelRows] = []
+    for line in dict.fromkeys(text for line in lines if (text := line.strip())):
+        try:
+            sources += wheel_sources([line])
+        except WheelfixError as error:
+            failure = EnvironmentFailure(error.what, because=error.reasons)
+            failed.append(failed_rows(WheelSource(shown_url(line), shown_url(line)), failure))
+    return Listed(tuple(sources), tuple(failed))
+
+
+# -------------------------------------------------------------------------------------------------------------- indexes
+# The wheels of a package index as sources of a survey: by names, read in parts by range requests.
+
+
+CONNECTIONS = 8
+"""Names that are asked for at a time."""
+AT_A_TIME = 200
+"""Names between two lines about progress."""
+
+
+def read_names(file: Path) -> list[str]:
+    """Return the requirements in a file, one in a line; what follows ``#`` is left out."""
+    try:
+        lines = read_file(file, LARGEST_LIST).decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InputError(f"{file} cannot be read", because=str(exc)) from exc
+    names = [text for line in lines if (text := line.partition("#")[0].strip())]
+    if not names:
+        raise UsageError(f"{file} has no names", hint="write one project in a line: numpy, or torch==2.4.1")
+    return list(dict.fromkeys(names))
+
+
+def list_index(names: Sequence[str], options: RemoteOptions, say: Callable[[str], None] = lambda text: None) -> Listed:
+    """Return the wheel of each name that an installer on the target takes; ``say`` is given lines about progress."""
+    with Client(options) as client:
+        client.refuse_offline("the package index")
+        client.index  # noqa: B018  # made once, before several threads ask for it
+        with WorkerPool(CONNECTIONS) as pool:
+            found: list[WheelSource | WheelRows] = []
+            for at in range(0, len(names), AT_A_TIME):
+                say(f"survey: {at} of {len(names)} names looked up")
+                found += pool.map(lambda name: _source(client, name), names[at : at + AT_A_TIME])
+    sources = {one.place: one for one in found if isinstance(one, WheelSource)}
+    return Listed(tuple(sources.values()), tuple(one for one in found if not isinstance(one, WheelSource)))
+
+
+def _source(client: Client, name: str) -> WheelSource | WheelRows:
+    try:
+        wanted = parsed(name)
+        if wanted.url:
+            raise UsageError(f"{name} is not looked up", because="it has a URL", hint="give the URL as a SOURCE")
+        file = client.index.choose(wanted, client.target)
+        wheel = client.wheel_of(file)
+    except WheelfixError as error:
+        return failed_rows(WheelSource(name, name), error)
+    if not isinstance(wheel, RemoteWheel):
+        return local_source(wheel)
+    return WheelSource(wheel.url, file.name, file.size, file.sha256, file.sha256, in_parts=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import RootOptions, ScanOptions, all_cores
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.extensionmodules import extension_modules, has_entry
@@ -13,7 +14,6 @@ from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import absent_folder_code, error_line, shown_path
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity, dll_key
-from wheelfix.options import RootOptions, ScanOptions, all_cores
 from wheelfix.pycode.importend import import_end
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.loadorder import depends_on_import_order

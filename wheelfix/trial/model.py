@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from wheelfix.values import dataclass, field
+from wheelfix.base.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from wheelfix.base.programs import Finished
     from wheelfix.model import Machine, ScanReport
-    from wheelfix.programs import Finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,33 +202,25 @@ class PythonFacts:
     """What the user should know about this run: no network isolation, for example."""
 
 
-class Interpreter(Protocol):
+class Interpreter:
     """A Python in an environment of its own, on Windows or under Wine."""
 
-    @property
-    def facts(self) -> PythonFacts:
-        """What is known about it."""
-        ...
-
-    @property
-    def prefix(self) -> Path:
-        """The folder of the environment, as the scan reads it."""
-        ...
+    def __init__(self, facts: PythonFacts, prefix: Path, exchange: Path) -> None:
+        self.facts = facts
+        self.prefix = prefix
+        """The folder of the environment, with python.exe under Wine, as the scan reads it."""
+        self.exchange = exchange
+        """A folder that both sides can read and write."""
 
     @property
     def site(self) -> Path:
         """The folder that packages are installed into."""
-        ...
-
-    @property
-    def exchange(self) -> Path:
-        """An empty folder that it can read and write."""
-        ...
+        return self.prefix / "Lib" / "site-packages"
 
     def run(self, arguments: Sequence[str], *, timeout: float) -> Finished:
         """Run the Python with these arguments."""
-        ...
+        raise NotImplementedError
 
     def path(self, path: Path) -> str:
         """Return the name under which it sees a file."""
-        ...
+        return str(path)

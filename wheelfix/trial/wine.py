@@ -1,30 +1,335 @@
-"""Wine: where it is, a prefix of its own, and a Windows Python that runs in it."""
+"""Wine: where it is, a prefix of its own, what keeps a wheel's code from this machine, and a Windows Python in it.
+
+For hosts with another processor an x86_64 Wine is made of Debian's amd64 packages, run by qemu-user: neither multiarch
+nor binfmt nor a chroot nor a display is needed. It takes a minute and 700 MB, once.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import platform
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.programs import Finished, find_program, run_program, running_program
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
-from wheelfix.programs import Finished, find_program, run_program
-from wheelfix.streams.interrupts import defer_interrupts
-from wheelfix.trial.cache import cache_folder, locked
-from wheelfix.trial.confine import confined
-from wheelfix.trial.emulated import emulated_wine
-from wheelfix.trial.model import PythonFacts
-from wheelfix.trial.winpython import windows_home
-from wheelfix.values import dataclass
+from wheelfix.streams.pool import defer_interrupts
+from wheelfix.trial.model import Interpreter, PythonFacts
+from wheelfix.trial.winpython import cache_folder, locked, windows_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+MEMORY = 8 << 30
+"""Bytes of memory that one process may have."""
+MARKS = ("/.dockerenv", "/run/.containerenv")
+"""Files by which Docker and Podman mark their containers."""
+WORDS = ("docker", "kubepods", "containerd", "libpod", "lxc", "garden")
+"""Words in the control group of the first process of a container."""
+NOT_SEALED = "files outside of the home folder can be changed by the wheel's code where your user may: use a container"
+OUTLIVES = "processes that the wheel's code starts may outlive the trial: this machine has no process namespaces for it"
+_PROBE = 20.0
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_LIMITS = f"ulimit -c 0; ulimit -d {MEMORY >> 10} 2>/dev/null; "
+_HELD = "read -r held _ < /proc/self/stat; "
+"""The number of the process as those outside know it: ``/proc`` is still theirs."""
+_PROC = (
+    "mount -t proc proc /proc; for point in /proc/sys /proc/sysrq-trigger /proc/irq /proc/bus /proc/fs; do "
+    '{ mount --bind "$point" "$point" && mount -o remount,bind,ro "$point"; } 2>/dev/null || :; done; '
+)
+"""Other processes are not seen; what root could set for the whole machine is read-only."""
+
+
+def in_container(root: Path = Path("/"), environ: Mapping[str, str] | None = None) -> bool:
+    """Whether this process runs in a container, as far as its marks show."""
+    environ = os.environ if environ is None else environ
+    if environ.get("container") or environ.get("KUBERNETES_SERVICE_HOST"):
+        return True
+    if any((root / mark.lstrip("/")).exists() for mark in MARKS):
+        return True
+    try:
+        groups = (root / "proc/1/cgroup").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return any(word in groups for word in WORDS)
+
+
+def refuse_root(allowed: bool, *, user: int | None = None, container: bool | None = None) -> None:
+    """UsageError for root outside a container: a wheel's code could do anything to the machine."""
+    user = (os.geteuid() if hasattr(os, "geteuid") else -1) if user is None else user
+    if user or allowed or (in_container() if container is None else container):
+        return
+    raise UsageError(
+        "wheelfix try does not run as root",
+        because="it runs the code of the wheel, which could then change anything on this machine",
+        hint="run it as another user or in a container; --allow-root runs it all the same",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """The words that a command is started with, and what they do not keep out."""
+
+    words: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """Return the command, confined."""
+        return [*self.words, *command]
+
+
+@contextlib.contextmanager
+def confined(keep: Sequence[Path], stage: Path, home: Path | None = None) -> Iterator[Confinement]:
+    """The strictest confinement that this machine allows; everything that was started in it is killed at the end.
+
+    ``keep`` are the folders that stay visible although they are below the home folder; ``stage`` is an empty folder.
+    A process that does nothing holds the namespaces, and is the first of its process namespace: when it dies, the
+    kernel kills all others. Commands enter them one by one, and give up their capabilities before they run.
+    """
+    home = Path.home() if home is None else home
+    notes = [f"the files below {home} can be read by the wheel's code: they cannot be hidden here"]
+    programs = [find_program(name) for name in ("unshare", "nsenter", "setpriv")]
+    if all(programs):
+        unshare, nsenter, setpriv = (str(program) for program in programs)
+        hidden = _hiding(home, [path for path in keep if path.is_relative_to(home)], stage)
+        levels = [(hidden + _sealing(stage.parent, home), []), (hidden, [NOT_SEALED])] if hidden else []
+        for (script, missing), alone in itertools.product([*levels, ("", notes)], (True, False)):
+            spaces = ["--mount", "--net", "--ipc", *(["--pid"] if alone else [])]
+            with running_program(
+                [unshare, *_own_user(), *spaces, *(["--kill-child"] if alone else []), "--", "/bin/sh", "-c",
+                 f"{_HELD}set -e; {script}{_PROC if alone else ''}cd /; echo $held; exec cat >/dev/null"],
+                timeout=_PROBE, environ={"PATH": _PATH}, within=stage.parent,
+            ) as held:  # fmt: skip
+                words = _entering(nsenter, setpriv, held, spaces)
+                if whole_number(held) and _works(words, stage.parent):
+                    yield Confinement(words, (*missing, *(() if alone else (OUTLIVES,))))
+                    return
+    notes += ["the network is not switched off: this machine does not allow it", OUTLIVES]
+    plain = ("/bin/sh", "-c", f'{_LIMITS}exec "$@"', "sh")
+    yield Confinement(plain if Path("/bin/sh").exists() else (), tuple(notes))
+
+
+def _own_user() -> tuple[str, ...]:
+    """The option by which somebody who is not root may make namespaces; the user stays who it is."""
+    return () if os.geteuid() == 0 else ("--user", "--map-current-user", "--keep-caps")
+
+
+def _entering(nsenter: str, setpriv: str, held: str, spaces: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that run a command in the namespaces of a process, without capabilities.
+
+    The current folder is looked up again inside: one of the outside would be a way out, through its parents.
+    """
+    user = () if os.geteuid() == 0 else ("--user", "--preserve-credentials")
+    dropped = "--no-new-privs --bounding-set=-all --inh-caps=-all --ambient-caps=-all"
+    inner = f'cd "$1" 2>/dev/null || cd /; shift; {_LIMITS}exec {shlex.quote(setpriv)} {dropped} -- "$@"'
+    enter = shlex.join([nsenter, "--target", held, *user, *spaces, "--", "/bin/sh", "-c", inner, "sh"])
+    return ("/bin/sh", "-c", f'exec {enter} "$(pwd)" "$@"', "sh")
+
+
+def _hiding(home: Path, keep: Sequence[Path], stage: Path) -> str:
+    """Return the commands that put an empty file system over the home folder, with some of its folders in it."""
+    if home == Path(home.anchor) or not home.is_dir() or stage.is_relative_to(home):
+        return ""
+    before, after = [], []
+    for number, path in enumerate(keep):
+        place = stage / str(number)
+        place.mkdir(parents=True, exist_ok=True)
+        old, new = shlex.quote(str(path)), shlex.quote(str(place))
+        before.append(f"mount --bind {old} {new}; ")
+        after.append(f"mkdir -p {old}; mount --bind {new} {old}; ")
+    return "".join([*before, f"mount -t tmpfs tmpfs {shlex.quote(str(home))}; ", *after])
+
+
+def _sealing(work: Path, home: Path) -> str:
+    """Return the commands that make everything read-only but the work folder, which also becomes ``/tmp``.
+
+    They come after those that put an empty file system over the home folder. Wine's server has its sockets in ``/tmp``.
+    What is not a disk (``/dev``, ``/proc``) stays as it is; the first disk must be read-only for certain.
+    """
+    folder, own, above = shlex.quote(str(work)), shlex.quote(str(home / ".work")), shlex.quote(str(home))
+    return (
+        f"mount --make-rprivate /; mkdir -p {folder}/tmp {own}; mount --bind {folder} {own}; "
+        f"mount -o remount,bind,ro /; mount --bind {own}/tmp /tmp; mkdir -p {folder}; mount --bind {own} {folder}; "
+        "while read -r _ _ _ _ point _; do case $point in "
+        f"/|/tmp|{above}|{own}|{folder}|/dev|/dev/*|/proc|/proc/*) ;; "
+        '*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac; done < /proc/self/mountinfo; '
+    )
+
+
+def _works(words: Sequence[str], within: Path) -> bool:
+    try:
+        return run_program([*words, "/bin/true"], timeout=_PROBE, within=within).code == 0
+    except EnvironmentFailure:
+        return False
+
+
+PACKAGES = ("wine64", "libwine", "libc6", "libgcc-s1", "libunwind8", "liblzma5", "libz-mingw-w64")
+UNWANTED = ("./usr/share/doc", "./usr/share/man", "./usr/i686*", "*/i386-windows", "./usr/lib/gcc")
+TOOLS = {"qemu-x86_64": "qemu-user", "patchelf": "patchelf", "apt-get": "apt", "dpkg-deb": "dpkg", "tar": "tar"}
+KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+ZLIB = "usr/x86_64-w64-mingw32/lib/zlib1.dll"
+GENERATION = "1"
+"""Goes up when the set-up changes, so that an older one is replaced."""
+_LONG = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedWine:
+    """The folder in which it all is."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        """Where the packages are unpacked."""
+        return self.folder / "root"
+
+    @property
+    def program(self) -> Path:
+        """The script that runs Wine's loader under qemu."""
+        return self.root / "usr/lib/wine/wine64"
+
+    @property
+    def server(self) -> Path:
+        """The script that runs Wine's server under qemu."""
+        return self.root / "usr/lib/wine/wineserver"
+
+    @property
+    def zlib(self) -> Path:
+        """A DLL that Wine's user32 needs from the very first start, which makes the prefix."""
+        return self.root / ZLIB
+
+    @property
+    def _stamp(self) -> Path:
+        return self.folder / "ready"
+
+    def is_ready(self) -> bool:
+        """Whether it has been set up."""
+        return self._stamp.exists() and self._stamp.read_text() == GENERATION and self.program.exists()
+
+    def make(self) -> None:
+        """Fetch the packages, unpack them and make the two programs run under qemu."""
+        tools = {name: find_program(name) for name in TOOLS}
+        missing = sorted({TOOLS[name] for name, path in tools.items() if path is None})
+        if missing:
+            raise EnvironmentFailure(
+                "there is no x86_64 Wine for this machine",
+                because=f"to set one up needs {', '.join(missing)}, on Debian or Ubuntu",
+                hint=f"apt-get install {' '.join(missing)}; or name a Wine that runs x86_64 programs with --wine",
+            )
+        for old in ("root", "apt", "prefix"):
+            shutil.rmtree(self.folder / old, ignore_errors=True)
+        self.root.mkdir(parents=True)
+        for package in self._fetch():
+            self._unpack(package)
+        shutil.rmtree(self.folder / "apt")
+        self._gather_libraries()
+        self._wrap("wine64", "export WINELOADERNOEXEC=1\n", f"-0 '{self.program}' ")
+        (self.root / "usr/lib/wine/wineserver64").rename(self.server)
+        self._wrap("wineserver", "", "")
+        shutil.copy(self.zlib, self.root / LIBRARIES / "wine/x86_64-windows")
+        self._stamp.write_text(GENERATION)
+
+    def _fetch(self) -> list[Path]:
+        """Download the amd64 packages with an apt configuration of our own, from where the host has its packages."""
+        apt = self.folder / "apt"
+        for name in ("etc/preferences.d", "state/lists/partial", "cache/archives/partial", "debs"):
+            (apt / name).mkdir(parents=True)
+        (apt / "status").touch()
+        site, release = _source()
+        (apt / "etc/sources.list").write_text(f"deb [signed-by={KEYS} arch=amd64] {site} {release} main\n")
+        settings = {
+            "Dir::Etc": apt / "etc",
+            "Dir::Etc::sourcelist": apt / "etc/sources.list",
+            "Dir::Etc::sourceparts": "-",
+            "Dir::Etc::parts": "/etc/apt/apt.conf.d",
+            "Dir::State": apt / "state",
+            "Dir::State::status": apt / "status",
+            "Dir::Cache": apt / "cache",
+            "APT::Architecture": "amd64",
+            "APT::Sandbox::User": "root",
+            "Acquire::Languages": "none",
+        }
+        lines = [f'{key} "{value}";' for key, value in settings.items()]
+        (apt / "apt.conf").write_text("\n".join([*lines, 'APT::Architectures {"amd64";};', ""]))
+        environment = {"APT_CONFIG": str(apt / "apt.conf"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        _run(["apt-get", "-qq", "update"], environment)
+        # apt-get download writes into its working folder, which is a new and empty one for every program.
+        script = f'cd "$1" && shift && exec "$0" -qq download {" ".join(PACKAGES)}'
+        _run(["/bin/sh", "-c", script, _program("apt-get"), str(apt / "debs")], environment)
+        return sorted((apt / "debs").glob("*.deb"))
+
+    def _unpack(self, package: Path) -> None:
+        script = 'package=$1; root=$2; shift 2; "$0" --fsys-tarfile "$package" | tar -x -C "$root" "$@"'
+        unwanted = [f"--exclude={pattern}" for pattern in UNWANTED]
+        _run(["/bin/sh", "-c", script, _program("dpkg-deb"), str(package), str(self.root), *unwanted])
+
+    def _gather_libraries(self) -> None:
+        """Put the libraries of ``/lib`` beside those of ``/usr/lib``, where a merged system has them."""
+        old, new = self.root / "lib/x86_64-linux-gnu", self.root / LIBRARIES
+        if old.is_dir() and not (self.root / "lib").is_symlink():
+            shutil.copytree(old, new, symlinks=True, dirs_exist_ok=True)
+
+    def _wrap(self, name: str, before: str, options: str) -> None:
+        """Replace a program by a script that runs it under qemu, with the paths of its libraries written into it."""
+        script = self.root / "usr/lib/wine" / name
+        binary = script.with_name(f"{name}.bin")
+        script.rename(binary)
+        libraries = self.root / LIBRARIES
+        loader = libraries / "ld-linux-x86-64.so.2"
+        paths = ["--set-interpreter", str(loader), "--force-rpath", "--set-rpath", str(libraries)]
+        _run(["patchelf", *paths, str(binary)])
+        script.write_text(f"#!/bin/sh\n{before}exec qemu-x86_64 {options}'{binary}' \"$@\"\n")
+        script.chmod(0o755)
+
+
+def emulated_wine(note: Callable[[str], None] | None = None) -> EmulatedWine:
+    """Return an x86_64 Wine for this host, set up if that has not been done; EnvironmentFailure if it cannot be."""
+    place = EmulatedWine(cache_folder() / "wine-x64")
+    with locked(place.folder / "lock"):
+        if not place.is_ready():
+            if note is not None:
+                note(f"setting up an x86_64 Wine in {place.folder}: a minute and 700 MB, once")
+            place.make()
+    return place
+
+
+def _program(name: str) -> str:
+    found = find_program(name)
+    if found is None:
+        raise EnvironmentFailure(f"there is no {name} here", hint=f"apt-get install {TOOLS.get(name, name)}")
+    return found
+
+
+def _source() -> tuple[str, str]:
+    """Return site and release of the host's first package source that is not an update channel."""
+    listing = _run(["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME)", "Created-By: Packages"])
+    for line in listing.splitlines():
+        if "security" not in line and "updates" not in line and len(line.split()) == 2:
+            site, release = line.split()
+            return site, release
+    raise EnvironmentFailure("an x86_64 Wine cannot be set up", because="apt has no package source here")
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    words = [command[0] if Path(command[0]).is_absolute() else _program(command[0]), *command[1:]]
+    done = run_program(words, timeout=_LONG, environ=environment, max_output=16 << 20)
+    if done.code:
+        last = (done.err.strip() or "no message").splitlines()[-1]
+        raise EnvironmentFailure("an x86_64 Wine cannot be set up", because=f"{command[0]} failed: {last}")
+    return done.out
+
 
 PLACES = (
     Path("/usr/lib/wine"),
@@ -207,32 +512,13 @@ def _stop(wine: WineProgram, prefix: Path, variables: Mapping[str, str], words: 
 # ------------------------------------------------------------------------------------------------- a private Wine
 
 
-class WinePython:
+class WinePython(Interpreter):
     """A Windows Python in a Wine prefix that is private to one run."""
 
     def __init__(self, wine: WineProgram, work: Path, facts: PythonFacts, words: Sequence[str]) -> None:
-        self._wine, self._work, self._facts, self._words = wine, work, facts, tuple(words)
+        self._wine, self._work, self._words = wine, work, tuple(words)
         self._drive = work / "drive"
-
-    @property
-    def facts(self) -> PythonFacts:
-        """What is known about it."""
-        return self._facts
-
-    @property
-    def prefix(self) -> Path:
-        """The folder with python.exe."""
-        return self._drive / "Python"
-
-    @property
-    def site(self) -> Path:
-        """Where packages are installed."""
-        return self.prefix / "Lib" / "site-packages"
-
-    @property
-    def exchange(self) -> Path:
-        """A folder that both sides can write."""
-        return self._drive / "exchange"
+        super().__init__(facts, self._drive / "Python", self._drive / "exchange")
 
     def path(self, path: Path) -> str:
         """Return the name under which Windows programs see a file of the drive."""

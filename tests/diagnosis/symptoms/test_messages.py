@@ -1,4 +1,4 @@
-"""Messages in fixed words are understood, build errors say that they are such, and lines like them are left alone."""
+"""Messages, libraries and compiled modules are recognised by their words, and have causes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ import re
 
 import pytest
 
-from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.causetable import cause_table
-from wheelfix.diagnosis.symptoms.messages import messages, parse_messages, wordings
+from tests.diagnosis.symptoms.explaining import explain_symptoms
+from wheelfix.diagnosis.symptoms.causes import cause_table
+from wheelfix.diagnosis.symptoms.messages import (
+    libraries,
+    library_of,
+    messages,
+    parse_libraries,
+    parse_messages,
+    wordings,
+)
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.tables import TableFault
 
 TEXTS = {
@@ -194,3 +202,86 @@ def test_a_message_without_words_is_refused() -> None:
     row = '[[message]]\nid="x"\nsummary="s"\nknown="k"\nfix="f"\nwhy="w"\nsource="s"\n'
     with pytest.raises(TableFault, match="no words"):
         parse_messages("t", row)
+
+
+FRAME = '  File "C:\\lab\\Lib\\site-packages\\x\\__init__.py", line 1, in <module>\n'
+
+
+@pytest.mark.parametrize("library", [one for one in libraries() if one.words], ids=lambda one: one.name)
+def test_words_about_a_library_name_it_and_say_where_to_get_it(library) -> None:
+    (cause,) = explain_symptoms(read_symptoms(f"{FRAME}ImportError: {library.words.some[0]}\n"))
+    assert cause.id == "library-by-name"
+    assert cause.likely_missing == (library.name,)
+    assert cause.next_steps[0].title == library.fix
+
+
+def test_the_same_words_from_another_system_are_left_alone() -> None:
+    words = "OSError: PortAudio library not found\n"
+    assert read_symptoms('  File "/usr/lib/python3/dist-packages/sounddevice.py", line 71, in <module>\n' + words) == ()
+    assert read_symptoms(words) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [
+        ("libsndfile_x64.dll", "libsndfile.dll"),
+        ("portaudio", "portaudio.dll"),
+        ("geos_c.dll", "geos_c.dll"),
+        ("gdal307", "gdal.dll"),
+        ("R.dll", "R.dll"),
+        ("libusb-1.0.dll", "libusb-1.0.dll"),
+    ],
+)
+def test_a_name_stands_for_a_library(name: str, library: str) -> None:
+    found = library_of(name)
+    assert found is not None
+    assert found.name == library
+
+
+@pytest.mark.parametrize("name", ["", "torch_cpu.dll", "rocblas.dll", "render.dll", "core.dll"])
+def test_other_names_stand_for_none(name: str) -> None:
+    assert library_of(name) is None
+
+
+def test_a_library_that_is_asked_for_by_name_comes_with_its_own_remedy_first() -> None:
+    text = "FileNotFoundError: Could not find module 'libvlc.dll' (or one of its dependencies). Try using the full path"
+    (cause,) = explain_symptoms(read_symptoms(text))
+    assert "VLC" in cause.next_steps[0].title
+
+
+def test_a_table_with_faults_is_refused() -> None:
+    row = '[[library]]\nname="a.dll"\nfile="("\nfix="f"\nwhy="w"\nany=["UPPER"]\nsource="s"\n'
+    with pytest.raises(TableFault, match=r"not in lower case(?s:.)*pattern|pattern(?s:.)*not in lower case"):
+        parse_libraries("t", row)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ModuleNotFoundError: No module named 'sklearn.utils._typedefs'",
+        "ModuleNotFoundError: No module named 'mmcv._ext'",
+        "ImportError: cannot import name '_C' from 'detectron2' (C:\\lab\\detectron2\\__init__.py)",
+        "ImportError: cannot import name '_imaging' from partially initialized module 'PIL' (most likely due to a",
+        "ModuleNotFoundError: No module named \\'vllm._C\\'",
+        "ModuleNotFoundError: No module named 'exllama_ext_cuda.core_cuda'",
+    ],
+)
+def test_the_compiled_part_of_a_package_is_missing(text: str) -> None:
+    (cause,) = explain_symptoms(read_symptoms(text))
+    assert cause.id == "compiled-part-missing"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ModuleNotFoundError: No module named 'sklearn'",
+        "ModuleNotFoundError: No module named 'torchvision.transforms.functional_tensor'",
+        "ModuleNotFoundError: No module named '_ext'",
+        "ImportError: cannot import name 'Mapping' from 'collections' (C:\\Python310\\lib\\collections\\__init__.py)",
+        "INFO Could not load library with AVX2 support due to: No module named 'faiss.swigfaiss_avx2'",
+        '  File "/opt/venv/lib/python3.11/site-packages/mmcv/__init__.py", line 1, in <module>\n'
+        "ModuleNotFoundError: No module named 'mmcv._ext'",
+    ],
+)
+def test_other_imports_are_left_alone(text: str) -> None:
+    assert read_symptoms(text) == ()

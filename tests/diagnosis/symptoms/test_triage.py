@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import wheelfix
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.diagnosis.symptoms.triage import contradictions, read_machine
-from wheelfix.options import RootOptions, ScanOptions
 
 BLOCK = """\
 PyTorch version: 2.4.0+cu121

@@ -9,11 +9,11 @@ import pytest
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from wheelfix import scan
+from wheelfix.base.options import ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.neighbours import Neighbours
 from wheelfix.loader.packages import kivy
 from wheelfix.model import Verdict
-from wheelfix.options import ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,7 +29,7 @@ from tests.support.signing import (
     small_key,
     trust,
 )
-from wheelfix.pe.authenticode.trustedroots import microsoft_roots
+from wheelfix.pe.authenticode.certificates import microsoft_roots
 from wheelfix.pe.signature import read_signature
 from wheelfix.streams.source import MemorySource
 

@@ -30,7 +30,7 @@ from tests.support.signing import (
     token,
     trust,
 )
-from wheelfix.pe.authenticode.der import DerError, parse
+from wheelfix.pe.authenticode.message import DerError, parse
 from wheelfix.pe.authenticode.signers import read_time
 from wheelfix.pe.signature import read_signature
 from wheelfix.streams.source import MemorySource

@@ -1,21 +1,6 @@
-"""What people paste: error texts of any language become symptoms with codes, paths and DLL names."""
+"""What people paste: error texts of any language become symptoms with codes, paths and DLL names, and their causes.
 
-from __future__ import annotations
-
-from wheelfix.diagnosis.symptoms.causes import explain_symptom, explain_symptoms
-from wheelfix.diagnosis.symptoms.causetable import Cause, Remedy
-from wheelfix.diagnosis.symptoms.reader import read_log, read_symptoms
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits
-
-__all__ = [
-    "Cause",
-    "Confidence",
-    "Log",
-    "Remedy",
-    "Symptom",
-    "TextLimits",
-    "explain_symptom",
-    "explain_symptoms",
-    "read_log",
-    "read_symptoms",
-]
+``stream`` gives clean lines of a log, ``recognise`` turns a few lines into symptoms with the patterns of ``forms`` and
+the words of ``messages``, ``reader`` merges the symptoms of a whole text. ``causes`` and ``templates`` say what is
+behind them. ``recordings`` reads what tools saw a loader do, ``triage`` what a text says about a machine.
+"""

@@ -3,26 +3,138 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from wheelfix.diagnosis.symptoms.causetable import Cause, CauseRule, Remedy, cause_table
-from wheelfix.diagnosis.symptoms.messages import message_by_id, message_of
-from wheelfix.diagnosis.symptoms.symptom import Confidence
+from wheelfix.base.values import dataclass, field, replace
+from wheelfix.diagnosis.symptoms.messages import message_by_id, messages
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, table_text
 from wheelfix.diagnosis.symptoms.templates import fill, fill_remedy, is_beside_torch, words_for
-from wheelfix.knowledge.torch_builds import TorchBuild
+from wheelfix.knowledge.companions import runtime_need
+from wheelfix.knowledge.cuda import TorchBuild
+from wheelfix.knowledge.system import classify
+from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from wheelfix.diagnosis.symptoms.messages import Message
-    from wheelfix.diagnosis.symptoms.symptom import Symptom
+    from wheelfix.diagnosis.symptoms.model import Symptom
+
+TABLE = "causes.toml"
+NEEDS = {"venv", "conda", "built-here", "environment", "bundle", "older-numpy", "newer-numpy"}
+_SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
+    "file": lambda symptom: (symptom.file.lower(),),
+    "dll": lambda symptom: map(str.lower, symptom.dlls),
+    "name": lambda symptom: (symptom.file.lower(), *map(str.lower, symptom.dlls)),
+    "module": lambda symptom: (symptom.module,),
+    "package": lambda symptom: (symptom.package,),
+}
+"""What each pattern of a rule is about; ``name`` is the file or one of the DLLs that the text names."""
+_CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
+    "bare": lambda symptom: bool(symptom.path) and "\\" not in (symptom.path or ""),
+    "bundle": lambda symptom: bool(symptom.details.get("bundle")),
+    "system": lambda symptom: _is_of_windows(symptom),
+}
+"""Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
+like made, and whether the DLL is a part of Windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRule:
+    """When a symptom has a cause; fields left empty fit everything."""
+
+    cause: str
+    kinds: tuple[str, ...] = ()
+    codes: tuple[int, ...] = ()
+    patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    """By what they are about, a key of ``_SUBJECTS``."""
+    conditions: tuple[str, ...] = ()
+    """Keys of ``_CONDITIONS``."""
+    via: str = ""
+    runtime: str = ""
+    """The Visual C++ runtime that the published wheel of the module expects on the machine."""
+    missing: tuple[str, ...] = ()
+    confidence: Confidence = Confidence.SURE
+
+    def fits(self, symptom: Symptom) -> bool:
+        """Whether every field that is set agrees with the symptom."""
+        return (
+            (not self.kinds or symptom.kind in self.kinds)
+            and (not self.codes or symptom.code in self.codes)
+            and all(any(map(one.fullmatch, _SUBJECTS[name](symptom))) for name, one in self.patterns.items())
+            and (not self.via or symptom.details.get("via") == self.via)
+            and all(_CONDITIONS[name](symptom) for name in self.conditions)
+            and (not self.runtime or runtime_need(symptom.package, symptom.module or symptom.file) == self.runtime)
+        )
+
+
+def _is_of_windows(symptom: Symptom) -> bool:
+    """Whether what was not found is a DLL that every usual Windows has."""
+    names = symptom.dlls or ((symptom.file,) if symptom.path and "\\" not in symptom.path else ())
+    return bool(names) and classify(names[0]).kind == "system"
+
+
+@dataclass(frozen=True, slots=True)
+class CauseTable:
+    """The content of ``causes.toml``; the causes are templates."""
+
+    rules: tuple[CauseRule, ...]
+    causes: Mapping[str, Cause]
+
+
+def parse_causes(table: str, text: str) -> CauseTable:
+    """Turn the table's text into values; names that lead nowhere, and causes that nothing leads to, are refused."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    # Rules and remedies are our own conclusions: the cause carries the source for both.
+    remedies = {
+        row["id"]: Remedy(
+            **{key: row[key] for key in row if key not in ("id", "needs")}, needs=tuple(row.get("needs", ()))
+        )
+        for row in tree["remedy"]
+    }
+    causes: dict[str, Cause] = {}
+    rows = check.rows(tree, "cause", ("id", "summary", "known", "confidence", "remedies"))
+    check.unique("cause", (row["id"] for row in rows))
+    check.unique("remedy", (row["id"] for row in tree["remedy"]))
+    for row in tree["remedy"]:
+        check.faults += [f"{row['id']}: nothing checks the need {need!r}" for need in {*row.get("needs", ())} - NEEDS]
+    for row in rows:
+        check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
+        steps = tuple(remedies[name] for name in row["remedies"] if name in remedies)
+        causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), steps)
+    rules = tuple(_rule(row, check) for row in tree["rule"])
+    known = {*causes, *(message.id for message in messages())}
+    check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in known]
+    check.faults += [f"nothing leads to {name!r}" for name in sorted(set(causes) - {rule.cause for rule in rules})]
+    check.finish()
+    return CauseTable(rules, causes)
+
+
+def _rule(row: Mapping[str, Any], check: Checker) -> CauseRule:
+    lists = {name: tuple(row.get(name, ())) for name in ("kinds", "codes", "missing")}
+    return CauseRule(
+        row["cause"],
+        **lists,
+        patterns={name: check.pattern(row[name]) for name in _SUBJECTS if name in row},
+        conditions=tuple(name for name in _CONDITIONS if row.get(name)),
+        via=row.get("via", ""),
+        runtime=row.get("runtime", ""),
+        confidence=Confidence(row.get("confidence", "sure")),
+    )
+
+
+@lru_cache(maxsize=1)
+def cause_table() -> CauseTable:
+    """Return the rules and causes of this package."""
+    return parse_causes(TABLE, table_text(TABLE))
 
 
 def explain_symptom(symptom: Symptom) -> Cause | None:
     """Return what is behind a symptom, or None when the tables have nothing to say about it."""
-    message = message_of(symptom) or message_by_id(symptom.details.get("cause", ""))
+    message = message_by_id(symptom.details.get("message", "")) or message_by_id(symptom.details.get("cause", ""))
     if message is not None:
         return _message_cause(symptom, message)
     if "cause" in symptom.details:
@@ -54,7 +166,7 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
     template = cause_table().causes[rule.cause]
     words = words_for(symptom, missing, candidates=len(missing) > 1 and missing == rule.missing)
     order = list(Confidence)
-    confidence = max(template.confidence, symptom.confidence, rule.confidence or Confidence.SURE, key=order.index)
+    confidence = max(template.confidence, symptom.confidence, rule.confidence, key=order.index)
     steps = (fill_remedy(step, words) for step in template.next_steps if _may_help(step, symptom))
     in_conda = symptom.details.get("environment") == "conda"
     # Where the environment is known to be conda's, what conda does comes first: the others do not reach its DLLs.
@@ -102,16 +214,6 @@ def _numpy_is_older(details: Mapping[str, str]) -> bool:
         if second[0] and first > second:
             return True
     return False
-
-
-def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
-    """Return the causes of several symptoms in their order, guesses last; one that comes twice is reported once."""
-    found: dict[tuple[str, tuple[str, ...], str], Cause] = {}
-    for symptom in symptoms:
-        cause = explain_symptom(symptom)
-        if cause:
-            found.setdefault((cause.id, cause.likely_missing, cause.summary), cause)
-    return tuple(sorted(found.values(), key=lambda cause: cause.confidence is Confidence.GUESS))
 
 
 _BY_NAME = frozenset({"ctypes-not-found", "load-library", "named-file-missing", "library"})

@@ -10,13 +10,18 @@ from collections import Counter, OrderedDict, deque
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.clean import clean_line
-from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, recognise
-from wheelfix.diagnosis.symptoms.sentences import repair_encoding, sentence_triggers
-from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, suspicious_lines
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits, environment_prefix
-from wheelfix.diagnosis.symptoms.textnames import package_of, tidy_path
-from wheelfix.values import replace
+from wheelfix.base.values import replace
+from wheelfix.diagnosis.symptoms.model import (
+    Confidence,
+    Log,
+    Symptom,
+    TextLimits,
+    environment_prefix,
+    package_of,
+    tidy_path,
+)
+from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, recognise, repair_encoding, sentence_triggers
+from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, clean_line, suspicious_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,12 +162,12 @@ class _Notes:
 
     def _note_system(self, number: int, text: str) -> None:
         """Note what a line says about the system and the program that it is from."""
-        if "/" in text or ".so" in text or "unixODBC" in text:
-            self._posix = number if _POSIX.search(text) else self._posix
-        if "\\" in text or ".dll" in text or "WinError" in text or "error 0x" in text:
-            self._windows = number if _DRIVE.search(text) else self._windows
+        if ("/" in text or ".so" in text or "unixODBC" in text) and _POSIX.search(text):
+            self._posix = number
+        if ("\\" in text or ".dll" in text or "WinError" in text or "error 0x" in text) and _DRIVE.search(text):
+            self._windows = number
         if "\\" in text or "/" in text or "<" in text or "script" in text.lower():
-            made_by = next((name for name, words in _BUNDLES if words.search(text)), "")
+            made_by = _bundler(text)
             self._bundle = (number, made_by) if made_by else self._bundle
 
     def _remember(self, keys: tuple[tuple[object, ...], ...], *texts: str) -> None:
@@ -184,120 +189,103 @@ class _Notes:
 
         ``following`` are the files of a traceback that stands behind the message.
         """
-        package, via = self._origin(number)
+        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
+        package, via = _origin(near)
         via = "subprocess" if starts_program else via
-        symptom = self._with_asked_for(symptom, number, via)
+        asked, path = self._asked_for or (number + 1, "")
+        if symptom.kind == "winerror" and symptom.path is None and not via and 0 <= number - asked <= _FRAME_REACH:
+            # The code above the error names the file that it loads.
+            symptom = replace(symptom, path=path, package=package_of(path))
         details = dict(symptom.details)
         if via and symptom.kind == "winerror" and symptom.path is None:
             details["via"] = via
-        if not environment_prefix(symptom.path or "") and (prefix := self._prefix(number)):
+        own = environment_prefix(symptom.path or "")
+        prefixes = (environment_prefix(file) for file in reversed(near) if _WINDOWS_PATH.search(file))
+        if not own and (prefix := next(filter(None, prefixes), "")):
             details["prefix"] = prefix
-        if _CONDA.search(environment_prefix(symptom.path or "") or details.get("prefix", "")):
+        if _CONDA.search(own or details.get("prefix", "")):
             details["environment"] = "conda"
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
-        if symptom.kind in _ON_EVERY_SYSTEM and self._elsewhere(number, following):
+        if symptom.kind in _ON_EVERY_SYSTEM and self._elsewhere(number, near or following):
             return symptom.key
-        if "only" in symptom.details and not self._on_windows(symptom, number):
+        on_windows = any(_WINDOWS_PATH.search(file) for file in near) or bool(_DRIVE.search(symptom.excerpt))
+        if "only" in symptom.details and not on_windows:
             return symptom.key
         if symptom.kind == "winerror" and symptom.path is None:
             symptom = self._complete(symptom)
         if symptom.kind == "could-not-load-this":
             symptom = self._take_over(symptom)
         known = self._found.get(symptom.key)
-        if known is None:
-            self._found[symptom.key] = symptom
-        else:
-            self._found[symptom.key] = replace(
-                known, count=known.count + 1, details={**symptom.details, **known.details}
-            )
+        if known is not None:
+            symptom = replace(known, count=known.count + 1, details={**symptom.details, **known.details})
+        self._found[symptom.key] = symptom
         return symptom.key
 
-    def _with_asked_for(self, symptom: Symptom, number: int, via: str) -> Symptom:
-        """Add the file to an error without one, where the code above it names the file that it loads."""
-        if symptom.kind != "winerror" or symptom.path is not None or via or self._asked_for is None:
-            return symptom
-        line, path = self._asked_for
-        if not 0 <= number - line <= _FRAME_REACH:
-            return symptom
-        return replace(symptom, path=path, package=package_of(path))
-
-    def _origin(self, number: int) -> tuple[str, str]:
-        """Return the package of the innermost frame that has one, and the file of the innermost frame."""
-        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
-        packages = [package_of(file) for file in reversed(near) if not _only_loads(file)]
-        package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
-        if not package and any(file.startswith("PyInstaller") for file in near):
-            inside = (_INSIDE_BUNDLE.match(file) for file in reversed(near) if not file.startswith("PyInstaller"))
-            package = next((found[1] for found in inside if found), "")
-        via = "subprocess" if near and near[-1].replace("\\", "/").rpartition("/")[2] == "subprocess.py" else ""
-        return package, via
-
-    def _elsewhere(self, number: int, following: list[str]) -> bool:
+    def _elsewhere(self, number: int, files: list[str]) -> bool:
         """Whether the traceback is one of another system: every file in it has a POSIX path."""
-        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH] or following
-        paths = [file for file in near if not file.startswith("<")]
+        paths = [file for file in files if not file.startswith("<")]
         if not paths:
             return number - self._posix <= _FRAME_REACH and number - self._windows > _FRAME_REACH
         return all("/" in file and not _WINDOWS_PATH.search(file) for file in paths)
 
-    def _prefix(self, number: int) -> str:
-        """The environment of the innermost frame that lies in one."""
-        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
-        prefixes = (environment_prefix(file) for file in reversed(near) if _WINDOWS_PATH.search(file))
-        return next((prefix for prefix in prefixes if prefix), "")
-
-    def _on_windows(self, symptom: Symptom, number: int) -> bool:
-        """Whether the line, or a file of the traceback above it, has a path of Windows."""
-        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
-        return any(_WINDOWS_PATH.search(file) for file in near) or bool(_DRIVE.search(symptom.excerpt))
-
     def _complete(self, symptom: Symptom) -> Symptom:
         """Give a code to the message above it that named a file and no code."""
-        for key, known in reversed(list(self._found.items())):
-            if known.kind == "could-not-load-this" and known.code is None and symptom.line - known.line <= _FRAME_REACH:
+        for key, known in self._recent(symptom):
+            if known.kind == "could-not-load-this" and known.code is None:
                 del self._found[key]
                 return replace(known, code=symptom.code, language=symptom.language)
         return symptom
 
     def _take_over(self, symptom: Symptom) -> Symptom:
         """Give a path to the error above it that had none: Python prints the cause first and the file after it."""
-        for key, known in reversed(list(self._found.items())):
-            if known.kind in ("winerror", "ctypes-not-found") and symptom.line - known.line <= _FRAME_REACH:
-                if known.path is None:
-                    del self._found[key]
-                    return replace(symptom, code=known.code, language=known.language, line=known.line)
-                if known.path == symptom.path:
-                    return known
+        for key, known in self._recent(symptom):
+            if known.kind in ("winerror", "ctypes-not-found") and known.path is None:
+                del self._found[key]
+                return replace(symptom, code=known.code, language=known.language, line=known.line)
+            if known.kind in ("winerror", "ctypes-not-found") and known.path == symptom.path:
+                return known
         return symptom
+
+    def _recent(self, symptom: Symptom) -> list[tuple[tuple[object, ...], Symptom]]:
+        """What was found shortly before a symptom, the last first."""
+        return [entry for entry in reversed(self._found.items()) if symptom.line - entry[1].line <= _FRAME_REACH]
 
     def result(self) -> tuple[Symptom, ...]:
         """Return the symptoms in order of appearance, without those that only repeat another one."""
         counted = (replace(known, count=known.count + self._again[key]) for key, known in self._found.items())
         found = sorted(map(self._with_bundle, counted), key=lambda symptom: symptom.line)
-        return _gather(_without_fallbacks(_without_tries(found)))
+        # Names that a package asked for and did not find: the first counts, where no attempt to load follows.
+        tries = [symptom for symptom in found if symptom.kind == "asked-by-name"]
+        dropped = tries if any(symptom.kind == "load-library" for symptom in found) else tries[1:]
+        found = [symptom for symptom in found if symptom not in dropped]
+        # Lines that only repeat that something failed, where another line says what.
+        telling = [symptom for symptom in found if "rank" not in symptom.details]
+        return _gather(telling or found[:1])
 
     def _with_bundle(self, symptom: Symptom) -> Symptom:
         """Add what made the program, where lines around the error show that it is a bundle."""
-        path = symptom.path or ""
-        made_by = next((name for name, words in _BUNDLES if words.search(path)), "")
-        near = self._bundle is not None and abs(symptom.line - self._bundle[0]) <= _FRAME_REACH
-        if not made_by and self._bundle is not None and near and "\\" not in path:
+        path, made_by = symptom.path or "", _bundler(symptom.path or "")
+        line, nearby = self._bundle or (-_FRAME_REACH - 1, "")
+        if not made_by and abs(symptom.line - line) <= _FRAME_REACH and "\\" not in path:
             # A file with a path of its own outside of the bundle is one that another program has to bring.
-            made_by = self._bundle[1]
+            made_by = nearby
         return replace(symptom, details={**symptom.details, "bundle": made_by}) if made_by else symptom
 
 
-def _without_tries(found: list[Symptom]) -> list[Symptom]:
-    """Drop names that a package asked for and did not find; keep the first where no attempt to load follows."""
-    tries = [symptom for symptom in found if symptom.kind == "asked-by-name"]
-    dropped = tries if any(symptom.kind == "load-library" for symptom in found) else tries[1:]
-    return [symptom for symptom in found if symptom not in dropped]
+def _bundler(text: str) -> str:
+    """Return the tool that made a program, as far as a line of its output shows."""
+    return next((name for name, words in _BUNDLES if words.search(text)), "")
 
 
-def _without_fallbacks(found: list[Symptom]) -> list[Symptom]:
-    """Drop lines that only repeat that something failed, where another line says what."""
-    telling = [symptom for symptom in found if "rank" not in symptom.details]
-    return telling or found[:1]
+def _origin(near: list[str]) -> tuple[str, str]:
+    """Return the package of the innermost file of a traceback that has one, and how the innermost file loads."""
+    packages = [package_of(file) for file in reversed(near) if not _only_loads(file)]
+    package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
+    if not package and any(file.startswith("PyInstaller") for file in near):
+        inside = (_INSIDE_BUNDLE.match(file) for file in reversed(near) if not file.startswith("PyInstaller"))
+        package = next((found[1] for found in inside if found), "")
+    last = near[-1].replace("\\", "/").rpartition("/")[2] if near else ""
+    return package, "subprocess" if last == "subprocess.py" else ""
 
 
 def _only_loads(file: str) -> bool:
@@ -309,18 +297,14 @@ def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
     """Merge the parts of one message that was printed over several lines."""
     kept: list[Symptom] = []
     for symptom in found:
-        for number, other in enumerate(kept):
-            if _same_story(other, symptom):
-                dlls = tuple(dict.fromkeys((*other.dlls, *symptom.dlls)))
-                kept[number] = replace(
-                    other,
-                    dlls=dlls,
-                    code=other.code if other.code is not None else symptom.code,
-                    details={**symptom.details, **other.details},
-                )
-                break
-        else:
+        place = next((place for place, other in enumerate(kept) if _same_story(other, symptom)), None)
+        if place is None:
             kept.append(symptom)
+            continue
+        other = kept[place]
+        dlls = tuple(dict.fromkeys((*other.dlls, *symptom.dlls)))
+        code = other.code if other.code is not None else symptom.code
+        kept[place] = replace(other, dlls=dlls, code=code, details={**symptom.details, **other.details})
     return tuple(kept)
 
 

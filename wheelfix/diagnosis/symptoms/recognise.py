@@ -3,30 +3,121 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.clean import join_wrapped
-from wheelfix.diagnosis.symptoms.codeforms import LOADER_CODES, STATUS_NAMES
-from wheelfix.diagnosis.symptoms.compiledparts import TRIGGERS as PART_TRIGGERS
-from wheelfix.diagnosis.symptoms.compiledparts import read_compiled_parts
-from wheelfix.diagnosis.symptoms.libraries import library_triggers, read_libraries
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass, replace
+from wheelfix.diagnosis.symptoms.forms import LOADER_CODES, STATUS_NAMES, all_forms
 from wheelfix.diagnosis.symptoms.messages import message_triggers, read_messages
-from wheelfix.diagnosis.symptoms.patterns import FORMS
-from wheelfix.diagnosis.symptoms.phrases import dialog_forms
-from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence, read_sentence, sentence_triggers
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
-from wheelfix.diagnosis.symptoms.textnames import dll_names, named_path, package_of, tidy_path
-from wheelfix.knowledge.winerrors import is_ambiguous
-from wheelfix.parsing import whole_number
-from wheelfix.values import dataclass, replace
+from wheelfix.diagnosis.symptoms.model import Confidence, Symptom, dll_names, named_path, package_of, tidy_path
+from wheelfix.diagnosis.symptoms.stream import join_wrapped
+from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, sentences, squeeze
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from wheelfix.diagnosis.symptoms.form import Form
+    from wheelfix.diagnosis.symptoms.forms import Form
+
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3041-\u30ff]")),
+    ("ko", re.compile(r"[\uac00-\ud7af]")),
+    ("zh", re.compile(r"[\u4e00-\u9fff]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("el", re.compile(r"[\u0370-\u03ff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff]")),
+    ("he", re.compile(r"[\u0590-\u05ff]")),
+    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+)
+# What a text is often wrongly decoded as, and what Windows consoles really write.
+_WRONG = ("latin-1", "cp1252", "cp437", "cp850", "cp1251", "gb18030")
+_RIGHT = ("utf-8", "gb18030", "cp932", "cp949", "big5", "cp1251", "cp866", "cp1252", "cp850", "cp1250")
+_ALIKE = 0.78
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What a sentence turned out to be."""
+
+    code: int
+    language: str
+    confidence: Confidence = Confidence.SURE
+
+
+@lru_cache(maxsize=1)
+def sentence_triggers() -> tuple[str, ...]:
+    """Return a telling part, in lower case, of every sentence that is about loads alone: up to four words."""
+    telling = {_telling_part(text.lower()) for code, _, text in sentences() if not is_ambiguous(code)}
+    return tuple(sorted(telling - {""}))
+
+
+def _telling_part(text: str) -> str:
+    words = text.replace("%1", " ").strip(" .。!").split()
+    runs = [" ".join(words[start : start + 4]) for start in range(max(len(words) - 3, 1))]
+    return max(runs, key=len)
+
+
+@lru_cache(maxsize=256)
+def read_sentence(text: str) -> Sentence | None:
+    """Return the code and language of the sentence in a text, also of one decoded with a wrong code page."""
+    known = _lookup(text)
+    if known is None and not text.isascii():
+        known = next(filter(None, map(_lookup, _readings(text))), None)
+    return known
+
+
+def _lookup(text: str) -> Sentence | None:
+    known = code_of_sentence(text)
+    return Sentence(*known) if known else None
+
+
+@lru_cache(maxsize=256)
+def nearest_sentence(text: str) -> Sentence | None:
+    """Return the known sentence that a text is nearly the same as, or None."""
+    squeezed = squeeze(text)[:200]
+    if len(squeezed) < 8:
+        return None
+    matcher = SequenceMatcher(None, b=squeezed)
+    best = (_ALIKE, 0, "")
+    for code, language, sentence in sentences():
+        matcher.set_seq1(squeeze(sentence))
+        if matcher.real_quick_ratio() > best[0] and matcher.quick_ratio() > best[0]:
+            best = max(best, (matcher.ratio(), code, language))
+    return Sentence(best[1], best[2], Confidence.LIKELY) if best[1] else None
+
+
+def _readings(text: str) -> Iterator[str]:
+    """The texts that this one may have been before it was decoded wrongly."""
+    for wrong in _WRONG:
+        with suppress(UnicodeEncodeError):
+            yield from _decoded(text.encode(wrong), (right for right in _RIGHT if right != wrong))
+
+
+def _decoded(raw: bytes, encodings: Iterable[str]) -> Iterator[str]:
+    for name in encodings:
+        with suppress(UnicodeDecodeError):
+            yield raw.decode(name)
+
+
+def language_of(text: str) -> str:
+    """Return the language that the script of a text speaks for, or nothing."""
+    if text.isascii():
+        return ""
+    return next((language for language, script in _SCRIPTS if script.search(text)), "")
+
+
+def repair_encoding(text: str) -> str:
+    """Return a line whose bytes were no UTF-8 in the code page that makes most sense of it."""
+    if not any("\udc80" <= char <= "\udcff" for char in text):
+        return text
+    raw = text.encode("utf-8", "surrogateescape")
+    known = (reading for reading in _decoded(raw, _RIGHT[1:]) if _lookup(reading))
+    return next(known, None) or raw.decode("cp1252", "replace")
+
 
 WINDOW = 6
 """Lines that may belong to one broken line: a path of 260 characters on a console of 80 columns, and one to spare."""
@@ -37,7 +128,6 @@ _NEW_THOUGHT = re.compile(
 )
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
 _HOLE = re.compile(r"\{[A-Za-z_]|%[sr]\b")
-_OWN_WORDS = {"failed to load image python extension": "torchvision"}
 _ONLY_NUMBER = re.compile(r"\s*\(?(\d{2,5})\)?[.\s]*")
 _RETOLD = re.compile(
     r"not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません", re.IGNORECASE
@@ -77,9 +167,7 @@ class LineReading:
 @lru_cache(maxsize=1)
 def form_triggers() -> tuple[str, ...]:
     """Return every word, in lower case, without which no form can match a line."""
-    words = {word for form in FORMS for word in form.triggers}
-    words.update(word for _, form in dialog_forms() for word in form.triggers)
-    words.update(_fixed_words())
+    words = {*message_triggers(), *(word for form in all_forms() for word in form.triggers)}
     # A word that contains another one adds nothing to the search.
     return tuple(sorted(word for word in words if not any(other != word and other in word for other in words)))
 
@@ -95,55 +183,35 @@ def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> Li
     found: list[Found] = []
     alone = True
     tried = 0
-    for language, form in _possible_forms(lowered):
-        if form.kind not in without:
+    places = {place for word, places in _by_trigger().items() if word in lowered for place in places}
+    for form in (all_forms()[place] for place in sorted(places)):
+        if form.kind not in without and form.allows(lowered):
             hits, complete = _apply(form, text)
-            if language:
-                hits = [replace(hit, symptom=replace(hit.symptom, language=language)) for hit in hits]
             found += hits
             alone &= complete
             tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
-    if not kept and any(word in lowered for word in _fixed_words()):
-        said = _said(line)
+    if not kept and any(word in lowered for word in message_triggers()):
+        said = read_messages(line)
         if not said and len(line) >= _NARROWEST and text.readings():
-            said, alone = _said(text.readings()[0]), False
+            said, alone = read_messages(text.readings()[0]), False
         kept = [Found(symptom, 0, len(line), weak=True) for symptom in said]
         tried += 1
     if not kept and any(part in lowered for part in sentence_triggers()):
-        kept = list(_bare_sentence(text))
+        kept = _bare_sentence(text)
         tried += 1
         alone = False
     return LineReading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
 
 
-def _possible_forms(lowered: str) -> list[tuple[str | None, Form]]:
-    """Return the forms that may match a line in lower case, in order and each with its language."""
-    forms, by_trigger = _forms()
-    places = {place for word, places in by_trigger.items() if word in lowered for place in places}
-    return [forms[place] for place in sorted(places) if forms[place][1].allows(lowered)]
-
-
 @lru_cache(maxsize=1)
-def _forms() -> tuple[tuple[tuple[str | None, Form], ...], dict[str, list[int]]]:
-    """Return all forms with their languages, and the places of those that each trigger is one of."""
-    forms = (*((None, form) for form in FORMS), *dialog_forms())
-    by_trigger: dict[str, list[int]] = {}
-    for place, (_, form) in enumerate(forms):
+def _by_trigger() -> dict[str, list[int]]:
+    """Return the places of the forms that each trigger is one of."""
+    found: dict[str, list[int]] = {}
+    for place, form in enumerate(all_forms()):
         for word in form.triggers:
-            by_trigger.setdefault(word, []).append(place)
-    return forms, by_trigger
-
-
-@lru_cache(maxsize=1)
-def _fixed_words() -> tuple[str, ...]:
-    """Words of which at least one is in every line that is recognised by a fixed phrase."""
-    return (*message_triggers(), *library_triggers(), *PART_TRIGGERS)
-
-
-def _said(line: str) -> list[Symptom]:
-    """The symptoms of a line that contains a known phrase."""
-    return [*read_messages(line)] or [*read_libraries(line)] or [*read_compiled_parts(line)]
+            found.setdefault(word, []).append(place)
+    return found
 
 
 def _apply(form: Form, text: _Wrapped) -> tuple[list[Found], bool]:
@@ -214,32 +282,24 @@ def _last_resort(symptom: Symptom) -> Symptom:
 
 def _strongest(found: list[Found]) -> list[Found]:
     """Drop weak matches inside strong ones, and the same place reported twice."""
-    strong = [hit for hit in found if not hit.weak]
-    kept = list(strong)
+    kept = [hit for hit in found if not hit.weak]
     for hit in found:
         if hit.weak and not any(other.start < hit.end and hit.start < other.end for other in kept):
             kept.append(hit)
     return sorted(kept, key=lambda hit: hit.start)
 
 
-def _bare_sentence(text: _Wrapped) -> Iterator[Found]:
-    """Yield the symptom of a line that has nothing but the system's sentence, or the first half of it."""
+def _bare_sentence(text: _Wrapped) -> list[Found]:
+    """Return the symptom of a line that has nothing but the system's sentence, or the first half of it."""
     known = read_sentence(text.first)
     if known is None and text.readings() and read_sentence(text.following) is None:
         known = read_sentence(text.readings()[0])
     if known is None or is_ambiguous(known.code):
-        return
-    names = dll_names(text.first)
-    path = named_path(text.first)
-    symptom = Symptom(
-        "sentence",
-        known.code,
-        path or (names[0] if names else None),
-        language=known.language,
-        excerpt=_shorten(text.first),
-        confidence=Confidence.LIKELY,
-    )
-    yield Found(symptom, 0, len(text.first), weak=True)
+        return []
+    path = named_path(text.first) or next(iter(dll_names(text.first)), None)
+    excerpt, likely = _shorten(text.first), Confidence.LIKELY
+    symptom = Symptom("sentence", known.code, path, language=known.language, excerpt=excerpt, confidence=likely)
+    return [Found(symptom, 0, len(text.first), weak=True)]
 
 
 def _found(form: Form, match: re.Match[str]) -> Found | None:
@@ -273,26 +333,25 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
     if path is None and form.kind == "winerror" and form.confidence is not Confidence.SURE:
         names = dll_names(match.string)
         path = names[0] if len(names) == 1 else None
+    dlls = dll_names(groups.get("dlls", ""))
+    if form.kind == "omp-duplicate" and not dlls:
+        dlls = tuple(dict.fromkeys(name.group() for name in _OPENMP.finditer(groups.get("dlls", ""))))
+    # The package that prints such a line, which names neither a file nor a module.
+    own = "torchvision" if "failed to load image python extension" in match.string.lower() else ""
     details = {name[2:]: " ".join(value.split()) for name, value in groups.items() if name.startswith("d_")}
     symptom = Symptom(
         form.kind,
         code,
         path,
-        _dlls(form.kind, groups.get("dlls", "")),
+        dlls,
         module=groups.get("module", ""),
-        package=package_of(path or "") or _package_by_words(match.string),
-        language=known.language if known else language_of(text),
+        package=package_of(path or "") or own,
+        language=form.language or (known.language if known else language_of(text)),
         excerpt=_shorten(match.string if len(match.string) <= _EXCERPT else match.string[start:]),
         confidence=confidence,
         details=details,
     )
     return Found(symptom, start, match.end(), form.weak)
-
-
-def _package_by_words(line: str) -> str:
-    """The package that prints such a line, for lines that name neither a file nor a module."""
-    lowered = line.lower()
-    return next((package for words, package in _OWN_WORDS.items() if words in lowered), "")
 
 
 def _code(form: Form, groups: dict[str, str]) -> int | None:
@@ -301,20 +360,9 @@ def _code(form: Form, groups: dict[str, str]) -> int | None:
         return (1 << 32) - number if number and groups["code"].startswith("-") else number
     if "status" in groups:
         return int(groups["status"], 0) & 0xFFFFFFFF
-    if "status_hex" in groups:
-        return int(groups["status_hex"], 16)
     if "status_name" in groups:
         return STATUS_NAMES[groups["status_name"].upper()]
-    if "hresult" in groups:
-        return int(groups["hresult"], 16)
-    return form.code
-
-
-def _dlls(kind: str, text: str) -> tuple[str, ...]:
-    names = dll_names(text)
-    if kind == "omp-duplicate" and not names:
-        names = tuple(dict.fromkeys(found.group() for found in _OPENMP.finditer(text)))
-    return names
+    return int(groups["hresult"], 16) if "hresult" in groups else form.code
 
 
 def _shorten(text: str) -> str:

@@ -5,34 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.installing import (
-    again,
-    for_card,
-    for_cpu,
-    in_release,
-    may_replace_a_build,
-    requirement_name,
-    then_again,
-    together,
-)
-from wheelfix.diagnosis.symptoms.libraries import library_of
-from wheelfix.diagnosis.symptoms.messages import about_architecture
-from wheelfix.diagnosis.symptoms.symptom import environment_prefix
-from wheelfix.knowledge.distributions import owners_of
+from wheelfix.base.values import replace
+from wheelfix.diagnosis.symptoms.messages import about_architecture, library_of
+from wheelfix.diagnosis.symptoms.model import environment_prefix
+from wheelfix.knowledge.cards import architecture, capability_of_arch
+from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 from wheelfix.knowledge.families import family_of, is_mangled
-from wheelfix.knowledge.modules import distribution_of_module
-from wheelfix.knowledge.providers import conda_requirements, pip_packages, who_ships
+from wheelfix.knowledge.providers import conda_requirements, distribution_of_module, owners_of, pip_packages, who_ships
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.rules.wording import quoted
-from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from wheelfix.diagnosis.symptoms.causetable import Remedy
-    from wheelfix.diagnosis.symptoms.symptom import Symptom
+    from wheelfix.diagnosis.symptoms.model import Remedy, Symptom
 
 
 def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = False) -> dict[str, str]:
@@ -41,7 +28,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     ``candidates`` says that the missing DLLs are those that are known to be absent in such cases, any one of them:
     then nothing is said about where to get them, because most of them are there.
     """
-    details = symptom.details
+    details, path = symptom.details, symptom.path or ""
     names = symptom.dlls or ((symptom.file,) if symptom.file else missing)
     capability = details.get("capability", "")
     supported = details.get("supported", "").rstrip(" .")
@@ -49,7 +36,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     card = details.get("card", "")
     pip, conda, who = _vendor(() if candidates else missing)
     error = winerror(symptom.code) if symptom.code is not None else None
-    prefix = environment_prefix(symptom.path or "") or details.get("prefix", "")
+    prefix = environment_prefix(path) or details.get("prefix", "")
     package = _package(symptom)
     distribution = details.get("distribution", "") or distribution_of_module(package)
     build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
@@ -60,7 +47,8 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "library_command": library.command if library else "",
         "library_why": library.why if library else "",
         "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
-        "full_path": _full_path(symptom.path or ""),
+        # It stands between the quotes of a command; a bare name is looked for elsewhere.
+        "full_path": path if "\\" in path and "'" not in path else "",
         "names": _and(names) or "a part",
         "module": symptom.module,
         "package": package,
@@ -78,7 +66,8 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "card_arch": details.get("arch", ""),
         "arch_known": about_architecture(details.get("arch", "")),
         "symbol": details.get("symbol", ""),
-        "torch_imports": _torch_imports(symptom.file),
+        # The DLLs of CUDA beside torch import none of its own.
+        "torch_imports": "" if is_beside_torch(symptom.file) else " (often torch_cpu.dll or torch_cuda.dll)",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "same_build": " and the same kind of build (CPU, CUDA, ROCm, XPU)" if may_replace_a_build(distribution) else "",
         "collect": _collect(symptom),
@@ -98,9 +87,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "vendor_command": pip,
         "conda_command": conda,
         "vendor_why": who,
-        "wildcard": _with_suffix(
-            symptom.dlls[0] if symptom.dlls else "" if "\\" in (symptom.path or "") else symptom.file
-        ),
+        "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else "" if "\\" in path else symptom.file),
         "script": "script.py",
     }
 
@@ -152,11 +139,6 @@ def is_beside_torch(file: str) -> bool:
     return member is not None and not member.family.id.startswith("torch")
 
 
-def _torch_imports(file: str) -> str:
-    """What a DLL of torch itself imports; those of CUDA beside it import none of torch's."""
-    return "" if is_beside_torch(file) else " (often torch_cpu.dll or torch_cuda.dll)"
-
-
 def _collect(symptom: Symptom) -> str:
     """The option of PyInstaller for the package whose DLLs were left out; empty for other tools."""
     if symptom.details.get("bundle") != "PyInstaller":
@@ -169,11 +151,6 @@ def _package_name(symptom: Symptom, package: str) -> str:
     if symptom.package or not package.startswith("_"):
         return package or "the package"
     return f"the package that has {package}"
-
-
-def _full_path(path: str) -> str:
-    """A path that can stand between the quotes of a command; empty for a bare name, which is looked for elsewhere."""
-    return path if "\\" in path and "'" not in path else ""
 
 
 def _with_suffix(name: str) -> str:
@@ -271,3 +248,92 @@ def _in_powershell(command: str) -> str:
     """How to set the same variable in PowerShell, whose ``set`` is another command that silently does nothing here."""
     found = _SETTING.fullmatch(command)
     return f"; in PowerShell: $env:{found[1]} = '{found[2]}'" if found else ""
+
+
+# ----------------------------------------------------- commands that install again, without changing the kind of build
+
+
+_VARIANTS = frozenset({*FAMILY, "faiss-cpu", "jaxlib", "llama-cpp-python", "onnxruntime", "paddlepaddle", "tensorflow"})
+"""Distributions of which there are builds for GPUs under other names or on other indexes."""
+_OLDEST_SERVED = (5, 0)
+"""Nothing is suggested for older cards: CUDA 12 dropped Kepler, and builds for 11.8 have at most a part of it."""
+
+
+def may_replace_a_build(requirement: str) -> bool:
+    """Whether installing a requirement from PyPI can put a build without GPU support in place of one with it."""
+    return requirement_name(requirement) in _VARIANTS
+
+
+def requirement_name(requirement: str) -> str:
+    """Return the distribution of a requirement: what stands before extras, versions and markers."""
+    return re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0]
+
+
+def again(distribution: str, version: str, build: TorchBuild | None, *, conda: bool = False) -> str:
+    """Return the command that installs the same version of a distribution again; empty where that is not known.
+
+    Without the version, the command is the one that prints it: pip alone would take the newest release. In an
+    environment of conda the command shows whose package it is: pip's over conda's would mix two builds.
+    """
+    if not distribution:
+        return ""
+    start = "python -m pip install --force-reinstall --no-deps"
+    if distribution in FAMILY:
+        wanted = build.version if build and distribution == "torch" else version.partition("+")[0]
+        if build is None or not build.is_published or not wanted:
+            return ""
+        return f'{start} "{distribution}=={wanted}"{build.index_option}'
+    if "+" in version:
+        return ""
+    if conda:
+        return f"conda list {distribution}"
+    return f'{start} --no-cache-dir "{distribution}=={version}"' if version else f"python -m pip show {distribution}"
+
+
+def then_again(distribution: str, version: str, *, conda: bool = False) -> str:
+    """Return what follows the command that prints the version; empty where ``again`` is all there is to do."""
+    if not distribution or distribution in FAMILY or (version and not conda):
+        return ""
+    command = f'python -m pip install --force-reinstall --no-deps "{distribution}==VERSION"'
+    if conda:
+        other = f"conda install --force-reinstall {distribution}"
+        return f"; where its channel is pypi, the version that it prints goes into: {command}, otherwise: {other}"
+    return f"; the version that it prints goes into: {command}"
+
+
+def in_release(build: TorchBuild | None, release: str) -> str:
+    """Return the command that installs another release of torch of the same kind; empty where the kind is not known.
+
+    The release is named: the newest one would leave torchvision, torchaudio and other extensions without their torch.
+    """
+    if build is None or not build.is_published:
+        return ""
+    return f'python -m pip install --upgrade "torch=={release}"{build.index_option}'
+
+
+def together(build: TorchBuild | None, distribution: str) -> str:
+    """Return the command that installs one of torch's own extensions in the release for the installed torch.
+
+    Nothing else is touched: without ``--no-deps`` pip would install NumPy and others again, in other versions.
+    """
+    release = release_for(build.version, distribution) if build else ""
+    if build is None or not build.is_published or distribution == "torch" or not release:
+        return ""
+    return f'python -m pip install --force-reinstall --no-deps "{distribution}=={release}"{build.index_option}'
+
+
+def for_card(capability: str) -> str:
+    """Return the command for the oldest CUDA version whose builds know a card; empty when PyTorch publishes none."""
+    wanted = capability_of_arch(capability)
+    known = architecture(wanted) if wanted is not None else None
+    if known is None or known.capability < _OLDEST_SERVED:
+        return ""
+    fitting = [label for label in cuda_labels() if cuda_release(label) >= (11, 8)]
+    label = next((label for label in fitting if known.compiles_with(cuda_release(label))), "")
+    # --upgrade alone would keep a newer torch for a CUDA version that no longer knows the card.
+    return f"python -m pip install --force-reinstall torch --index-url {INDEX}/{label}" if label else ""
+
+
+def for_cpu() -> str:
+    """Return the command that installs torch without CUDA on purpose."""
+    return f"python -m pip install --force-reinstall torch --index-url {INDEX}/cpu"

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import dataclass, field
+from wheelfix.diagnosis.symptoms.model import TextLimits
 from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks
-from wheelfix.diagnosis.symptoms.symptom import TextLimits
-from wheelfix.knowledge.cardnames import nvidia_capability
-from wheelfix.knowledge.cards import architecture, capability_of_arch
-from wheelfix.knowledge.drivers import driver_needed, windows_driver
+from wheelfix.knowledge.cards import architecture, capability_of_arch, driver_needed, nvidia_capability, windows_driver
 from wheelfix.rules.wording import dotted
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from wheelfix.knowledge.cards import Capability

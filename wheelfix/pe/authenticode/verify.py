@@ -10,18 +10,25 @@ import contextlib
 import datetime
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.model import TRUSTED, Signature
-from wheelfix.pe.authenticode.der import DerError, NotDer, split
-from wheelfix.pe.authenticode.message import INDIRECT_DATA, NESTED, SignedMessage, Statement, Unusable
-from wheelfix.values import replace
+from wheelfix.pe.authenticode.message import (
+    INDIRECT_DATA,
+    NESTED,
+    DerError,
+    NotDer,
+    SignedMessage,
+    Statement,
+    Unusable,
+    split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from wheelfix.pe.authenticode.certificates import Certificate
+    from wheelfix.pe.authenticode.certificates import Certificate, RootStore
     from wheelfix.pe.authenticode.signers import Timestamp
-    from wheelfix.pe.authenticode.trustedroots import RootStore
 
     Digest = Callable[[str], bytes]
 
@@ -118,8 +125,7 @@ def _judge(
     now: datetime.datetime,
 ) -> Signature:
     """Follow the chain at the time that a timestamp proves, or today."""
-    from wheelfix.pe.authenticode.certificates import CODE_SIGNING, LIFETIME_SIGNING
-    from wheelfix.pe.authenticode.chain import Purpose, Standing, find_chain
+    from wheelfix.pe.authenticode.certificates import CODE_SIGNING, LIFETIME_SIGNING, Purpose, Standing, find_chain
 
     signed = min((stamp.time for stamp in stamps if stamp.time is not None), default=None)
     lasting = signed is not None and LIFETIME_SIGNING not in (leaf.usages or ())
@@ -142,7 +148,7 @@ def _judge(
 
 def _stores(trusted_roots: Path | None) -> tuple[list[RootStore], str]:
     """Return the roots that count, and why some may be missing."""
-    from wheelfix.pe.authenticode.trustedroots import microsoft_roots, user_roots
+    from wheelfix.pe.authenticode.certificates import microsoft_roots, user_roots
 
     stores = [user_roots(trusted_roots)] if trusted_roots is not None else []
     try:

@@ -6,20 +6,12 @@ import html
 from typing import TYPE_CHECKING
 
 from wheelfix.report import safe
-from wheelfix.report.blocks import (
-    Block,
-    CodeBlock,
-    Heading,
-    Line,
-    Listing,
-    Paragraph,
-    Piece,
-    TableBlock,
-    parse_markdown,
-)
+from wheelfix.report.pages import Block, Line, Piece, bare, parse_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
+
+    from wheelfix.errors import WheelfixError
 
 VOID = frozenset({"br", "col", "input", "meta"})
 
@@ -55,26 +47,51 @@ def join(children: Iterable[str | None]) -> Html:
     )
 
 
+def table(heads: Iterable[str], rows: Iterable[Html], class_: str = "cards", *, numbers: Sequence[str] = ()) -> Html:
+    """Return a table with one row of headings; ``numbers`` are those of columns that are set to the right."""
+    cells = (el("th", head, scope="col", class_="number" if head in numbers else None) for head in heads)
+    return el("table", el("thead", el("tr", *cells)), el("tbody", *rows), class_=class_)
+
+
+def fold(summary: str, *children: str | None, **attributes: str | bool | None) -> Html:
+    """Return what can be unfolded below a line that says what it is."""
+    return el("details", el("summary", summary), *children, **attributes)
+
+
+def folded(items: Sequence[Html], most: int, draw: Callable[[Sequence[Html]], Html]) -> Html:
+    """Return the first entries as ``draw`` shows them, and the others folded."""
+    rest = items[most:]
+    return join([draw(items[:most]), fold(f"{len(rest)} more", draw(rest)) if rest else None])
+
+
+def bullets(items: Iterable[str]) -> Html:
+    """Return a list."""
+    return el("ul", *(item if isinstance(item, Html) else el("li", item) for item in items))
+
+
+def badge(words: str, kind: str) -> Html:
+    """Return a word on a coloured ground; the word says it all, the colour says it sooner."""
+    return el("span", words, class_=f"badge {kind}")
+
+
+def hint(error: WheelfixError) -> Html | None:
+    """Return what to try about an error."""
+    return el("p", error.hint, class_="hint") if error.hint else None
+
+
 def from_markdown(text: str, top: int = 3) -> Html:
     """Return one of our pages as HTML, its first heading on level ``top``."""
     return join(_block(block, top) for block in parse_markdown(text))
 
 
 def _block(block: Block, top: int) -> Html:
-    match block:
-        case Heading(level, line):
-            return el(f"h{min(6, level + top - 1)}", _line(line))
-        case Paragraph(line, quoted):
-            return el("blockquote", _line(line)) if quoted else el("p", _line(line))
-        case Listing(items):
-            ordered = bool(items) and items[0].mark[0].isdigit()
-            return el("ol" if ordered else "ul", *(el("li", _line(item.line)) for item in items))
-        case CodeBlock(lines):
-            return el("pre", el("code", "\n".join(lines)), tabindex=0)
-        case TableBlock(rows):
-            head = el("tr", *(el("th", _line(cell), scope="col") for cell in rows[0])) if rows else None
-            body = [el("tr", *(el("td", _line(cell)) for cell in row)) for row in rows[1:]]
-            return el("table", el("thead", head), el("tbody", *body))
+    if block.kind == "heading":
+        return el(f"h{min(6, block.level + top - 1)}", _line(block.lines[0]))
+    if block.kind == "list":
+        return el("ul", *(el("li", _line(line)) for line in block.lines))
+    if block.kind == "code":
+        return el("pre", el("code", "\n".join(map(bare, block.lines))), tabindex=0)
+    return el("p", _line(block.lines[0]))
 
 
 def _line(line: Line) -> Html:

@@ -1,0 +1,379 @@
+"""What a wheel says about itself, and whether its places agree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
+from tests.support.wheels import build_wheel
+from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
+from wheelfix.archive.names import FileName, name_parts, without_variant
+from wheelfix.archive.reader import Archive
+from wheelfix.cli.main import main
+from wheelfix.cli.paths import other_system
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import Exit, InputError
+from wheelfix.exam.verify import verify
+from wheelfix.model import canonical
+from wheelfix.plan.make import output_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "torch-2.7.1-cp311-cp311-win_amd64.whl",
+            FileName("torch", "2.7.1", "", ("cp311-cp311-win_amd64",)),
+        ),
+        (
+            "mkl-2025.3.0-py2.py3-none-win_amd64.whl",
+            FileName("mkl", "2025.3.0", "", ("py2-none-win_amd64", "py3-none-win_amd64")),
+        ),
+        ("a_b-1.0+cu118-2abc-py3-none-any.whl", FileName("a_b", "1.0+cu118", "2abc", ("py3-none-any",))),
+        ("PKG-1-PY3-none-any.WHL", FileName("PKG", "1", "", ("PY3-none-any",))),
+    ],
+)
+def test_file_names(name: str, expected: FileName) -> None:
+    assert FileName.parse(Path("folder") / name) == expected
+
+
+@pytest.mark.parametrize("name", ["torch.whl", "torch-2.7.1.whl", "torch-2.7.1-cp311-cp311.whl", "a-b-c-d-e-f-g.whl",
+                                  "a-1-x-py3-none-any.whl", "torch-2.7.1-cp311-cp311-win_amd64 (1).whl",
+                                  "torch-2.7.1-cp311-cp311-win_amd64.zip"])  # fmt: skip
+def test_names_that_are_no_wheels(name: str) -> None:
+    with pytest.raises(InputError, match="has no wheel name"):
+        FileName.parse(Path(name))
+
+
+def _info(path: Path) -> WheelInfo:
+    with Archive.open(path) as archive:
+        return WheelInfo.from_archive(archive)
+
+
+def test_a_plain_wheel(tmp_path: Path) -> None:
+    info = _info(write_wheel_by_hand(tmp_path))
+    assert (info.name, info.version, info.build, info.tags) == ("pkg", "1.0", "", ("py3-none-any",))
+    assert (info.dist_info, info.data, info.prefix) == (DIST_INFO, "pkg-1.0.data", "")
+    assert (info.metadata.name, info.metadata.version) == ("pkg", "1.0")
+    assert info.headers["generator"] == ("hand",)
+    assert info.faults == ()
+
+
+def _with(change: Callable[[list[Entry]], None], name: str = "pkg-1.0-py3-none-any.whl") -> Callable[[Path], Path]:
+    def build(folder: Path) -> Path:
+        entries = wheel_entries()
+        change(entries)
+        path = folder / name
+        path.write_bytes(build_zip(entries))
+        return path
+
+    return build
+
+
+def _edit(name: str, old: bytes, new: bytes) -> Callable[[Path], Path]:
+    def change(entries: list[Entry]) -> None:
+        for entry in entries:
+            if entry.name == f"{DIST_INFO}/{name}":
+                entry.data = entry.data.replace(old, new)
+
+    return _with(change)
+
+
+def _without(name: str) -> Callable[[Path], Path]:
+    def change(entries: list[Entry]) -> None:
+        entries[:] = [entry for entry in entries if entry.name != f"{DIST_INFO}/{name}"]
+
+    return _with(change)
+
+
+def _nothing(_: list[Entry]) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("build", "kinds"),
+    [
+        (_without("METADATA"), ["metadata-missing"]),
+        (_without("WHEEL"), ["wheel-file-missing"]),
+        (_edit("METADATA", b"Name: pkg", b"Name: other"), ["name-mismatch"]),
+        (_edit("METADATA", b"Name: pkg", b"Name: PkG"), []),
+        (_edit("METADATA", b"Version: 1.0", b"Version: 1.1"), ["name-mismatch"]),
+        (_edit("METADATA", b"Version: 1.0", b"Version: 1.0.0"), []),
+        (_edit("METADATA", b"Version: 1.0", b"Version: nonsense"), ["name-mismatch"]),
+        (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py3-none-win_amd64"), ["tag-mismatch"]),
+        (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py2.py3-none-any"), ["tag-mismatch"]),
+        (_edit("WHEEL", b"Tag: py3-none-any\n", b""), ["tag-mismatch"]),
+        (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), ["wheel-version"]),
+        (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 1.9"), []),
+        (_with(_nothing, "pkg-1.0-7-py3-none-any.whl"), ["tag-mismatch"]),
+        (_with(_nothing, "other-1.0-py3-none-any.whl"), ["name-mismatch", "name-mismatch"]),
+        (_with(lambda entries: entries.append(entries.pop(0))), ["dist-info-not-last"]),
+        (_with(lambda entries: entries.append(Entry("q-1.dist-info/METADATA"))),
+         ["several-dist-info", "dist-info-not-last"]),
+        (_edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.4\nLicense-File: LICENSE"),
+         ["license-file-missing"]),
+        (_edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.1\nLicense-File: LICENSE"), []),
+    ],
+    ids=["no-metadata", "no-wheel", "name", "name-case", "version", "version-zeros", "version-nonsense", "tag",
+         "more-tags", "no-tag", "wheel-2", "wheel-1.9", "build", "file-name", "not-last", "several", "license",
+         "license-before-2.4"],
+)  # fmt: skip
+def test_places_that_disagree(tmp_path: Path, build: Callable[[Path], Path], kinds: list[str]) -> None:
+    info = _info(build(tmp_path))
+    assert [fault.kind for fault in info.faults] == kinds
+
+
+def test_damaged_metadata_is_a_fault_not_an_error(tmp_path: Path) -> None:
+    def change(entries: list[Entry]) -> None:
+        entries[1].both = {"crc": 1}
+
+    info = _info(_with(change)(tmp_path))
+    (fault,) = info.faults
+    assert fault.kind == "metadata-missing"
+    assert "CRC" in fault.message
+
+
+@pytest.mark.parametrize("prefix", ["deep/", "deep/deeper/", "pkg-1.0/"])
+def test_everything_too_deep(tmp_path: Path, prefix: str) -> None:
+    """7-Zip on the unpacked folder, instead of on what is in it."""
+    path = tmp_path / "pkg-1.0-py3-none-any.whl"
+    entries = [Entry(prefix.encode() + entry.raw_name, entry.data) for entry in wheel_entries()]
+    path.write_bytes(build_zip([Entry(prefix, method=0), *entries]))
+    info = _info(path)
+    assert info.prefix == prefix
+    assert info.dist_info == DIST_INFO
+    assert info.metadata.name == "pkg"
+    assert [fault.kind for fault in info.faults] == ["too-deep"]
+
+
+def test_a_vendored_dist_info_deeper_down_is_not_the_wheels_own(tmp_path: Path) -> None:
+    path = write_wheel_by_hand(tmp_path, [Entry("pkg/_vendor/q-1.dist-info/METADATA", b"Name: q\n")])
+    info = _info(path)
+    assert (info.prefix, info.dist_info, info.faults) == ("", DIST_INFO, ())
+
+
+def test_no_dist_info_is_no_wheel(tmp_path: Path) -> None:
+    path = tmp_path / "pkg-1.0-py3-none-any.whl"
+    for entries in ([], [Entry("pkg/__init__.py", b"")], [Entry("a/x.py"), Entry("b/q-1.dist-info/METADATA")]):
+        path.write_bytes(build_zip(entries))
+        with pytest.raises(InputError, match="is not a wheel"):
+            _info(path)
+
+
+def test_headers() -> None:
+    text = (
+        "Name: x\r\nRequires-Dist: a\nrequires-dist: b ; extra == 'q'\nLong: one\n  two\n\tthree\nno colon\n\nBody: y\n"
+    )
+    assert parse_headers(text) == {
+        "name": ("x",),
+        "requires-dist": ("a", "b ; extra == 'q'"),
+        "long": ("one\ntwo\nthree",),
+    }
+    assert parse_headers("") == {}
+    assert parse_headers(" starts: indented\n") == {}
+
+
+def test_canonical_names() -> None:
+    assert canonical("Foo__Bar.-baz") == "foo-bar-baz"
+
+
+# ------------------------------------------------------------------------------------------------------- metadata_lines
+# Which lines of METADATA belong to the header.
+
+
+LICENSE = (
+    "Name: pandas\nLicense: BSD\n        All rights reserved.\n{gap}\n        Redistribution\nRequires-Dist: numpy\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "numpy"),
+    [
+        pytest.param(LICENSE.format(gap="        "), ("numpy",), id="blanks-continue-the-license"),
+        pytest.param(LICENSE.format(gap="\t"), ("numpy",), id="so-does-a-tab"),
+        pytest.param(LICENSE.format(gap="        ").replace("\n", "\r\n"), ("numpy",), id="line-ends-of-windows"),
+        pytest.param(LICENSE.format(gap="        \x0c page 2"), ("numpy",), id="a-form-feed-ends-no-line"),
+        pytest.param(LICENSE.format(gap=""), None, id="an-empty-line-ends-the-header"),
+    ],
+)
+def test_lines_of_blanks_continue_a_field(text: str, numpy: tuple[str, ...] | None) -> None:
+    """pandas 2.0.3 lost every Requires-Dist to a line of eight blanks within its license."""
+    assert parse_headers(text).get("requires-dist") == numpy
+
+
+# -------------------------------------------------------------------------------------------------------- metadatacheck
+# Requirements in METADATA are judged as ``packaging`` judges them, also those that are recognised without it.
+
+
+REQUIREMENTS = [
+    "numpy",
+    "zope.event",
+    "numpy >=1.2",
+    "numpy>=1.2,<2",
+    "numpy (>=1.2, <2)",
+    "numpy[extra]>=1.2",
+    "validate-pyproject[all] ; extra == 'dev'",
+    'coverage[toml, x_y]; extra == "test"',
+    'wmi ; (os_name == "nt" and implementation_name != "pypy") and extra == \'dev\'',
+    "x ; python_version < '3.11' or extra == 'a'",
+    "x==1.*",
+    "x!=1.0.*",
+    "x~=1.2",
+    # what packaging refuses, or reads only in part
+    "x>=1.*",
+    "x~=1",
+    "x >=1 <2",
+    "x >=1,",
+    "x (>=1",
+    "x >=1)",
+    "x[",
+    "x[a",
+    "x[]",
+    "x[a,]",
+    "x[a b]",
+    "x >= ١",
+    f"x >={'9' * 5000}",
+    "x ; (extra == 'a'",
+    "x ; extra == 'a')",
+    "x ; (extra == 'a') and",
+    "x ; extra = 'a'",
+    "x ;",
+    "-x",
+    "x-",
+    "",
+]
+
+
+@pytest.mark.parametrize("line", REQUIREMENTS, ids=lambda line: line[:40] or "(empty)")
+def test_a_requirement_is_refused_if_packaging_refuses_it(line: str) -> None:
+    try:
+        Requirement(line)
+        readable = True
+    except (InvalidRequirement, ValueError):
+        readable = False
+    assert bool([*requirement_faults({"requires-dist": (line,)}, "METADATA")]) is not readable
+
+
+@pytest.mark.parametrize(
+    "line", ["", ">=3.8", ">=3.8,<4", ">=3.8, !=3.9.*", ">=3.8,", ">=3.8 <4", ">=3.8.*", "~=3.8", "~=3", "3.8", "==3.*"]
+)
+def test_requires_python_is_refused_if_packaging_refuses_it(line: str) -> None:
+    try:
+        SpecifierSet(line)
+        readable = True
+    except (InvalidSpecifier, ValueError):
+        readable = False
+    assert bool([*requirement_faults({"requires-python": (line,)}, "METADATA")]) is not readable
+
+
+# ------------------------------------------------------------------------------------------------------------- variants
+# Wheel variants (PEP 825): their file names, their description, and that every command takes them as wheels.
+
+
+TAGS = ("cp313-cp313-win_amd64",)
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "tags", "variant"),
+    [
+        ("numpy-2.3.2-cp313-cp313-win_amd64-x86_64_v3.whl", "", TAGS, "x86_64_v3"),
+        ("numpy-2.3.2-1-cp313-cp313-win_amd64-x86_64_v3.whl", "1", TAGS, "x86_64_v3"),
+        ("numpy-2.3.2-cp313-cp313-win_amd64-null.whl", "", TAGS, "null"),
+        ("torch-2.9-cp313-cp313-win_amd64-cu12.8.whl", "", TAGS, "cu12.8"),
+        ("pkg-1.0-py3-none-any-null.whl", "", ("py3-none-any",), "null"),
+        ("pkg-1.0-py3-none-win32-1.whl", "", ("py3-none-win32",), "1"),
+        ("pkg-1.0-1-py3-none-any.whl", "1", ("py3-none-any",), ""),
+    ],
+)
+def test_file_names_of_variants(name: str, build: str, tags: tuple[str, ...], variant: str) -> None:
+    found = FileName.parse(Path(name))
+    assert (found.build, found.tags, found.variant) == (build, tags, variant)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pkg-1.0-py3-none-any-UPPER.whl",
+        "pkg-1.0-py3-none-any-seventeen_letters.whl",
+        "pkg-1.0-py3-none-any-.whl",
+        "pkg-1.0-x-py3-none-any.whl",
+        "pkg-1.0-1-2-py3-none-any.whl",
+    ],
+)
+def test_what_is_no_label(name: str) -> None:
+    with pytest.raises(InputError):
+        FileName.parse(Path(name))
+    assert name_parts(name) == {}
+
+
+def test_names_made_of_names() -> None:
+    name = "numpy-2.3.2-cp313-cp313-win_amd64-x86_64_v3.whl"
+    assert without_variant(name) == "numpy-2.3.2-cp313-cp313-win_amd64.whl"
+    assert without_variant(without_variant(name)) == without_variant(name)
+    assert output_name(name, "7") == "numpy-2.3.2-7-cp313-cp313-win_amd64-x86_64_v3.whl"
+    assert other_system(name) == ""
+    assert other_system("numpy-2.3.2-cp313-cp313-linux_x86_64-x86_64_v3.whl") == "linux_x86_64"
+
+
+def variant_wheel(folder: Path, description: str | None, imports: dict[str, list[str]] | None = None) -> Path:
+    """A wheel with the label ``v3`` and this ``variant.json``."""
+    files: dict[str, bytes | str] = {
+        "pkg/__init__.py": "",
+        "pkg/_m.cp311-win_amd64.pyd": forge_dll("_m.pyd", exports=["PyInit__m"], imports=imports or {}),
+    }
+    if description is not None:
+        files["pkg-1.0.dist-info/variant.json"] = description
+    made = build_wheel(folder / "dist", "pkg", "1.0", files=files)
+    return made.rename(made.with_name(f"{made.name.removesuffix('.whl')}-v3.whl"))
+
+
+DOCUMENT = {
+    "$schema": "https://variants-schema.wheelnext.dev/v0.0.3.json",
+    "default-priorities": {"namespace": ["x86_64"]},
+    "variants": {"v3": {"x86_64": {"level": ["v3"]}}},
+}
+GOOD = json.dumps(DOCUMENT)
+
+
+@pytest.mark.parametrize(
+    ("description", "expected"),
+    [
+        (GOOD, ["WF129"]),
+        (None, ["WF129", "WF131"]),
+        ("{", ["WF129", "WF131"]),
+        ("[]", ["WF129", "WF131"]),
+        (json.dumps({**DOCUMENT, "variants": {"v4": {}}}), ["WF129", "WF131"]),
+        (json.dumps({**DOCUMENT, "variants": {"v3": {}, "v4": {}}}), ["WF129", "WF131"]),
+        (json.dumps({**DOCUMENT, "variants": []}), ["WF129", "WF131"]),
+        (json.dumps({"variants": DOCUMENT["variants"]}), ["WF129", "WF131"]),
+    ],
+)
+def test_the_description(tmp_path: Path, description: str | None, expected: list[str]) -> None:
+    found = verify(variant_wheel(tmp_path, description)).findings
+    assert sorted(finding.code for finding in found) == expected
+
+
+def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path: Path) -> None:
+    wheel = variant_wheel(tmp_path, GOOD, {"outer.dll": ["f"]})
+    assert main(["scan", str(wheel), "--no-discover", "-q"]) == Exit.FINDINGS
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"]))
+    lock = tmp_path / "lock.json"
+    for layout in ("libs", "beside"):
+        out = tmp_path / layout
+        words = ["repair", str(wheel), "--no-discover", "--root", str(root), "--layout", layout, "-w", str(out), "-q"]
+        assert main([*words, "--lock", str(lock), "--build-tag", "3"]) == Exit.OK
+        made = out / "pkg-1.0-3-cp311-cp311-win_amd64-v3.whl"
+        assert main(["scan", str(made), "--no-discover", "-q"]) == Exit.OK
+        assert [finding.code for finding in verify(made).findings] == ["WF129"]
+        assert main(["repair", "--locked", str(lock), "-w", str(tmp_path / "again"), "-q"]) == Exit.OK

@@ -1,0 +1,223 @@
+"""Our dataclasses behave as the standard ones do."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import pickle
+from pathlib import Path
+
+import pytest
+
+import wheelfix
+from wheelfix.base.values import as_tree, dataclass, field, is_value, replace
+from wheelfix.model import Finding, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Two numbers and a remark that does not count."""
+
+    x: int
+    y: int = 0
+    remark: str = field(default="", compare=False)
+    shade: str = field(default="", hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Deep(Point):
+    """One more number."""
+
+    z: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No field at all."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Something that changes."""
+
+    count: int = 0
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(slots=True)
+class Basket:
+    """Something that makes its own content, and counts it."""
+
+    label: str
+    items: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        self.count = len(self.items)
+
+
+@dataclass
+class Open:
+    """Without slots, as the standard ones are."""
+
+    name: str
+    size: int = 3
+
+
+def test_defaults_are_made_anew() -> None:
+    first, second = Basket("a"), Basket("b", ["x"])
+    first.items.append("y")
+    assert (first.items, second.items, Basket("c").items, second.count) == (["y"], ["x"], [], 1)
+    assert Open("x") == Open(name="x", size=3)
+
+
+def test_somebody_may_wrap_the_making() -> None:
+    @dataclass(slots=True)
+    class Wrapped:
+        name: str
+
+    made, plain = [], Wrapped.__init__
+
+    def init(self: Wrapped, name: str) -> None:
+        plain(self, name)
+        made.append(self.name)
+
+    Wrapped.__init__ = init  # type: ignore[method-assign]
+    assert [Wrapped("a").name, Wrapped("b").name] == made == ["a", "b"]
+
+
+def test_wrong_arguments_are_refused_by_name() -> None:
+    for _ in range(2):  # the first object makes the function that refuses
+        with pytest.raises(TypeError, match=r"Basket.__init__\(\) missing 1 required .*'label'"):
+            Basket()  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+            Basket("a", colour="red")  # type: ignore[call-arg]
+
+
+def test_equal_values_are_equal() -> None:
+    assert Point(1, 2, "here") == Point(1, 2, "there")
+    assert Point(1, 2) != Point(1, 3)
+    assert Point(1, 2) != Deep(1, 2)
+    assert Point(1, 2) != (1, 2)
+    assert Nothing() == Nothing()
+    assert Tally(1) == Tally(1)
+
+
+def test_frozen_values_have_a_hash() -> None:
+    assert hash(Point(1, 2, "here")) == hash(Point(1, 2, "there"))
+    assert hash(Point(1, 2, shade="red")) == hash(Point(1, 2, shade="blue"))
+    assert Point(1, 2, shade="red") != Point(1, 2, shade="blue")
+    assert len({Point(1), Point(1), Deep(1), Nothing(), Nothing()}) == 3
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Tally())
+
+
+def test_they_show_what_they_hold() -> None:
+    assert repr(Deep(1, z=3)) == "Deep(x=1, y=0, remark='', shade='', z=3)"
+    assert repr(Tally(1, "x")) == "Tally(count=1)"
+    assert repr(Nothing()) == "Nothing()"
+
+
+def test_the_standard_tools_know_them() -> None:
+    assert replace(Point(1, 2), y=5) == Point(1, 5)
+    assert dataclasses.asdict(Deep(1)) == {"x": 1, "y": 0, "remark": "", "shade": "", "z": 0}
+    assert dataclasses.is_dataclass(Point)
+    assert dataclasses.replace(Deep(1), z=4) == Deep(1, z=4)
+    assert [(one.name, one.type) for one in dataclasses.fields(Tally)] == [("count", "int"), ("secret", "str")]
+    assert is_value(Point)
+    assert is_value(Point(1))
+    assert not is_value("x")
+    assert copy.deepcopy(Deep(1, z=2)) == pickle.loads(pickle.dumps(Deep(1, z=2))) == Deep(1, z=2)
+    match Point(3, 4):
+        case Point(x, y):
+            assert (x, y) == (3, 4)
+
+
+def test_a_tree_is_what_json_has() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Shape:
+        name: str
+        points: tuple[Point, ...] = ()
+        marks: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    assert as_tree(Shape("a", (Point(1, 2),), {"b": (3,)})) == {
+        "name": "a",
+        "points": [{"x": 1, "y": 2, "remark": "", "shade": ""}],
+        "marks": {"b": [3]},
+    }
+
+
+def test_there_is_no_room_for_other_attributes() -> None:
+    with pytest.raises(AttributeError):
+        Point(1).colour = "red"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["x", "remark", "colour"])
+def test_frozen_means_frozen(name: str) -> None:
+    point = Deep(1, 2)
+    with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot assign to field '{name}'"):
+        setattr(point, name, 5)
+    with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot delete field '{name}'"):
+        delattr(point, name)
+    assert point == Deep(1, 2)
+
+
+def test_frozen_without_slots() -> None:
+    @dataclass(frozen=True)
+    class Label:
+        text: str = "a"
+
+    label = Label("b")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        label.text = "c"  # type: ignore[misc]
+    assert (label.text, Label().text, copy.copy(label)) == ("b", "a", label)
+
+
+def test_a_finding_cannot_be_changed() -> None:
+    """The page of the Python interface promises it."""
+    with pytest.raises(AttributeError):
+        Finding("WF301", "x", Severity.ERROR, "x.dll", "gone").code = "X"  # type: ignore[misc]
+
+
+CHANGING = {
+    "archive/reader.py Inspection": "collects faults, member by member",
+    "cli/output.py Output": "takes reports one after the other",
+    "cli/config.py _ConfigReader": "collects settings and faults",
+    "demo/forge.py _ImageBuilder": "an image that is being built",
+    "demo/forge.py _SectionBuilder": "a section that is being built",
+    "diagnosis/model.py GatheredEvidence": "what has been put together so far, by one source after the other",
+    "diagnosis/symptoms/stream.py TextProgress": "how far reading has come",
+    "diagnosis/symptoms/triage.py PastedMachine": "filled line by line",
+    "exam/requirementsfile.py _Reading": "a file that is being read, with those that it includes",
+    "exam/sets.py InstalledSet": "wheels are added to it, one source after the other; it keeps facts that were read",
+    "knowledge/targets.py _ListSection": "a section while it is read",
+    "pycode/budget.py CodeBudget": "what is left to spend",
+    "pycode/budget.py KeptTrees": "what is kept, and the room that is left",
+    "pycode/pythonsource.py _Kept": "what is kept, and its size",
+    "loader/loading.py _Attempt": "one load while it goes on",
+    "pe/gpucode.py OffloadCode": "filled while sections are read",
+    "plan/planner.py Planner": "what a plan has chosen so far",
+    "report/html/graph.py Node": "gets its place after all are known",
+    "roots/choice.py _Offer": "files are added to it",
+    "streams/source.py Position": "a place in a stream that moves",
+    "survey/run.py _SurveyRun": "counts what was written",
+    "trial/run.py _Requirements": "requirements are added round by round",
+}
+"""Dataclasses that are not frozen, each with what changes in it."""
+
+
+@pytest.mark.no_cover
+def test_all_other_dataclasses_are_frozen() -> None:
+    package = Path(wheelfix.__file__).parent
+    found = set()
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_text("utf-8")
+        if all("frozen=True" in line for line in source.splitlines() if "dataclass" in line and "import" not in line):
+            continue  # parsing every module takes two seconds
+        classes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]
+        for one in classes:
+            made_by = [ast.unparse(decorator) for decorator in one.decorator_list]
+            if any("dataclass" in how and "frozen=True" not in how for how in made_by):
+                found.add(f"{path.relative_to(package).as_posix()} {one.name}")
+    assert found == set(CHANGING), "freeze it, or say what changes in it"

@@ -1,0 +1,128 @@
+"""Findings that are known: what is known again, what is new, what no longer holds."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report.samples import broken_torch, clean_wheel
+from wheelfix.cli.baseline import Baseline
+from wheelfix.errors import InputError, UsageError
+from wheelfix.model import Finding, Severity
+from wheelfix.schemas import load_schema
+
+
+def report_with(*findings: Finding, version: str = "1.0"):
+    return dataclasses.replace(clean_wheel(), version=version, findings=findings)
+
+
+def finding(subject: str = "a.dll", severity: Severity = Severity.ERROR, **evidence) -> Finding:
+    return Finding("WF301", "missing-dependency", severity, subject, f"about {subject}", evidence=evidence)
+
+
+def test_what_was_found_is_known():
+    report = broken_torch()
+    baseline = Baseline.of([report])
+    assert all(baseline.knows(report, item) for item in report.findings)
+    assert baseline.stale([report]) == ()
+
+
+def test_the_next_release_is_known_again_whatever_the_words():
+    old = report_with(finding("demo-1.0.dist-info/RECORD", size=1))
+    new = dataclasses.replace(finding("demo-2.0.dist-info/RECORD", size=2), message="other words")
+    assert Baseline.of([old]).knows(report_with(new, version="2.0"), new)
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "expected"),
+    [
+        pytest.param(finding("a.dll"), finding("b.dll"), False, id="another subject"),
+        pytest.param(finding("a.dll"), finding("a.dll"), True, id="the same"),
+        pytest.param(finding(severity=Severity.WARNING), finding(), False, id="it got worse"),
+        pytest.param(finding(), finding(severity=Severity.INFO), True, id="it got better"),
+        pytest.param(finding(importer="x"), finding(importer="y"), False, id="another importer"),
+        pytest.param(finding("a", paths=["a", "b"]), finding("b", paths=["b"]), True, id="fewer members"),
+        pytest.param(finding("a", paths=["a"]), finding("a", paths=["a", "b"]), False, id="more members"),
+    ],
+)
+def test_what_is_new(known, now, expected):
+    assert Baseline.of([report_with(known)]).knows(report_with(now), now) is expected
+
+
+def test_another_distribution_is_not_known():
+    other = dataclasses.replace(report_with(finding()), name="other")
+    assert not Baseline.of([report_with(finding())]).knows(other, finding())
+
+
+def test_what_no_longer_holds():
+    baseline = Baseline.of([report_with(finding("a.dll"), finding("b.dll"))])
+    assert [entry.subject for entry in baseline.stale([report_with(finding("b.dll"))])] == ["a.dll"]
+    assert baseline.stale([broken_torch()]) == ()  # it was not scanned
+
+
+def test_what_got_worse_is_new_but_not_stale():
+    baseline = Baseline.of([report_with(finding(severity=Severity.INFO))])
+    assert baseline.stale([report_with(finding())]) == ()
+
+
+def test_there_and_back(tmp_path):
+    baseline = Baseline.of([broken_torch(), report_with(finding("x", paths=["b", "a"], importer="ü"))])
+    text = baseline.render()
+    jsonschema.validate(json.loads(text), load_schema("baseline-1"), cls=jsonschema.Draft202012Validator)
+    (tmp_path / "known.json").write_text(text, encoding="utf-8")
+    assert Baseline.read(tmp_path / "known.json") == baseline
+    assert Baseline.of([]).render() == '{\n  "schema": "wheelfix.baseline/1",\n  "findings": []\n}\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no json",
+        "[]",
+        '{"schema": "wheelfix.scan/1"}',
+        '{"schema": "wheelfix.baseline/1"}',
+        '{"schema": "wheelfix.baseline/1", "findings": [{"code": "WF301"}]}',
+        '{"schema": "wheelfix.baseline/1", "findings": [1]}',
+        '{"schema": "wheelfix.baseline/1", "findings": '
+        '[{"distribution": "a", "code": "b", "severity": "awful", "subject": "c"}]}',
+    ],
+)
+def test_a_file_that_is_no_baseline(tmp_path, text):
+    (tmp_path / "known.json").write_text(text)
+    with pytest.raises(InputError, match="is not a baseline"):
+        Baseline.read(tmp_path / "known.json")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["distribution", "code", "severity", "subject", "detail", "paths"]), inner, max_size=6
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON)
+def test_any_entries_give_a_baseline_or_a_fault(tmp_path_factory, findings):
+    path = tmp_path_factory.mktemp("any") / "known.json"
+    path.write_text(json.dumps({"schema": "wheelfix.baseline/1", "findings": findings}), encoding="utf-8")
+    with contextlib.suppress(InputError):
+        Baseline.read(path).stale([broken_torch()])
+
+
+def test_a_file_nested_without_end(tmp_path):
+    (tmp_path / "known.json").write_text("[" * 100_000)
+    with pytest.raises(InputError):
+        Baseline.read(tmp_path / "known.json")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        Baseline.read(tmp_path / "known.json")
+    assert caught.value.hint == "--write-baseline makes it"

@@ -1,0 +1,663 @@
+"""Which candidate is taken, its family, and one release for a toolkit."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.roots.trees import dll, grow
+from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Machine
+from wheelfix.pe.image import read_image
+from wheelfix.roots.choice import (
+    Choice,
+    Conflict,
+    DllRequest,
+    Needer,
+    NoCandidate,
+    Objection,
+    Terms,
+    choose,
+    choose_release,
+    gpu_objection,
+    never_vendored,
+)
+from wheelfix.roots.gather import named_root, search_path_roots
+from wheelfix.roots.host import Host
+from wheelfix.roots.index import RootIndex
+from wheelfix.roots.release import OneRelease, Wanted, possible_releases
+from wheelfix.streams.source import MemorySource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from wheelfix.model import ImageFacts
+    from wheelfix.roots.choice import Outcome
+    from wheelfix.roots.root import Root, RootFile
+
+HOST = Host()
+
+
+def discovered(root: Root, *, last_resort: bool = False) -> Root:
+    """The root as if nobody had named it."""
+    return dataclasses.replace(root, explicit=False, learned="default path", last_resort=last_resort)
+
+
+def decide(roots: list[Root], need: DllRequest, terms: Terms | None = None) -> Outcome:
+    """The outcome for a need, with real files."""
+    with RootIndex(roots) as index:
+        return choose(need, index.candidates(need.name), index, terms)
+
+
+def folder(base: Path, files: dict[str, bytes]) -> Root:
+    """A plain folder as a root that the user named."""
+    return named_root(grow(base, files), HOST)
+
+
+def toolkit(base: Path, version: str, name: str, data: bytes) -> Root:
+    """A CUDA toolkit that was discovered."""
+    files = {"version.json": f'{{"cuda": {{"version": "{version}"}}}}', f"bin/{name}": data}
+    return discovered(named_root(grow(base, files), HOST, kind="cuda"))
+
+
+def rejected(outcome: Outcome) -> list[tuple[RootFile, str]]:
+    return [(entry.file, entry.reason) for entry in outcome.considered if entry.verdict == "rejected"]
+
+
+def winner(outcome: Outcome) -> RootFile:
+    """The file that was chosen."""
+    assert isinstance(outcome, Choice), outcome
+    return outcome.winner
+
+
+TORCH_CUDA = Needer("torch/lib/torch_cuda.dll", ("cuptiActivityEnable", "cuptiGetVersion"))
+
+
+def test_the_only_candidate(tmp_path: Path) -> None:
+    root = folder(tmp_path, {CUPTI["11.7"]: dll(CUPTI["11.7"], "cuptiActivityEnable", "cuptiGetVersion")})
+    outcome = decide([root], DllRequest(CUPTI["11.7"], needers=(TORCH_CUDA,)))
+    assert isinstance(outcome, Choice)
+    assert outcome.reason == "the only suitable candidate"
+    assert [(entry.verdict, entry.file.name) for entry in outcome.considered] == [("chosen", CUPTI["11.7"])]
+
+
+def test_no_candidate() -> None:
+    outcome = decide([], DllRequest("zlibwapi.dll"))
+    assert outcome == NoCandidate("zlibwapi.dll", "no root has zlibwapi.dll")
+
+
+def test_another_machine_is_rejected(tmp_path: Path) -> None:
+    wrong = folder(tmp_path / "x86", {"zlibwapi.dll": dll("zlibwapi.dll", machine=Machine.X86)})
+    right = discovered(folder(tmp_path / "x64", {"zlibwapi.dll": dll("zlibwapi.dll")}))
+    outcome = decide([wrong, right], DllRequest("zlibwapi.dll"))
+    assert winner(outcome).root.path == right.path
+    assert [reason for _, reason in rejected(outcome)] == ["for x86, not for amd64"]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "the file has no bytes"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "git-lfs"),
+        (b"MZ" + b"\0" * 200, ""),
+    ],
+    ids=["empty", "git-lfs pointer", "no PE"],
+)
+def test_what_is_no_dll_is_rejected(tmp_path: Path, data: bytes, reason: str) -> None:
+    outcome = decide([folder(tmp_path, {"uv.dll": data})], DllRequest("uv.dll"))
+    assert isinstance(outcome, NoCandidate)
+    assert "not a DLL that can be loaded" in outcome.reason
+    assert reason in outcome.reason
+
+
+def test_a_missing_symbol_is_named_with_who_imports_it(tmp_path: Path) -> None:
+    old = folder(tmp_path / "old", {CUPTI["11.7"]: dll(CUPTI["11.7"], "cuptiGetVersion")})
+    outcome = decide([old], DllRequest(CUPTI["11.7"], needers=(TORCH_CUDA, Needer("b.dll", (7,)))))
+    assert isinstance(outcome, NoCandidate)
+    ((_, reason),) = rejected(outcome)
+    assert reason == "it does not export cuptiActivityEnable, which torch/lib/torch_cuda.dll imports (and 1 more)"
+
+
+def test_a_missing_ordinal(tmp_path: Path) -> None:
+    outcome = decide(
+        [folder(tmp_path, {"uv.dll": dll("uv.dll", "a")})], DllRequest("uv.dll", needers=(Needer("b.dll", (7,)),))
+    )
+    assert "it does not export ordinal 7, which b.dll imports" in outcome.reason
+
+
+class TestForwarders:
+    """libiomp5md.dll of conda-forge's llvm-openmp is nothing but forwarders to libomp.dll."""
+
+    STUB = dll("libiomp5md.dll", forwarders={"omp_get_num_threads": "libomp.dll.omp_get_num_threads"})
+    OMP = dll("libomp.dll", "omp_get_num_threads")
+    NEED = DllRequest("libiomp5md.dll", needers=(Needer("torch_cpu.dll", ("omp_get_num_threads",)),))
+
+    def test_the_target_comes_along(self, tmp_path: Path) -> None:
+        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB, "LibOmp.dll": self.OMP})], self.NEED)
+        assert isinstance(outcome, Choice)
+        assert outcome.brings == ("LibOmp.dll",)
+
+    def test_even_when_nobody_names_a_symbol(self, tmp_path: Path) -> None:
+        root = folder(tmp_path, {"libiomp5md.dll": self.STUB, "libomp.dll": self.OMP})
+        outcome = decide([root], DllRequest("libiomp5md.dll"))
+        assert isinstance(outcome, Choice)
+        assert outcome.brings == ("libomp.dll",)
+
+    def test_without_its_target_it_is_rejected(self, tmp_path: Path) -> None:
+        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], self.NEED)
+        assert "it forwards omp_get_num_threads to libomp.dll, which is not beside it" in outcome.reason
+
+    def test_with_a_target_that_lacks_the_symbol_it_is_rejected(self, tmp_path: Path) -> None:
+        root = folder(tmp_path, {"libiomp5md.dll": self.STUB, "libomp.dll": dll("libomp.dll", "other")})
+        outcome = decide([root], self.NEED)
+        assert "forwards omp_get_num_threads to libomp.dll, which does not export omp_get_num_threads" in outcome.reason
+
+    def test_the_wheel_may_have_the_target_already(self, tmp_path: Path) -> None:
+        def provided(name: str) -> ImageFacts | None:
+            return read_image(MemorySource(self.OMP)) if name == "libomp.dll" else None
+
+        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], self.NEED, Terms(provided=provided))
+        assert isinstance(outcome, Choice)
+        assert outcome.brings == ()
+
+    def test_a_broken_forwarder_that_nobody_asked_for_does_no_harm(self, tmp_path: Path) -> None:
+        mixed = dll("a.dll", "used", forwarders={"unused": "gone.f"})
+        root = folder(tmp_path, {"a.dll": mixed})
+        assert isinstance(decide([root], DllRequest("a.dll", needers=(Needer("b.dll", ("used",)),))), Choice)
+        assert isinstance(decide([root], DllRequest("a.dll")), Choice)
+        assert isinstance(decide([root], DllRequest("a.dll", needers=(Needer("b.dll", ("unused",)),))), NoCandidate)
+
+    def test_a_stub_without_its_target_is_nothing(self, tmp_path: Path) -> None:
+        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], DllRequest("libiomp5md.dll"))
+        assert isinstance(outcome, NoCandidate)
+
+    def test_one_that_stands_by_itself_comes_first(self, tmp_path: Path) -> None:
+        stub = folder(tmp_path / "conda", {"libiomp5md.dll": self.STUB, "libomp.dll": self.OMP})
+        real = folder(tmp_path / "intel", {"libiomp5md.dll": dll("libiomp5md.dll", "omp_get_num_threads")})
+        outcome = decide([stub, real], self.NEED)
+        assert winner(outcome).root.path == real.path
+        assert [entry.reason for entry in outcome.considered] == [
+            "it has the code itself, the others only forward",
+            "it only forwards to libomp.dll; the chosen one has the code itself",
+        ]
+
+    def test_system_targets_need_nothing_and_loops_end(self, tmp_path: Path) -> None:
+        system = dll("a.dll", forwarders={"f": "NTDLL.RtlZeroMemory"})
+        assert isinstance(decide([folder(tmp_path / "1", {"a.dll": system})], DllRequest("a.dll")), Choice)
+        loop = {"a.dll": dll("a.dll", forwarders={"f": "b.f"}), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}
+        outcome = decide([folder(tmp_path / "2", loop)], DllRequest("a.dll", needers=(Needer("c.dll", ("f",)),)))
+        assert "its forwarder of f to b.f has no end" in outcome.reason
+
+
+def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path: Path) -> None:
+    name = "cudart64_110.dll"
+    fits = toolkit(tmp_path / "v11.7", "11.7.1", name, dll(name, "a"))
+    named = folder(tmp_path / "mine", {name: dll(name, "a", "b")})
+    outcome = decide([fits, named], DllRequest(name, cuda="11.7"))
+    assert winner(outcome).root.path == named.path
+    assert isinstance(outcome, Choice)
+    assert outcome.reason == "named with --root"
+    assert [(entry.verdict, entry.reason) for entry in outcome.considered[1:]] == [
+        ("outranked", "found automatically; a root that was named comes first")
+    ]
+
+
+def test_a_discovered_one_serves_when_the_named_one_does_not(tmp_path: Path) -> None:
+    bad = folder(tmp_path / "mine", {"uv.dll": b""})
+    good = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll")}))
+    outcome = decide([bad, good], DllRequest("uv.dll"))
+    assert winner(outcome).root.path == good.path
+    assert len(rejected(outcome)) == 1
+
+
+def test_a_last_resort_is_asked_last_and_not_opened_before(tmp_path: Path) -> None:
+    cache = discovered(folder(tmp_path / "cache", {"uv.dll": dll("uv.dll", version=(9, 0, 0, 0))}), last_resort=True)
+    found = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll", version=(1, 0, 0, 0))}))
+    outcome = decide([cache, found], DllRequest("uv.dll"))
+    assert winner(outcome).root.path == found.path
+    assert outcome.considered[1].reason == "used only if no other root has a suitable file"
+    assert winner(decide([cache], DllRequest("uv.dll"))).root.path == cache.path
+
+
+def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path: Path) -> None:
+    name = "cudart64_110.dll"
+    roots = [
+        toolkit(tmp_path / "v11.8", "11.8.20220929", name, dll(name, "a", version=(6, 14, 11, 11080))),
+        toolkit(tmp_path / "v11.7", "11.7.1", name, dll(name, "a", version=(6, 14, 11, 11070))),
+    ]
+    outcome = decide(roots, DllRequest(name, cuda="11.7"))
+    assert winner(outcome).root.version == "11.7.1"
+    assert isinstance(outcome, Choice)
+    assert outcome.reason == "for CUDA 11.7, which the wheel needs"
+    assert outcome.considered[1].reason == "for CUDA 11.8; the chosen one is for CUDA 11.7"
+    newest = decide(roots, DllRequest(name))
+    assert winner(newest).root.version == "11.8"
+    assert isinstance(newest, Choice)
+    assert newest.reason == "the newest, version 11.8"
+
+
+def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path: Path) -> None:
+    """curand64_10.dll has the same name from CUDA 10.1 to 13, and still belongs to one toolkit."""
+    root = toolkit(tmp_path / "v12.4", "12.4.1", "curand64_10.dll", dll("curand64_10.dll"))
+    need = DllRequest("curand64_10.dll", cuda="11.7")
+    outcome = decide([root], need)
+    assert isinstance(outcome, NoCandidate)
+    assert "for CUDA 12.4; the wheel is for CUDA 11.7" in outcome.reason
+    taken = decide([root], need, Terms(included=frozenset({"curand64_10.dll"})))
+    assert isinstance(taken, Choice)
+    assert taken.warnings == ("for CUDA 12.4; the wheel is for CUDA 11.7",)
+
+
+def test_cudnn_for_the_major_of_the_wheel(tmp_path: Path) -> None:
+    files = {
+        f"bin/{cuda}/cudnn64_9.dll": dll("cudnn64_9.dll", version=(6, 14, 11, n))
+        for n, cuda in enumerate(["11.8", "12.6"])
+    }
+    root = named_root(grow(tmp_path / "v9.4", files), HOST)
+    assert winner(decide([root], DllRequest("cudnn64_9.dll", cuda="11.7"))).folder.cuda == "11.8"
+    assert winner(decide([root], DllRequest("cudnn64_9.dll", cuda="12.1"))).folder.cuda == "12.6"
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "wanted", "fits"),
+    [
+        ("nvidia-cuda-runtime-cu11", "11.7.99", "11.7", True),
+        ("nvidia-cuda-runtime-cu11", "11.8.89", "11.7", False),
+        ("nvidia-cublas-cu11", "11.10.3.66", "11.7", False),
+    ],
+)
+def test_wheels_tell_their_cuda_release(tmp_path: Path, package: str, version: str, wanted: str, fits: bool) -> None:
+    path = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {"nvidia/bin/x.dll": dll("x.dll")})
+    other = folder(tmp_path / "newer", {"x.dll": dll("x.dll", version=(99, 0, 0, 0))})
+    outcome = decide([other, named_root(path, HOST)], DllRequest("x.dll", cuda=wanted))
+    assert isinstance(outcome, Choice)
+    assert winner(outcome).root.kind == "wheel"
+    assert (outcome.reason == f"for CUDA {wanted}, which the wheel needs") is fits
+
+
+def test_the_release_of_the_family_comes_before_the_newest(tmp_path: Path) -> None:
+    name = "mkl_core.2.dll"
+    base = tmp_path / "oneAPI" / "mkl"
+    grow(base, {f"{year}/redist/intel64/{name}": dll(name, year) for year in ("2022.1.0", "2023.2.0", "2025.3.0")})
+    root = named_root(tmp_path / "oneAPI", HOST)
+    assert winner(decide([root], DllRequest(name))).version_hint == "2025.3.0"
+    assert winner(decide([root], DllRequest(name, release="2023.2"))).version_hint == "2023.2.0"
+    assert winner(decide([root], DllRequest(name, release="2022"))).version_hint == "2022.1.0"
+
+
+def test_many_rejected_candidates_are_told_briefly(tmp_path: Path) -> None:
+    outcome = decide([folder(tmp_path / str(number), {"uv.dll": b""}) for number in range(9)], DllRequest("uv.dll"))
+    assert outcome.reason.endswith("; and 5 more")
+    assert len(rejected(outcome)) == 9
+
+
+def test_identical_files_are_no_conflict(tmp_path: Path) -> None:
+    data = dll("zlibwapi.dll", "inflate")
+    roots = [folder(tmp_path / name, {"zlibwapi.dll": data}) for name in ("one", "two", "three")]
+    outcome = decide(roots, DllRequest("zlibwapi.dll"))
+    assert isinstance(outcome, Choice)
+    assert outcome.reason == "all 3 candidates have the same bytes"
+    assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical", "identical"]
+
+
+def test_different_files_that_no_rule_ranks_are_a_question(tmp_path: Path) -> None:
+    roots = [folder(tmp_path / name, {"zlibwapi.dll": dll("zlibwapi.dll", name)}) for name in ("one", "two")]
+    outcome = decide(roots, DllRequest("zlibwapi.dll"))
+    assert isinstance(outcome, Conflict)
+    assert [file.root.path.name for file in outcome.rivals] == ["one", "two"]
+    assert outcome.reason.startswith("2 files for zlibwapi.dll: their bytes differ")
+    assert outcome.hint == (
+        f'name the one you mean: --root "{tmp_path / "one"}" or --root "{tmp_path / "two"}"; '
+        "or leave it out: --exclude zlibwapi.dll"
+    )
+
+
+def test_a_version_that_only_one_file_tells_decides_nothing(tmp_path: Path) -> None:
+    told = folder(tmp_path / "one", {"uv.dll": dll("uv.dll", version=(1, 44, 0, 0))})
+    untold = folder(tmp_path / "two", {"uv.dll": dll("uv.dll", "x")})
+    assert isinstance(decide([told, untold], DllRequest("uv.dll")), Conflict)
+
+
+@pytest.mark.parametrize(("packages", "decided"), [(("libuv", "libuv"), True), (("libuv", "torch"), False)])
+def test_releases_compare_within_one_package_only(tmp_path: Path, packages: tuple[str, str], decided: bool) -> None:
+    roots = [
+        named_root(build_wheel(tmp_path, name, version, "py3-none-any", {"x/uv.dll": dll("uv.dll", version)}), HOST)
+        for name, version in zip(packages, ("1.44", "2.7"), strict=True)
+    ]
+    outcome = decide(roots, DllRequest("uv.dll"))
+    assert isinstance(outcome, Choice) is decided
+    if decided:
+        assert (winner(outcome).version_hint, outcome.reason) == ("2.7", "the newest, release 2.7")
+
+
+def test_older_ones_leave_the_contest_of_the_newest(tmp_path: Path) -> None:
+    def make(version: int, export: str) -> dict[str, bytes]:
+        return {"uv.dll": dll("uv.dll", export, version=(version, 0, 0, 0))}
+
+    old, one, two = (folder(tmp_path / str(n), make(v, e)) for n, (v, e) in enumerate([(1, "a"), (2, "b"), (2, "c")]))
+    same = folder(tmp_path / "same", make(2, "b"))
+    question = decide([old, one, two], DllRequest("uv.dll"))
+    assert isinstance(question, Conflict)
+    assert [file.root.path for file in question.rivals] == [one.path, two.path]
+    outcome = decide([old, one, same], DllRequest("uv.dll"))
+    assert winner(outcome).root.path == one.path
+    assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical", "outranked"]
+
+
+def test_within_one_root_the_order_of_folders_decides(tmp_path: Path) -> None:
+    root = folder(tmp_path, {"bin/x64/uv.dll": dll("uv.dll", "a"), "bin/uv.dll": dll("uv.dll", "b")})
+    outcome = decide([root], DllRequest("uv.dll"))
+    assert winner(outcome).folder.path == "bin/x64"
+    assert isinstance(outcome, Choice)
+    assert outcome.reason == "in the first folder that is searched, bin/x64"
+
+
+def test_a_family_comes_from_one_folder(tmp_path: Path) -> None:
+    names = ("cudnn64_8.dll", "cudnn_ops_infer64_8.dll")
+    one = folder(tmp_path / "one", {f"bin/{name}": dll(name) for name in names})
+    two = folder(tmp_path / "two", {f"bin/{name}": dll(name, version=(9, 0, 0, 0)) for name in names})
+    with RootIndex([one, two]) as index:
+        head = index.candidates(names[0])[0]
+        outcome = choose(DllRequest(names[1], beside=head), index.candidates(names[1]), index)
+    assert winner(outcome).root.path == one.path
+    assert [reason for _, reason in rejected(outcome)] == [f"its family comes from one folder, that of {head.location}"]
+
+
+def test_a_whole_family_comes_before_a_newer_part(tmp_path: Path) -> None:
+    part = folder(tmp_path / "part", {"bin/cudnn64_8.dll": dll("cudnn64_8.dll", version=(9, 0, 0, 0))})
+    whole = folder(
+        tmp_path / "whole", {"bin/cudnn64_8.dll": dll("cudnn64_8.dll"), "bin/cudnn_ops_infer64_8.dll": b"MZ"}
+    )
+    need = DllRequest("cudnn64_8.dll", companions=("cudnn_ops_infer64_8.dll",))
+    outcome = decide([part, whole], need)
+    assert winner(outcome).root.path == whole.path
+    assert [entry.reason for entry in outcome.considered] == [
+        "what it needs is beside it",
+        "cudnn_ops_infer64_8.dll is not beside it",
+    ]
+    alone = decide([part], need)
+    assert isinstance(alone, Choice)
+    assert alone.warnings == ("cudnn_ops_infer64_8.dll is not beside cudnn64_8.dll",)
+
+
+class TestNotRedistributable:
+    """libomp140.x86_64.dll lies in debug_nonredist, and torch 2.4.0 needs it."""
+
+    NAME = "libomp140.x86_64.dll"
+
+    def test_only_when_asked_for_by_name_and_with_a_warning(self, tmp_path: Path) -> None:
+        where = "14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM"
+        root = named_root(grow(tmp_path, {f"{where}/{self.NAME}": dll(self.NAME)}), HOST)
+        outcome = decide([root], DllRequest(self.NAME))
+        assert isinstance(outcome, NoCandidate)
+        assert f"the vendor does not allow redistribution; --include {self.NAME} adds it nevertheless" in outcome.reason
+        asked = decide([root], DllRequest(self.NAME), Terms(included=frozenset({self.NAME})))
+        assert isinstance(asked, Choice)
+        assert asked.warnings == (f"the vendor does not allow redistributing {self.NAME} (it is in {where})",)
+
+    def test_wherever_it_was_copied_to(self, tmp_path: Path) -> None:
+        assert isinstance(decide([folder(tmp_path, {self.NAME: dll(self.NAME)})], DllRequest(self.NAME)), NoCandidate)
+
+
+@pytest.mark.parametrize(
+    ("name", "because"),
+    [
+        ("nvcuda.dll", "driver"),
+        ("nvml.dll", "driver"),
+        ("KERNEL32.dll", "part of Windows"),
+        ("api-ms-win-crt-runtime-l1-1-0.dll", "part of Windows"),
+        ("ucrtbase.dll", "part of Windows"),
+        ("python311.dll", "it comes with Python"),
+        ("vcruntime140.dll", "it comes with Python"),
+        ("msvcp140.dll", "--with-vcredist"),
+        ("msvcp140d.dll", "debug runtime"),
+    ],
+)
+def test_never_vendored(tmp_path: Path, name: str, because: str) -> None:
+    outcome = decide([folder(tmp_path, {name: dll(name)})], DllRequest(name))
+    assert isinstance(outcome, NoCandidate)
+    assert because in outcome.reason
+    assert len(rejected(outcome)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [
+        ("msvcp140.dll", True),
+        ("vcruntime140.dll", True),
+        ("msvcp140d.dll", False),
+        ("ucrtbase.dll", False),
+        ("uv.dll", True),
+    ],
+)
+def test_the_runtime_on_request(name: str, allowed: bool) -> None:
+    assert (never_vendored(name, Machine.AMD64, runtime=True) == "") is allowed
+
+
+def test_objections_such_as_gpu_code(tmp_path: Path) -> None:
+    new = folder(tmp_path / "new", {"cudnn64_8.dll": dll("cudnn64_8.dll", version=(2, 0, 0, 0))})
+    old = folder(tmp_path / "old", {"cudnn64_8.dll": dll("cudnn64_8.dll", version=(1, 0, 0, 0))})
+
+    def against(file: RootFile, *, fatal: bool) -> Objection | None:
+        return Objection("it has no code for sm_35", fatal) if file.root.path == new.path else None
+
+    warned = Terms(objection=lambda file: against(file, fatal=False))
+    outcome = decide([new, old], DllRequest("cudnn64_8.dll"), warned)
+    assert winner(outcome).root.path == old.path
+    assert [entry.reason for entry in outcome.considered] == [
+        "the only one without an objection",
+        "it has no code for sm_35",
+    ]
+    alone = decide([new], DllRequest("cudnn64_8.dll"), warned)
+    assert isinstance(alone, Choice)
+    assert alone.warnings == ("it has no code for sm_35",)
+    refused = decide([new], DllRequest("cudnn64_8.dll"), Terms(objection=lambda file: against(file, fatal=True)))
+    assert isinstance(refused, NoCandidate)
+
+
+def test_warnings_of_the_root_reach_the_choice(tmp_path: Path) -> None:
+    root = dataclasses.replace(folder(tmp_path, {"uv.dll": dll("uv.dll")}), warnings=("everyone can write to it",))
+    outcome = decide([root], DllRequest("uv.dll"))
+    assert isinstance(outcome, Choice)
+    assert outcome.warnings == ("everyone can write to it",)
+
+
+def with_code(name: str, *capabilities: int) -> bytes:
+    """A DLL with machine code for these architectures: one container, one empty entry for each."""
+    entries = b"".join(
+        struct.pack("<HHIIIIIII", 2, 0x101, 64, 8, 0, 0, 0, 0, capability).ljust(64, b"\0") + bytes(8)
+        for capability in capabilities
+    )
+    container = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
+    return forge_dll(name, sections={".nv_fatb": container})
+
+
+def library(base: Path, *capabilities: int) -> Path:
+    """A folder with cuDNN: a front without code, and a part that does the work."""
+    part = "cudnn_cnn_infer64_8.dll"
+    return grow(
+        base, {"bin/cudnn64_8.dll": dll("cudnn64_8.dll", base.name), f"bin/{part}": with_code(part, *capabilities)}
+    )
+
+
+def test_the_family_beside_the_front_is_asked(tmp_path: Path) -> None:
+    host = Host()
+    new, old = library(tmp_path / "v8.9", 50, 86), library(tmp_path / "v8.2", 35, 86)
+    with RootIndex([named_root(new, host), named_root(old, host)]) as index:
+        files = index.candidates("cudnn64_8.dll")
+        assert [index.archs(file) for file in files] == [(), ()]
+        terms = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs))
+        outcome = choose(DllRequest("cudnn64_8.dll"), files, index, terms)
+        assert isinstance(outcome, Choice)
+        assert outcome.winner.root.version == "8.2"
+        reason = (
+            "cudnn_cnn_infer64_8.dll has no code for sm_35, only for sm_50, sm_86; "
+            "take cuDNN 8.7.0, the last that is known to have code for sm_35"
+        )
+        assert outcome.considered[1].reason == reason
+
+        alone = choose(DllRequest("cudnn64_8.dll"), files[:1], index, terms)
+        assert isinstance(alone, Choice)
+        assert alone.warnings == (reason,)
+
+        strict = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs, fatal=True))
+        assert isinstance(choose(DllRequest("cudnn64_8.dll"), files[:1], index, strict), NoCandidate)
+
+
+CU117 = Wanted(frozenset({"11.7"}), "its version 2.0.1+cu117")
+NOTHING = Wanted()
+NAMES = ("cudart64_110.dll", "cublas64_11.dll", "cublasLt64_11.dll", "cufft64_10.dll", "curand64_10.dll")
+
+
+def bins(tmp_path: Path, *releases: str, cupti: bool = True) -> list[Root]:
+    """The ``bin`` folders of toolkits, named as people name them."""
+    return [
+        named_root(grow(tmp_path / f"v{release}", toolkit_files(release, cupti=cupti)) / "bin", HOST)
+        for release in releases
+    ]
+
+
+def take(
+    roots: Iterable[Root], names: Iterable[str], wanted: Wanted = NOTHING, terms: Terms | None = None
+) -> tuple[OneRelease, dict[str, str]]:
+    """The release that was chosen, and for each name where it is taken from: the folder above ``bin``."""
+    needs = [DllRequest(name, cuda=wanted.text) for name in names]
+    with RootIndex(roots) as index:
+        one = choose_release("cuda", needs, index, wanted, terms)
+        found = {}
+        for need in needs:
+            pinned = dataclasses.replace(need, one_release=one)
+            outcome = choose(pinned, index.candidates(need.name), index, terms)
+            if isinstance(outcome, Choice):
+                releases = possible_releases(outcome.winner, index)
+                found[need.name] = " or ".join(sorted(releases))
+        return one, found
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["11.4", "11.7", "11.8"])), ids=" ".join)
+def test_all_libraries_come_from_the_release_that_the_wheel_was_built_for(
+    tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    """--root v11.8/bin --root v11.7/bin took most from 11.8 and cuRAND from 11.7, "as the newest"."""
+    one, found = take(bins(tmp_path, *order), NAMES, CU117)
+    assert found == dict.fromkeys(NAMES, "11.7")
+    assert one.because == "the wheel was built for it (its version 2.0.1+cu117)"
+    assert one.refused == (
+        "CUDA 11.4: releases are not mixed",
+        "CUDA 11.8: releases are not mixed",
+    )
+
+
+@pytest.mark.parametrize("order", [("11.7", "11.8"), ("11.8", "11.7")], ids=" ".join)
+def test_without_a_label_everything_comes_from_the_newest(tmp_path: Path, order: tuple[str, ...]) -> None:
+    """cuRAND 10.3.0 has the file version 6.14.11.1030, 10.2.10 has 6.14.11.10210."""
+    one, found = take(bins(tmp_path, *order), NAMES)
+    assert found == dict.fromkeys(NAMES, "11.8")
+    assert one.because == "the newest of those that have most of what is needed"
+
+
+def test_wheels_of_two_generations_are_not_mixed(tmp_path: Path) -> None:
+    packages = {"cublas64_11.dll": "nvidia-cublas-cu11", "curand64_10.dll": "nvidia-curand-cu11"}
+    roots = [
+        named_root(
+            build_wheel(
+                tmp_path / release,
+                package,
+                TOOLKITS[release][name],
+                "py3-none-win_amd64",
+                {f"nvidia/x/bin/{name}": dll(name, release)},
+            ),
+            HOST,
+        )
+        for release in ("11.8", "11.7")
+        for name, package in packages.items()
+    ]
+    assert take(roots, packages, CU117)[1] == dict.fromkeys(packages, "11.7")
+    assert take(roots[::-1], packages)[1] == dict.fromkeys(packages, "11.8")
+
+
+def test_folders_of_path_are_not_mixed(tmp_path: Path) -> None:
+    for release in ("11.8", "11.7"):
+        grow(tmp_path / f"v{release}", toolkit_files(release))
+    host = Host(env={"PATH": f"{tmp_path / 'v11.8/bin'}:{tmp_path / 'v11.7/bin'}"})
+    assert take(search_path_roots(host), NAMES, CU117)[1] == dict.fromkeys(NAMES, "11.7")
+
+
+def test_what_the_release_does_not_have_stays_missing_and_is_reported(tmp_path: Path) -> None:
+    first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    (first / "bin/cufft64_10.dll").unlink()
+    second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    one, found = take([named_root(second, HOST), named_root(first, HOST)], NAMES, CU117)
+    assert found == dict.fromkeys([name for name in NAMES if name != "cufft64_10.dll"], "11.7")
+    assert one.refused == ("CUDA 11.8: releases are not mixed, although only it has cufft64_10.dll",)
+
+
+def test_another_release_is_taken_when_it_was_asked_for_by_name(tmp_path: Path) -> None:
+    first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    (first / "bin/cufft64_10.dll").unlink()
+    second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    terms = Terms(included=frozenset({"cufft64_10.dll"}))
+    _, found = take([named_root(first, HOST), named_root(second, HOST)], NAMES, CU117, terms)
+    assert found["cufft64_10.dll"] == "11.8"
+    assert found["curand64_10.dll"] == "11.7"
+
+
+def test_cupti_of_the_same_release_may_lie_elsewhere(tmp_path: Path) -> None:
+    toolkit = named_root(grow(tmp_path / "v11.7", toolkit_files("11.7", cupti=False)), HOST)
+    version = "11.7.101"
+    cupti = build_wheel(
+        tmp_path, "nvidia-cuda-cupti-cu11", version, "py3-none-win_amd64", {f"x/{CUPTI['11.7']}": dll(CUPTI["11.7"])}
+    )
+    _, found = take([toolkit, named_root(cupti, HOST)], (*NAMES, CUPTI["11.7"]), CU117)
+    assert found == dict.fromkeys((*NAMES, CUPTI["11.7"]), "11.7")
+
+
+def test_a_release_of_another_major_is_never_chosen(tmp_path: Path) -> None:
+    roots = bins(tmp_path, "12.1", "11.8")
+    one, found = take(roots, NAMES, CU117)
+    assert found == dict.fromkeys(NAMES, "11.8")
+    assert one.because.startswith("11.7, which the wheel was built for (its version 2.0.1+cu117), is in no root")
+    nothing, found = take(roots[:1], NAMES, CU117)
+    assert (nothing.release, found) == ("", {})
+
+
+def test_a_dll_of_another_release_in_a_toolkit_is_recognised_by_its_own_version(tmp_path: Path) -> None:
+    """Somebody copied cuRAND of 11.8 into v11.7."""
+    files = toolkit_files("11.7") | {"bin/curand64_10.dll": nvidia_dll("curand64_10.dll", "10.3.0.86")}
+    _, found = take([named_root(grow(tmp_path / "v11.7", files), HOST)], NAMES, CU117)
+    assert found == dict.fromkeys([name for name in NAMES if name != "curand64_10.dll"], "11.7")
+
+
+def test_a_named_toolkit_comes_before_a_discovered_one_that_fits_better(tmp_path: Path) -> None:
+    named = named_root(grow(tmp_path / "v11.8", toolkit_files("11.8")), HOST)
+    found = dataclasses.replace(named_root(grow(tmp_path / "v11.7", toolkit_files("11.7")), HOST), explicit=False)
+    one, taken = take([found, named], NAMES, CU117)
+    assert taken == dict.fromkeys(NAMES, "11.8")
+    assert one.because == (
+        "11.7, which the wheel was built for (its version 2.0.1+cu117), is not in the roots that come first; "
+        "this is newer, of the same major"
+    )
+    assert one.refused == ("CUDA 11.7: only in roots that come later: named ones come first, caches and PATH last",)
+
+
+def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it_has(tmp_path: Path) -> None:
+    whole = named_root(grow(tmp_path / "whole", toolkit_files("11.7")), HOST)
+    part = {f"bin/{name}": dll(name, "other") for name in ("cublas64_11.dll", "cublasLt64_11.dll")}
+    part["version.json"] = b'{"cuda": {"version": "11.7.1"}}'
+    some = named_root(grow(tmp_path / "some", part), HOST)
+    for roots in ([whole, some], [some, whole]):
+        with RootIndex(roots) as index:
+            needs = [DllRequest(name, cuda="11.7") for name in NAMES]
+            one = choose_release("cuda", needs, index, CU117)
+            assert one.root == whole.path
+            for need in needs:
+                outcome = choose(dataclasses.replace(need, one_release=one), index.candidates(need.name), index)
+                assert isinstance(outcome, Choice)
+                assert outcome.winner.root.path == whole.path

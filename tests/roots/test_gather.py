@@ -1,0 +1,310 @@
+"""Which roots are searched: those that are named, those that are found, and how they are listed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.roots.trees import dll, folders, grow, link, windows
+from tests.support.wheels import build_wheel
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+from wheelfix.roots import gather
+from wheelfix.roots.gather import (
+    discover,
+    explore,
+    named_root,
+    named_roots,
+    recognise,
+    search_path_roots,
+    wheel_identity,
+)
+from wheelfix.roots.host import Host, this_machine
+from wheelfix.roots.index import RootIndex
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.roots.root import Kind
+
+HOST = Host()
+
+
+def test_a_folder_of_a_known_kind(tmp_path: Path) -> None:
+    root = named_root(grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"]), HOST)
+    assert (root.kind, root.version, root.learned, root.explicit) == ("cuda", "11.7", "--root", True)
+
+
+def test_a_plain_folder(tmp_path: Path) -> None:
+    root = named_root(str(grow(tmp_path, ["zlibwapi.dll", "bin/uv.dll", "deep/er/x.dll"])), HOST)
+    assert (root.kind, folders(root)) == ("folder", [".", "bin"])
+
+
+def test_quotes_home_and_dots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "v11.7" / "bin")
+    assert named_root('"~/v11.7"', HOST).path == tmp_path / "v11.7"
+    assert named_root("..", HOST).version == "11.7"
+
+
+def test_the_bin_folder_or_the_one_above_the_versions_will_do_for_a_kind(tmp_path: Path) -> None:
+    toolkit = grow(tmp_path / "CUDA" / "v11.7", ["bin/cudart64_110.dll"])
+    assert named_root(toolkit / "bin", HOST, kind="cuda", option="--cuda").path == toolkit
+    assert named_root(tmp_path / "CUDA", HOST, kind="cuda", option="--cuda").path == toolkit
+    grow(tmp_path / "CUDA" / "v12.4", ["bin/cudart64_12.dll"])
+    with pytest.raises(UsageError) as caught:
+        named_root(tmp_path / "CUDA", HOST, kind="cuda", option="--cuda")
+    assert caught.value.hint.startswith("name one of them: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "because", "hint"),
+    [
+        (
+            "cuda",
+            "--cuda",
+            "expected a CUDA toolkit: a folder with version.json",
+            "it looks like cuDNN; --root takes any kind",
+        ),
+        (
+            "oneapi",
+            "--oneapi",
+            "expected oneAPI: its installation folder",
+            "it looks like cuDNN; --root takes any kind",
+        ),
+        ("conda", "--conda", "expected a conda environment", "it looks like cuDNN; --root takes any kind"),
+    ],
+)
+def test_not_of_the_wanted_kind(tmp_path: Path, kind: Kind, option: str, because: str, hint: str) -> None:
+    folder = grow(tmp_path / "cudnn", ["bin/cudnn64_8.dll"])
+    with pytest.raises(UsageError) as caught:
+        named_root(folder, HOST, kind=kind, option=option)
+    assert caught.value.what == f"{option} {folder}: not what was expected"
+    assert caught.value.because.startswith(because)
+    assert caught.value.hint == hint
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the file or folder does not exist"):
+        named_root(tmp_path / "gone", HOST)
+
+
+@pytest.mark.parametrize("text", ["", "  ", '""', "~nobody-has-this-name/x", "a\0b", "x" * 300])
+def test_a_text_that_is_no_path(text: str) -> None:
+    with pytest.raises((UsageError, EnvironmentFailure)) as caught:
+        named_root(text, HOST)
+    assert caught.value.what.startswith("--root ")
+
+
+def test_a_folder_without_dlls_tells_where_some_are(tmp_path: Path) -> None:
+    grow(tmp_path, ["a/b/c/x.dll"])
+    with pytest.raises(UsageError) as caught:
+        named_root(tmp_path, HOST)
+    assert caught.value.hint == f"DLLs lie in {tmp_path / 'a' / 'b' / 'c'}; name such a folder"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("x.dll", "name its folder: --root "), ("x.zip", "name a folder, a wheel (.whl) or a conda package")],
+)
+def test_a_file_that_is_no_package(tmp_path: Path, name: str, hint: str) -> None:
+    grow(tmp_path, [name])
+    with pytest.raises(UsageError) as caught:
+        named_root(tmp_path / name, HOST)
+    assert caught.value.hint.startswith(hint)
+
+
+def test_a_wheel(tmp_path: Path) -> None:
+    path = build_wheel(
+        tmp_path,
+        "nvidia-cuda-cupti-cu11",
+        "11.7.101",
+        "py3-none-win_amd64",
+        {"nvidia/cuda_cupti/extras/CUPTI/lib64/cupti64_2022.2.1.dll": dll("cupti64_2022.2.1.dll"), "nvidia/x.py": ""},
+    )
+    root = named_root(path, HOST)
+    assert (root.kind, root.version, root.explicit) == ("wheel", "11.7.101", True)
+    (entry,) = root.folders
+    assert entry.path == "nvidia/cuda_cupti/extras/CUPTI/lib64"
+    assert (entry.package, entry.cuda) == ("nvidia-cuda-cupti-cu11", "11.7")
+
+
+def test_a_wheel_without_dlls_is_noted(tmp_path: Path) -> None:
+    root = named_root(build_wheel(tmp_path, "pure", "1", "py3-none-any", {"pure.py": ""}), HOST)
+    assert (root.folders, root.notes) == ((), ("there are no DLLs in it",))
+
+
+def test_a_wheel_that_is_none(tmp_path: Path) -> None:
+    grow(tmp_path, {"x-1-py3-none-any.whl": b"no zip"})
+    with pytest.raises(InputError, match=re.escape("x-1-py3-none-any.whl")):
+        named_root(tmp_path / "x-1-py3-none-any.whl", HOST)
+
+
+def test_a_wheel_is_not_a_toolkit(tmp_path: Path) -> None:
+    path = build_wheel(tmp_path, "x", "1", "py3-none-any", {})
+    with pytest.raises(UsageError, match="it is a file; expected a CUDA toolkit"):
+        named_root(path, HOST, kind="cuda", option="--cuda")
+
+
+@pytest.mark.parametrize(
+    ("filename", "members", "expected"),
+    [
+        ("mkl-1-py3-none-any.whl", ["mkl-2023.2.0.dist-info/RECORD"], ("mkl", "2023.2.0")),
+        ("intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl", [], ("intel-openmp", "2023.2.0")),
+        ("odd.whl", [], ("odd", "")),
+    ],
+)
+def test_whose_a_wheel_is(filename: str, members: list[str], expected: tuple[str, str]) -> None:
+    assert wheel_identity(filename, members) == expected
+
+
+def test_a_folder_of_wheels_is_as_many_roots(tmp_path: Path) -> None:
+    """--root wheels/ was refused: there are no DLLs in it."""
+    wheels = [
+        build_wheel(tmp_path / "wheels", name, "1.0", "py3-none-win_amd64", {f"x/{name}.dll": dll(f"{name}.dll")})
+        for name in ("one", "two")
+    ]
+    assert [root.path for root in named_roots(tmp_path / "wheels", HOST)] == sorted(wheels)
+    assert all(root.explicit for root in named_roots(tmp_path / "wheels", HOST))
+
+
+def test_a_pattern_of_wheels_is_as_many_roots(tmp_path: Path) -> None:
+    first = build_wheel(tmp_path, "nvidia_one", "1.0", "py3-none-win_amd64", {"x/a.dll": dll("a.dll")})
+    build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": dll("b.dll")})
+    assert [root.path for root in named_roots(str(tmp_path / "nvidia*.whl"), HOST)] == [first]
+    with pytest.raises(UsageError, match="nothing matches this pattern"):
+        named_roots(str(tmp_path / "intel*.whl"), HOST)
+
+
+def test_a_folder_of_dlls_stays_one_root_whatever_else_lies_in_it(tmp_path: Path) -> None:
+    build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": dll("b.dll")})
+    (root,) = named_roots(grow(tmp_path, ["a.dll"]), HOST)
+    assert (root.kind, root.path) == ("folder", tmp_path)
+
+
+def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path: Path) -> None:
+    (root,) = named_roots(grow(tmp_path / "dlls [1]", ["a.dll"]), HOST)
+    assert root.path == tmp_path / "dlls [1]"
+
+
+def test_an_empty_machine_has_no_roots() -> None:
+    assert discover(Host()) == ()
+
+
+def test_path_is_searched_only_when_asked(tmp_path: Path) -> None:
+    tools = grow(tmp_path / "tools", ["uv.dll"])
+    host = windows(tmp_path, {"Path": str(tools)})
+    assert discover(host) == ()
+    (root,) = search_path_roots(host)
+    assert (root.kind, root.learned, root.last_resort, root.explicit) == ("folder", "PATH", True, False)
+
+
+def test_path_leaves_out_windows_relative_missing_and_repeated_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = grow(tmp_path / "Windows", ["System32/kernel32.dll"])
+    other = grow(tmp_path / "WindowsTools", ["a.dll"])
+    grow(tmp_path, ["here/b.dll", "empty/readme.txt"])
+    link(tmp_path / "again", other)
+    monkeypatch.chdir(tmp_path)
+    entries = [
+        "",
+        ".",
+        "here",
+        f'"{other}"',
+        tmp_path / "again",
+        system / "System32",
+        tmp_path / "empty",
+        tmp_path / "no",
+    ]
+    env = {"PATH": ";".join(map(str, entries)), "SystemRoot": str(system)}
+    assert [root.path for root in search_path_roots(windows(tmp_path, env))] == [other]
+
+
+def test_path_of_a_posix_machine(tmp_path: Path) -> None:
+    first, second = grow(tmp_path / "a", ["x.dll"]), grow(tmp_path / "b", ["y.dll"])
+    roots = search_path_roots(Host(env={"PATH": f"{first}:{second}"}))
+    assert [root.path for root in roots] == [first, second]
+
+
+def test_any_kind_is_recognised(tmp_path: Path) -> None:
+    cases = {
+        "cuda": ["bin/cudart64_110.dll", "bin/cudnn64_8.dll"],
+        "cudnn": ["bin/cudnn64_8.dll"],
+        "nvtoolsext": ["bin/x64/nvToolsExt64_1.dll"],
+        "msvc": ["14.44.35112/x64/Microsoft.VC143.CRT/msvcp140.dll"],
+        "oneapi": ["bin/mkl_core.2.dll"],
+        "conda": ["conda-meta/history", "Library/bin/mkl_core.2.dll", "bin/cudart64_12.dll"],
+        "pip": ["Lib/site-packages/nvidia/cudnn/bin/cudnn64_8.dll"],
+    }
+    found = {kind: recognise(grow(tmp_path / kind, files)) for kind, files in cases.items()}
+    assert {kind: root.kind if root else None for kind, root in found.items()} == {kind: kind for kind in cases}
+
+
+def test_a_link_that_leads_out_of_the_installation_is_not_one_of_its_folders(tmp_path: Path) -> None:
+    outside = grow(tmp_path / "elsewhere", ["bin/mkl_core.2.dll"])
+    base = grow(tmp_path / "oneAPI", ["compiler/2023.2.0/windows/redist/intel64_win/compiler/libiomp5md.dll"])
+    link(base / "mkl" / "latest", outside)
+    root = recognise(base)
+    assert folders(root) == ["compiler/2023.2.0/windows/redist/intel64_win/compiler"]
+
+
+def test_this_machine_can_be_explored() -> None:
+    host = this_machine()
+    assert host.prefixes
+    assert host.variable("a variable that nobody sets") == ""
+    for root in discover(host):
+        assert root.learned
+        assert root.folders
+
+
+def test_rows_and_document(tmp_path: Path) -> None:
+    toolkit = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll", "bin/nvrtc64_112_0.dll", "nvvm/bin/nvvm64_40_0.dll"])
+    studio = grow(tmp_path / "VC", ["14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM/libomp140.x86_64.dll"])
+    env = {"CUDA_PATH": str(toolkit), "VCToolsRedistDir": str(studio), "MKLROOT": str(tmp_path / "gone")}
+    found = explore(windows(tmp_path, env))
+    roots = (
+        dataclasses.replace(found.roots[0], last_resort=True, warnings=("everyone can write to it",)),
+        found.roots[1],
+    )
+    index = RootIndex(roots)
+
+    first, second = gather.root_rows(index)
+    assert first == gather.RootRow(
+        kind="CUDA",
+        version="11.7",
+        path=str(toolkit),
+        learned="environment variable CUDA_PATH, last resort",
+        folders=("bin (2 DLLs)", "nvvm/bin (1 DLL)"),
+        warnings=("everyone can write to it",),
+        notes=(),
+    )
+    assert second.folders == (
+        "14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM (1 DLL, not redistributable)",
+    )
+
+    document = json.loads(json.dumps(gather.roots_document(index, found.remarks)))
+    assert document["schema"] == "wheelfix.roots/1"
+    assert [root["kind"] for root in document["roots"]] == ["cuda", "msvc"]
+    assert document["roots"][0]["folders"][0] == {
+        "path": "bin",
+        "version": "11.7",
+        "cuda": "11.7",
+        "package": "",
+        "redistributable": True,
+        "dlls": 2,
+    }
+    assert document["remarks"] == [
+        {
+            "kind": "oneapi",
+            "path": str(tmp_path / "gone"),
+            "learned": "environment variable MKLROOT",
+            "reason": "no such folder",
+        }
+    ]
+    assert document["skipped"] == []

@@ -1,0 +1,98 @@
+"""Numbers, JSON and TOML from untrusted files: bounded, and never another error than ValueError."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from wheelfix.base.inputfiles import read_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+# ----------------------------------------------------------------------------------------------------- numbers and JSON
+# Numbers and JSON from untrusted files: bounded, ASCII, finite, and never another error than ValueError.
+# ``int`` takes digits of every script and underscores, refuses more than 4300 digits, and is slow below that;
+# ``str.isdigit`` says yes to ``²``; JSON may hold NaN, 1e999 and a thousand brackets. Nothing of that is meant.
+
+DIGITS = 9
+"""Digits of a number in a version, a name or an ordinal; nothing real has more."""
+MAX_JSON = 32 << 20
+"""Bytes of a JSON file; in memory it can become twenty times as large."""
+_JSON_DIGITS = 19
+
+
+def whole_number(text: str, digits: int = DIGITS) -> int | None:
+    """Return a number written in up to so many ASCII digits; None for any other text."""
+    if 0 < len(text) <= digits and text.isascii() and text.isdigit():
+        return int(text)
+    return None
+
+
+def number_pair(major: str, minor: str) -> tuple[int, int] | None:
+    """Return two numbers; None if one of them is not a number that a version can have."""
+    first, second = whole_number(major), whole_number(minor)
+    return None if first is None or second is None else (first, second)
+
+
+def dotted_numbers(version: str) -> tuple[int, ...]:
+    """Return the leading dotted numbers of a version, so that versions compare: ``12.4.1-rc1`` gives 12, 4, 1."""
+    found: list[int] = []
+    for part in version.split(".", 32)[:32]:
+        digits = re.match("[0-9]*", part)
+        number = whole_number(digits[0]) if digits else None
+        if number is None:
+            break
+        found.append(number)
+        if digits and digits.end() < len(part):
+            break
+    return tuple(found)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what a JSON text holds; ValueError, with the reason, for what is not JSON, too deep or not finite."""
+    import json
+
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def read_json(path: Path, limit: int = MAX_JSON) -> Any:
+    """Return what a regular JSON file holds; ValueError as above or if it is too large, OSError if it is not read."""
+    return parse_json(read_file(path, limit).decode("utf-8-sig"))
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is not a number in JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text) if len(text) <= 64 else math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:32]} is too large")
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > _JSON_DIGITS + 1:
+        raise ValueError(f"the number {text[:32]}... has too many digits")
+    return int(text)
+
+
+# ----------------------------------------------------------------------------------------------------------------- toml
+# The only module that reads TOML; its parser is imported when the first text is read.
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Return the tree of a TOML document; ValueError if it is none."""
+    try:  # it is compiled, and so three times as fast as the same code in the standard library
+        reader = importlib.import_module("tomli")
+    except ImportError:
+        reader = importlib.import_module("tomllib")
+    tree: dict[str, Any] = reader.loads(text)
+    return tree

@@ -1,0 +1,281 @@
+"""The only module that starts other programs: by absolute path, in an empty folder, for a bounded time.
+
+wheelfix is often run in a folder of files from strangers. So a program is never looked for in the current
+folder, which Windows itself would search first; its working folder is new and empty; Python runs isolated (``-I``),
+so that neither the current folder nor ``PYTHONPATH`` decides what is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ntpath
+import os
+import posixpath
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from wheelfix.base.values import dataclass
+from wheelfix.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+MAX_OUTPUT = 1 << 20
+"""Bytes of each stream that are kept; what a program prints beyond that is read and dropped."""
+WINDOWS_SUFFIXES = (".com", ".exe")
+"""Programs that Windows starts itself. Batch files go through cmd.exe, which has quoting rules of its own."""
+_GRACE = 2.0
+"""Seconds to wait for the last output of a program that has ended or was killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a program ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        """Both streams, the results first."""
+        return self.out + self.err
+
+
+# --------------------------------------------------------------------------------------------------- finding programs
+
+
+def find_program(
+    name: str,
+    *,
+    environ: Mapping[str, str] | None = None,
+    current: str | None = None,
+    windows: bool | None = None,
+    is_program: Callable[[str], bool] | None = None,
+) -> str | None:
+    """Return the absolute path of a program on PATH, or None; the current folder is never searched.
+
+    Folders of PATH that are relative, or are the current folder, are passed over. ``windows`` and what follows from it
+    can be set to see on any system what Windows would do.
+    """
+    windows = os.name == "nt" if windows is None else windows
+    is_program = is_program or _can_be_run
+    if not name or any(mark in name for mark in "/\\:\0"):
+        return None
+    for folder in _folders(os.environ if environ is None else environ, current, windows):
+        for candidate in _candidates(folder, name, windows):
+            if is_program(candidate):
+                return candidate
+    return None
+
+
+def _folders(environ: Mapping[str, str], current: str | None, windows: bool) -> Iterator[str]:
+    flavour = ntpath if windows else posixpath
+    here = _plain(str(Path.cwd()) if current is None else current, windows)
+    path = next((value for key, value in environ.items() if (key.upper() if windows else key) == "PATH"), "")
+    for text in path.split(flavour.pathsep):
+        folder = text.strip().strip('"') if windows else text
+        if _is_absolute(folder, windows) and _plain(folder, windows) != here:
+            yield folder
+
+
+def _is_absolute(folder: str, windows: bool) -> bool:
+    """Whether a folder is the same one from everywhere; ``C:bin`` and ``\\bin`` depend on where one is."""
+    if not windows:
+        return posixpath.isabs(folder)
+    drive, rest = ntpath.splitdrive(folder)
+    return bool(drive) and rest[:1] in ("\\", "/")
+
+
+def _plain(folder: str, windows: bool) -> str:
+    """Return a folder in the one spelling by which two are compared; links are followed where they can be."""
+    if windows:
+        real = os.path.realpath(folder) if os.name == "nt" else folder
+        return ntpath.normcase(ntpath.normpath(real))
+    return os.path.realpath(folder)
+
+
+def _candidates(folder: str, name: str, windows: bool) -> Iterator[str]:
+    if not windows:
+        yield posixpath.join(folder, name)
+        return
+    has_suffix = name.lower().endswith(WINDOWS_SUFFIXES)
+    for suffix in ("",) if has_suffix else WINDOWS_SUFFIXES:
+        yield ntpath.join(folder, name + suffix)
+
+
+def _can_be_run(path: str) -> bool:
+    # Not Path.is_file, which raises PermissionError for a folder of PATH that may not be entered (before Python 3.14).
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113
+
+
+# --------------------------------------------------------------------------------------------------- running programs
+
+
+def run_program(
+    command: Sequence[str],
+    *,
+    timeout: float,
+    environ: Mapping[str, str] | None = None,
+    max_output: int = MAX_OUTPUT,
+    within: Path | None = None,
+) -> Finished:
+    """Run a program, given by its absolute path, in an empty folder and wait for it.
+
+    The folder is made ``within`` another one: in a work folder no parallel run takes it for a leftover.
+    EnvironmentFailure if it cannot be started or takes too long; its exit code is for the caller to judge.
+    """
+    program = command[0]
+    if not Path(program).is_absolute():
+        raise EnvironmentFailure(f"{program} is not started", because="its path is not absolute")
+    try:
+        # A name by which the next run knows an empty folder that a killed one left behind (streams/output.py).
+        with tempfile.TemporaryDirectory(prefix="wheelfix-", dir=within, ignore_cleanup_errors=True) as folder:
+            return _run(list(command), folder, timeout, dict(os.environ if environ is None else environ), max_output)
+    except subprocess.TimeoutExpired as error:
+        raise EnvironmentFailure(f"{program} was stopped", because=f"it took more than {timeout:g} s") from error
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise EnvironmentFailure(f"{program} cannot be run", because=str(error)) from error
+
+
+def _run(command: list[str], folder: str, timeout: float, environ: dict[str, str], max_output: int) -> Finished:
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    streams = (_KeptOutput(process.stdout, max_output), _KeptOutput(process.stderr, max_output))
+    try:
+        code = process.wait(timeout)
+    finally:  # also when we are interrupted
+        if process.poll() is None:
+            process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)
+        texts = [stream.finish() for stream in streams]
+    return Finished(code, *texts)
+
+
+@contextlib.contextmanager
+def running_program(
+    command: Sequence[str], *, timeout: float, environ: Mapping[str, str], within: Path
+) -> Iterator[str]:
+    """Start a program, give the first line that it prints, and end it when the block ends.
+
+    The line is empty if it cannot be started, or prints nothing in that time. The program has to end when its stdin
+    is closed, which happens also when this process is killed; else it is killed.
+    """
+    import select
+
+    try:
+        process = subprocess.Popen(
+            command, cwd=within, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        yield ""
+        return
+    try:
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], timeout)
+        yield os.read(process.stdout.fileno(), 1000).decode("ascii", "replace").partition("\n")[0] if ready else ""
+    finally:
+        try:
+            process.communicate(timeout=_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+class _KeptOutput:
+    """Reads a stream to its end in a thread of its own, and keeps the first bytes."""
+
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._bytes = bytearray()
+        # Something that the program started may keep the stream open for ever; we do not wait for that.
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._stream, contextlib.suppress(OSError, ValueError):
+            while piece := os.read(self._stream.fileno(), 1 << 16):
+                self._bytes += piece[: self._limit - len(self._bytes)]
+
+    def finish(self) -> str:
+        """Return what was kept, as text."""
+        self._thread.join(_GRACE)
+        return self._bytes.decode("utf-8", "replace")
+
+
+# -------------------------------------------------------------------------------------------------------------- Python
+
+_START = """\
+import os, runpy, site, sys
+folders, users, module = sys.argv[1:4]
+del sys.argv[1:4]
+if users and users not in sys.path:
+    site.addsitedir(users)
+sys.path += [folder for folder in folders.split(os.pathsep) if folder not in sys.path]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""``-I`` also hides the user's own site-packages, a zipapp and ``PYTHONPATH``, where our dependencies may lie: what
+this process imports from is searched last, and the current folder never."""
+
+
+def python_command(module: str, arguments: Sequence[str]) -> list[str]:
+    """Return the command that runs a module in an isolated Python, with the packages that we ourselves have."""
+    if not sys.executable:
+        raise EnvironmentFailure(f"{module} cannot be run", because="the path of the running Python is not known")
+    import site
+
+    beside = str(Path(__file__).absolute().parent.parent.parent)
+    here = os.path.normcase(Path.cwd())
+    folders = [path for path in sys.path if Path(path).is_absolute() and os.path.normcase(Path(path)) != here]
+    users = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
+    python = str(Path(sys.executable).absolute())  # not resolved: that would leave a virtual environment
+    return [python, "-I", "-X", "utf8", "-c", _START, os.pathsep.join([beside, *folders]), users, module, *arguments]
+
+
+def start_worker(module: str) -> subprocess.Popen[bytes]:
+    """Start a module in an isolated Python, in the current folder, that is given work on stdin and answers on stdout.
+
+    Ctrl-C in a terminal does not reach it, not even while Python starts: it ends when its stdin is closed, or when
+    the process that started it dies.
+    """
+    group: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    with _interrupts_blocked():  # which the new process inherits
+        return subprocess.Popen(
+            python_command(module, ()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, creationflags=group
+        )
+
+
+def end_worker(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """Wait so long for the end of a worker, kill it after that, and return its exit code."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(max(0.0, seconds))
+    if process.poll() is None:
+        process.kill()
+    return process.wait()
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has process groups for it
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,292 @@
+"""What a text or a recording says about loads, free of the language and the form in which it says it."""
+
+from __future__ import annotations
+
+import enum
+import re
+from importlib import resources
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING
+
+from wheelfix.base.values import dataclass, field
+from wheelfix.model import dll_key, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Confidence(str, enum.Enum):
+    """How far a statement can be trusted; the order is the order of trust."""
+
+    SURE = "sure"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class TextLimits:
+    """How much of a log is read before the reader stops; the defaults serve any log a person would keep."""
+
+    max_bytes: int = 1 << 30
+    """Bytes read at most; the rest is not read, and ``Log.stopped`` says so."""
+    max_line: int = 4096
+    """Characters of a line that are looked at in one piece; longer ones come in overlapping pieces."""
+    max_symptoms: int = 200
+    """Different symptoms kept at most."""
+    max_work: int = 50_000
+    """Forms tried on different lines at most, so that a hostile log cannot take for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """One error that a text reports."""
+
+    kind: str
+    """``torch-load``, ``dll-load-failed``, ``could-not-locate``, …: the form it was printed in."""
+    code: int | None = None
+    """The Windows error code, NTSTATUS or exception code; None when neither printed nor known from the sentence."""
+    path: str | None = None
+    """The file that the text says failed to load, as a Windows path or a bare name."""
+    dlls: tuple[str, ...] = ()
+    """DLLs that the text itself names as absent or at fault, besides ``path``."""
+    module: str = ""
+    """The Python module whose import failed, as printed."""
+    package: str = ""
+    """The top-level package in whose files it happened, from the path or the traceback."""
+    language: str = ""
+    """The display language, such as ``de``; empty when the text does not say."""
+    line: int = 0
+    """Where in the text it begins, counted from 1."""
+    excerpt: str = ""
+    """The line as it stood there, without colours and prefixes."""
+    confidence: Confidence = Confidence.SURE
+    """How sure it is that the text says this."""
+    details: Mapping[str, str] = field(default_factory=dict)
+    """What only some kinds have: ``symbol``, ``capability``, ``supported``, ``built``, ``running``, …"""
+    count: int = 1
+    """How often the text says it."""
+
+    @property
+    def file(self) -> str:
+        """The base name of ``path``, or nothing."""
+        return PureWindowsPath(self.path).name if self.path else ""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes two symptoms the same one."""
+        names = tuple(sorted(fold(name) for name in self.dlls))
+        symbol = self.details.get("symbol", "")
+        return (self.kind, self.code, fold(self.path or ""), names, self.module, symbol)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A text after reading: what it says and how much of it was read."""
+
+    symptoms: tuple[Symptom, ...] = ()
+    encoding: str = "utf-8"
+    """What the bytes were read as; ``str`` when the text came decoded."""
+    size: int = 0
+    """Bytes (or characters) read."""
+    lines: int = 0
+    stopped: str = ""
+    """Why reading stopped before the end; empty when it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One thing to try."""
+
+    title: str
+    command: str
+    """What can be pasted into a console; empty when there is no command for it."""
+    why: str
+    """What it does, and why that helps."""
+    danger: str = ""
+    """What it can break, for the last resorts."""
+    rank: int = 0
+    """1 is to be tried first."""
+    when: str = ""
+    """What has to hold for it to help; empty when nothing beyond the cause itself."""
+    needs: tuple[str, ...] = ()
+    """The same for machines, one of the names of ``NEEDS`` in ``causes``. Known not to hold, it drops the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a symptom comes from."""
+
+    id: str
+    summary: str
+    what_is_known: str
+    likely_missing: tuple[str, ...]
+    """DLLs that are absent, most likely first; patterns where the version is not known. Empty when none is."""
+    confidence: Confidence
+    next_steps: tuple[Remedy, ...]
+
+
+def table_text(name: str) -> str:
+    """Return the text of a table that lies beside this module."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+_SITE = re.compile(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
+
+
+def environment_prefix(path: str) -> str:
+    """Return the environment that a path lies in, as far as ``Lib\\site-packages`` in it says; or nothing."""
+    found = _SITE.match(path)
+    return str(PureWindowsPath(found.group("prefix"))) if found else ""
+
+
+# ------------------------------------------------------------------------------------------- names and paths in a text
+
+
+_NAME_RUN = re.compile(r"[A-Za-z0-9_.+-]+")
+_NAME_END = re.compile(r"\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
+_LONGEST_NAME = 124
+_SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"'“”‘’:]{1,700}(?:['‘’][^"'“”‘’:]{1,260}){0,4}?)\\?["'”’](?=\s|$|[.),:])"""
+)
+_BARE = re.compile(r"(?P<path>[A-Za-z]:[\\/][^\"'*?<>|:\r\n]{1,400}?\.(?:dll|pyd|exe|node))(?![\w.])", re.IGNORECASE)
+
+
+def dll_names(text: str) -> tuple[str, ...]:
+    """Return the DLL names in a text, each once, as first spelled."""
+    seen: dict[str, str] = {}
+    for run in _NAME_RUN.finditer(text):
+        start = 0
+        for end in _NAME_END.finditer(run[0]):
+            name = run[0][start : end.end()].lstrip(".+-")
+            start = end.end()
+            if 4 < len(name) <= _LONGEST_NAME:
+                seen.setdefault(name.lower(), name)
+    return tuple(seen.values())
+
+
+def named_path(text: str) -> str | None:
+    """Return the first Windows path in a text, in quotation marks or with the suffix of an image."""
+    found = _QUOTED.search(text) or _BARE.search(text)
+    return tidy_path(found.group("path")) if found else None
+
+
+def tidy_path(path: str) -> str:
+    """Return a path as Windows writes it: one backslash between the parts, also where the text was escaped."""
+    path = path.strip()
+    if re.search(r"(?<=[^\\])\\\\", path):
+        path = path.replace("\\\\", "\\")
+    if path.startswith("\\\\?\\"):
+        path = path[4:]
+    return str(PureWindowsPath(path)) if path else path
+
+
+def package_of(path: str) -> str:
+    """Return the top-level package below ``site-packages`` that a path lies in, or nothing."""
+    found = _SITE_PACKAGES.search(path)
+    if not found:
+        return ""
+    return PureWindowsPath(found.group(1)).stem if "." in found.group(1) else found.group(1)
+
+
+# ------------------------------------------------------------------------------------------------------ recorded loads
+
+
+_WIN32 = {
+    0xC0000135: 126,  # STATUS_DLL_NOT_FOUND
+    0xC0000034: 126,  # STATUS_OBJECT_NAME_NOT_FOUND
+    0xC000003A: 126,  # STATUS_OBJECT_PATH_NOT_FOUND
+    0xC0000139: 127,  # STATUS_ENTRYPOINT_NOT_FOUND
+    0xC0000138: 182,  # STATUS_ORDINAL_NOT_FOUND
+    0xC000007B: 193,  # STATUS_INVALID_IMAGE_FORMAT
+    0xC000012F: 193,  # STATUS_INVALID_IMAGE_NOT_MZ
+    0xC0000131: 193,  # STATUS_INVALID_IMAGE_WIN_16
+    0xC0000359: 193,  # STATUS_INVALID_IMAGE_WIN_64
+    0xC0000142: 1114,  # STATUS_DLL_INIT_FAILED
+    0xC0000005: 998,  # STATUS_ACCESS_VIOLATION
+    0xC0000022: 5,  # STATUS_ACCESS_DENIED
+    0xC000012D: 1455,  # STATUS_COMMITMENT_LIMIT
+    0xC0000428: 577,  # STATUS_INVALID_IMAGE_HASH
+}
+"""NTSTATUS to the code that LoadLibrary sets, as RtlNtStatusToDosError maps it."""
+
+
+def win32_code(status: int) -> int:
+    """Return the Windows error code of an NTSTATUS, or the status itself where no code is known."""
+    return _WIN32.get(status, status)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLoad:
+    """One DLL that a process loaded, or tried to."""
+
+    name: str
+    """The base name as recorded."""
+    path: str = ""
+    """The whole path, where the tool knows it."""
+    code: int = 0
+    """0 when it was loaded, else the Windows error code; 126 for a DLL that no searched folder has."""
+    needed_by: str = ""
+    """The module that imports it, where the tool knows it."""
+    top: str = ""
+    """The file whose load was asked for when this one failed."""
+    symbol: str = ""
+    """The function that was not found, for 127."""
+    searched: tuple[str, ...] = ()
+    """The folders that were searched."""
+    line: int = 0
+
+    @property
+    def key(self) -> str:
+        """The name as names are compared."""
+        return dll_key(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The loads of one recording, in order."""
+
+    tool: str
+    """Who made it: ``dlltracer``, ``loader snaps``, ``Process Monitor``, ``Wine``, ``debugger``, ``Dependencies``,
+    ``dumpbin``."""
+    loaded: tuple[RecordedLoad, ...] = ()
+    failed: tuple[RecordedLoad, ...] = ()
+    """Loads that failed, in the order in which they failed."""
+    released: tuple[RecordedLoad, ...] = ()
+    """Modules that were mapped and released again because something they need failed; dlltracer says no more."""
+    imports: tuple[RecordedLoad, ...] = ()
+    """What a listing says that a file imports, without a word on where it comes from."""
+    ends_in_release: bool = False
+    """Whether nothing follows the last release, so that more modules may have been released after the record ends."""
+    stopped: str = ""
+    """Why reading stopped before the end; empty when it did not."""
+
+    @property
+    def static(self) -> bool:
+        """Whether a tool looked at files instead of watching a process."""
+        return self.tool in ("Dependencies", "dumpbin")
+
+
+def base_name(path: str) -> str:
+    """Return the last part of a Windows path."""
+    return PureWindowsPath(path).name or path
+
+
+def in_windows_folder(path: str) -> bool:
+    """Whether a path lies below the Windows folder, with a drive letter, a device name or Wine's drive."""
+    parts = [part.lower() for part in PureWindowsPath(path).parts]
+    places = [part for part in parts if part.strip("\\") and not part.endswith(":\\")]
+    if places[:1] == ["device"]:
+        places = places[2:]
+    return places[:1] == ["windows"]
+
+
+def distinct(loads: Iterable[RecordedLoad]) -> tuple[RecordedLoad, ...]:
+    """Return each load once: the same file that fails for the same reason several times counts once."""
+    kept: dict[tuple[str, str, int, str], RecordedLoad] = {}
+    for load in loads:
+        kept.setdefault((load.key, load.needed_by.lower(), load.code, load.symbol), load)
+    return tuple(kept.values())

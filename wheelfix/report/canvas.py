@@ -1,0 +1,249 @@
+"""A sheet to write lines, paragraphs and tables on, in the width and the colours of a stream.
+
+The one module that imports rich, for the width of characters.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, TextIO, TypeAlias
+
+from wheelfix.base.values import dataclass
+from wheelfix.report.safe import legible, without_commands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+GLYPHS = "→└├│─✓✗•…×▸"
+"""Every character beyond ASCII that a report draws with."""
+
+PIPE_WIDTH = 80
+MAX_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """The parameters of the text renderer; the default is what a pipe gets."""
+
+    width: int = PIPE_WIDTH
+    colour: bool = False
+    unicode: bool = False
+
+
+COLOURS = ("auto", "always", "never")
+
+
+def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: str = "auto") -> TextStyle:
+    """Return how to write on a stream: a terminal gets colour and its own width, a pipe gets plain ASCII.
+
+    ``NO_COLOR`` and ``FORCE_COLOR`` (any non-empty value) override, ``NO_COLOR`` first, as no-color.org asks; a
+    ``colour`` that was asked for with an option overrides both.
+    """
+    environ = os.environ if environ is None else environ
+    terminal = is_terminal(stream)
+    forced = colour == "always" or bool(environ.get("FORCE_COLOR"))
+    coloured = (terminal and environ.get("TERM") != "dumb" and _takes_escapes(stream)) or forced
+    if colour == "never" or (colour == "auto" and environ.get("NO_COLOR")):
+        coloured = False
+    width = PIPE_WIDTH
+    if terminal:
+        width = max(40, min(MAX_WIDTH, terminal_width()))
+    return TextStyle(width=width, colour=coloured, unicode=(terminal or forced) and can_draw(stream))
+
+
+def terminal_width() -> int:
+    """Return how many characters fit on a line of the terminal."""
+    import shutil  # which loads every compressor that Python has
+
+    return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+
+
+def _takes_escapes(stream: TextIO) -> bool:
+    """Whether a terminal obeys escape sequences; an old Windows console does only when asked to, if at all."""
+    if sys.platform != "win32":
+        return True
+    import ctypes
+    import msvcrt
+
+    enable_virtual_terminal = 0x0004
+    try:
+        handle = msvcrt.get_osfhandle(stream.fileno())
+        mode = ctypes.c_ulong()
+        kernel = ctypes.windll.kernel32
+        if not kernel.GetConsoleMode(handle, ctypes.byref(mode)):
+            return bool(os.environ.get("TERM"))  # a terminal that is not a console: mintty and the like
+        return bool(kernel.SetConsoleMode(handle, mode.value | enable_virtual_terminal))
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person looks at the stream; a closed or odd stream is none."""
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError, OSError):
+        return False
+
+
+def can_draw(stream: TextIO) -> bool:
+    """Whether the stream's encoding has our arrows and lines (cp1252 has not)."""
+    try:
+        GLYPHS.encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+Span: TypeAlias = "str | tuple[str, str]"
+"""A piece of text, with the name of a style or without."""
+Styled: TypeAlias = "list[tuple[str, str]]"
+"""Pieces of text as they can be shown, each with what a terminal is sent for its style, or nothing."""
+
+STYLES = {
+    "bad": "1;31",
+    "warn": "1;33",
+    "good": "1;32",
+    "note": "36",
+    "dim": "2",
+    "name": "1",
+    "head": "1;4",
+    "code": "35",
+    "path": "",
+}
+"""What a terminal is sent for a style: bold is 1, dim 2, underlined 4; colours begin at 30."""
+SEVERITY_STYLES = {"error": "bad", "unsure": "warn", "warning": "warn", "info": "note"}
+VERDICT_STYLES = {"ok": "good", "risky": "warn", "unsure": "warn", "broken": "bad"}
+_UNBROKEN = ("path", "bad", "warn", "good")
+"""Styles of names, which are never broken at a blank."""
+_HARD_BLANK = "\u00a0"
+
+_ASCII = str.maketrans(
+    {
+        "→": "->", "←": "<-", "…": "...", "–": "-", "—": "-", "•": "*", "·": "|", "×": "x", "✓": "ok", "✗": "x",
+        "‘": "'", "’": "'", "“": '"', "”": '"', "≥": ">=", "≤": "<=", "≠": "!=", "−": "-",
+        "├": "|", "└": "`", "│": "|", "─": "-", "▸": ">", "\u00a0": " ",
+    }
+)  # fmt: skip
+
+
+def cells(text: str) -> int:
+    """Return how many cells of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # its tables, for texts that need them
+
+    return cell_len(text)
+
+
+def wrapped(text: str, room: int) -> list[tuple[int, int]]:
+    """Return where each line of a text begins and ends, broken at blanks; a longer word has a line of its own.
+
+    A word that is longer than a line is not cut: it may be a path, which has to stay searchable.
+    """
+    starts, used = [0], 0
+    for word in re.finditer(r"(?:^ *)?[^ ]+ *", text):
+        length = cells(word[0].rstrip(" "))
+        if used + length > room and word.start():
+            starts.append(word.start())
+            used = 0
+        used += cells(word[0])
+    ends = [*starts[1:], len(text)]
+    return [(start, start + len(text[start:end].rstrip(" "))) for start, end in zip(starts, ends, strict=True)]
+
+
+class Canvas:
+    """Lines in the order they are written; :meth:`text` gives them all."""
+
+    def __init__(self, look: TextStyle) -> None:
+        self.look = look
+        self._lines: list[str] = []
+
+    def text(self) -> str:
+        """Return what was written, without blanks at line ends."""
+        return without_commands("".join(f"{line.rstrip()}\n" for line in self._lines))
+
+    def blank(self) -> None:
+        """Write an empty line."""
+        self._lines.append("")
+
+    def heading(self, text: str) -> None:
+        """Write the heading of a section, after an empty line."""
+        self.blank()
+        self.line((text, "head"))
+
+    def line(self, *spans: Span, indent: int = 0) -> None:
+        """Write one line that is never broken: names, paths and error lines must stay searchable."""
+        self._write(" " * indent, self._shown(spans))
+
+    def paragraph(self, *spans: Span, indent: int = 0, lead: Span = "") -> None:
+        """Write text wrapped to the width, indented; ``lead`` stands before the first line, as in ``hint: …``."""
+        first = self._shown((" " * indent, lead))
+        self._write_wrapped(first, _width(first), self._shown(spans))
+
+    def labelled(self, label: str, *texts: str, indent: int = 0, style: str = "dim") -> None:
+        """Write a paragraph for each text that is not empty, with a label before it, as in ``note: …``."""
+        for text in filter(None, texts):
+            self.paragraph(text, indent=indent, lead=(label, style))
+
+    def ends(self, left: Span, right: Span) -> None:
+        """Write two texts at both ends of one line, which is as long as they need."""
+        start, end = self._shown((left,)), self._shown((right,))
+        gap = max(2, self.look.width - _width(start) - _width(end))
+        self._write("", [*start, (" " * gap, ""), *end])
+
+    def table(self, rows: Sequence[Sequence[Span]], *, indent: int = 0, gap: int = 2) -> None:
+        """Write rows in columns; the last column is wrapped in the room that is left."""
+        if not rows:
+            return
+        shown = [[self._shown((cell,)) for cell in row] for row in rows]
+        widths = [max(_width(row[column]) for row in shown) for column in range(len(shown[0]) - 1)]
+        before = indent + sum(width + gap for width in widths)
+        for row in shown:
+            head: Styled = [(" " * indent, "")]
+            for cell, width in zip(row, widths, strict=False):
+                head += [*cell, (" " * (width - _width(cell) + gap), "")]
+            self._write_wrapped(head, before, row[-1])
+
+    def plain(self, text: str) -> str:
+        """Return the text as this canvas can show it, on one line, with control characters made visible."""
+        visible = legible(text)
+        return visible if self.look.unicode else visible.translate(_ASCII)
+
+    def _shown(self, spans: Iterable[Span]) -> Styled:
+        """Return spans as this canvas can show them."""
+        pairs = (span if isinstance(span, tuple) else (span, "") for span in spans)
+        return [(self._piece(text, style), STYLES[style] if style else "") for text, style in pairs if text]
+
+    def _piece(self, text: str, style: str) -> str:
+        plain = self.plain(text)
+        return plain.replace(" ", _HARD_BLANK) if style in _UNBROKEN else plain
+
+    def _write_wrapped(self, head: Styled, before: int, body: Styled) -> None:
+        """Write a head and behind it a text in as many lines as it takes, which all begin at the same column."""
+        text = "".join(text for text, _ in body)
+        for start, end in wrapped(text, max(20, self.look.width - before)):
+            self._write("", [*head, *_part(body, start, end)])
+            head = [(" " * before, "")]
+
+    def _write(self, before: str, spans: Styled) -> None:
+        line = before + "".join(self._coloured(text, style) for text, style in spans)
+        self._lines.append(line.replace(_HARD_BLANK, " "))
+
+    def _coloured(self, text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if style and self.look.colour else text
+
+
+def _width(spans: Styled) -> int:
+    return sum(cells(text) for text, _ in spans)
+
+
+def _part(spans: Styled, start: int, end: int) -> Iterator[tuple[str, str]]:
+    """Give what lies between two places of a text."""
+    at = 0
+    for text, style in spans:
+        part = text[max(start - at, 0) : max(end - at, 0)]
+        if part:
+            yield part, style
+        at += len(text)

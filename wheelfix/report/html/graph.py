@@ -1,0 +1,554 @@
+"""Who needs whom in a wheel, as a drawing with places on a sheet; the same report gives the same drawing.
+
+Importers stand above what they import. DLLs of Windows, Python and drivers are listed in words at each node: drawn,
+every node would hang on them.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+from wheelfix.base.values import dataclass, field, replace
+from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
+from wheelfix.report import safe
+from wheelfix.report.html.element import Html, el, fold, join, table
+from wheelfix.report.words import SITE_PACKAGES, and_more, count, human_size, provider_phrase, short_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from wheelfix.model import Json
+
+NODE_WIDTH = 220
+NODE_HEIGHT = 40
+GAP_X = 20
+GAP_Y = 56
+PER_ROW = 8
+"""More nodes of one layer than this take another row: a sheet that is far too wide cannot be read."""
+
+API_SET = re.compile(r"(api|ext)-ms-", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Node:
+    """A DLL in the wheel, or one that is wanted from outside."""
+
+    name: str
+    path: str
+    kind: str
+    """``dll``, ``module``, ``program``, ``malformed``, ``missing``, ``optional`` or ``owned``."""
+    size: int = 0
+    facts: dict[str, str] = field(default_factory=dict)
+    """What else is known, in words."""
+    outside: dict[str, list[str]] = field(default_factory=dict)
+    """Needs that others meet, by who meets them; without API sets."""
+    api_sets: int = 0
+    """How many API sets of Windows it imports."""
+    not_drawn: dict[str, list[str]] = field(default_factory=dict)
+    """In a drawing of a part: the names of its other importers (``above``) and needs (``below``)."""
+    x: int = 0
+    y: int = 0
+
+    @property
+    def in_wheel(self) -> bool:
+        """Whether the node is a file of the wheel."""
+        return self.kind not in ("missing", "optional", "owned")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One need, between two nodes by their numbers."""
+
+    source: int
+    target: int
+    kind: str
+    required: bool = True
+    unexported: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes with their places, links, and the size of the sheet."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    width: int
+    height: int
+
+
+def build_graph(report: ScanReport) -> Graph:
+    """Return the drawing of a report."""
+    nodes = [_image_node(image) for image in report.images]
+    places = _ImageFinder(report.images)
+    extra: dict[str, int] = {}
+    links: dict[tuple[int, int, str], Link] = {}
+    for edge in report.resolution.edges:
+        source = places.find(edge.importer)
+        if source is None:
+            continue
+        target = _target(edge, places, nodes, extra)
+        if target is not None:
+            unexported = tuple(map(str, edge.unexported[:20]))
+            link = Link(source, target, edge.kind.value, edge.required, unexported)
+            links.setdefault((source, target, link.kind), link)
+        elif API_SET.match(edge.name):
+            nodes[source].api_sets += 1
+        else:
+            nodes[source].outside.setdefault(provider_phrase(edge.provider), []).append(edge.name)
+    return _placed(nodes, [*links.values()], PER_ROW)
+
+
+def _image_node(image: ScannedImage) -> Node:
+    name = posixpath.basename(image.path.replace("\\", "/"))
+    if isinstance(image.facts, Malformed):
+        return Node(name, image.path, "malformed", image.facts.size, {"broken": image.facts.reason})
+    kind = "module" if name.lower().endswith(".pyd") else "dll" if image.facts.is_dll else "program"
+    facts = {"machine": image.facts.machine.value}
+    if image.version is not None:
+        facts["version"] = str(image.version)
+    if image.archs:
+        facts["GPU code"] = ", ".join(image.archs)
+    if image.signature is not None:
+        facts["signature"] = str(image.signature)
+    return Node(name, image.path, kind, image.facts.size, facts)
+
+
+def _target(edge: Edge, places: _ImageFinder, nodes: list[Node], extra: dict[str, int]) -> int | None:
+    """Return the node that a need leads to, made where it is none of the wheel; None for Windows and the like."""
+    match edge.provider:
+        case InView(path):
+            found = places.find(path)
+            if found is not None:
+                return found
+            key, node = f"elsewhere {path}", Node(edge.name, path, "owned", facts={"where": "in the environment"})
+        case Missing():
+            key = f"missing {dll_key(edge.name)}"
+            node = Node(edge.name, "", "missing" if edge.required else "optional")
+            if key in extra and edge.required:
+                nodes[extra[key]].kind = "missing"
+        case OwnedBy(distribution=owner, reachable=reachable, because=because) as provider:
+            key = f"owned {owner} {dll_key(edge.name)}"
+            facts = {"from": provider.requirement} | ({} if reachable else {"out of reach": because})
+            node = Node(edge.name, "", "owned", facts=facts)
+        case MayComeFrom(distributions=owners, because=because):
+            key = f"unsure {dll_key(edge.name)}"
+            facts = {"may come from": ", ".join(owners), "could not tell": because}
+            node = Node(edge.name, "", "owned", facts=facts)
+        case _:
+            return None
+    if key not in extra:
+        extra[key] = len(nodes)
+        nodes.append(node)
+    return extra[key]
+
+
+class _ImageFinder:
+    """Finds the image that lies at a path of the installed layout."""
+
+    def __init__(self, images: tuple[ScannedImage, ...]) -> None:
+        self._by_path: dict[str, int] = {}
+        for number, image in enumerate(images):
+            self._by_path.setdefault(_installed(image.path), number)
+        self._by_tail: dict[str, list[tuple[str, int]]] = {}
+        for path, number in self._by_path.items():
+            self._by_tail.setdefault(posixpath.basename(path), []).append((path, number))
+
+    def find(self, path: str) -> int | None:
+        """Return the number of the image; one on a disk is known by how its path ends."""
+        if path in self._by_path:
+            return self._by_path[path]
+        for known, number in self._by_tail.get(posixpath.basename(path), []):
+            if known.endswith("/" + path) or path.endswith("/" + known):
+                return number
+        return None
+
+
+def _installed(path: str) -> str:
+    """Return where a member of a wheel is installed."""
+    path = path.replace("\\", "/")
+    scheme = re.fullmatch(r"[^/]+\.data/(data|purelib|platlib|scripts)/(.+)", path)
+    if scheme is None:
+        return SITE_PACKAGES + path
+    return {"data": "", "scripts": "Scripts/"}.get(scheme[1], SITE_PACKAGES) + scheme[2]
+
+
+# -------------------------------------------------------------------------------------------------------------- places
+
+
+def _placed(nodes: list[Node], links: list[Link], per_row: int) -> Graph:
+    """Give every node its place, importers above what they import."""
+    below: list[list[int]] = [[] for _ in nodes]
+    above: list[list[int]] = [[] for _ in nodes]
+    for link in links:
+        if link.source != link.target:
+            below[link.source].append(link.target)
+            above[link.target].append(link.source)
+    single = [number for number in range(len(nodes)) if not below[number] and not above[number]]
+    layers = _layers(below, above)
+    _order(layers, above, below, nodes)
+    single.sort(key=lambda number: nodes[number].name.lower())
+    rows = [layer[start : start + per_row] for layer in (*layers, single) for start in range(0, len(layer), per_row)]
+    widest = max((len(row) for row in rows), default=1)
+    width = GAP_X + widest * (NODE_WIDTH + GAP_X)
+    for depth, row in enumerate(rows):
+        start = (width - len(row) * (NODE_WIDTH + GAP_X) + GAP_X) // 2
+        for column, number in enumerate(row):
+            nodes[number].x = start + column * (NODE_WIDTH + GAP_X)
+            nodes[number].y = GAP_X + depth * (NODE_HEIGHT + GAP_Y)
+    height = GAP_X * 2 + max(1, len(rows)) * (NODE_HEIGHT + GAP_Y) - GAP_Y
+    return Graph(tuple(nodes), tuple(links), width, height)
+
+
+def _layers(below: list[list[int]], above: list[list[int]]) -> list[list[int]]:
+    """Return the nodes with links by their longest way from a node that nothing needs; a circle counts as one step.
+
+    Kosaraju's algorithm: in the reverse order of finishing, circles come before what they need.
+    """
+    finished: list[int] = []
+    seen: set[int] = set()
+    pending = [(number, False) for number in range(len(below))]
+    while pending:
+        number, done = pending.pop()
+        if done:
+            finished.append(number)
+        elif number not in seen:
+            seen.add(number)
+            pending += [(number, True), *((target, False) for target in below[number])]
+    circle: dict[int, int] = {}
+    depth: dict[int, int] = {}
+    for root in reversed(finished):
+        members, waiting = [], [root]
+        while waiting:
+            number = waiting.pop()
+            if number not in circle:
+                circle[number] = root
+                members.append(number)
+                waiting += above[number]
+        importers = (circle[number] for member in members for number in above[member])
+        if members:
+            depth[root] = max((depth[other] + 1 for other in importers if other != root), default=0)
+    layers: list[list[int]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
+    for number in range(len(below)):
+        if below[number] or above[number]:
+            layers[depth[circle[number]]].append(number)
+    return [layer for layer in layers if layer]
+
+
+def _order(layers: list[list[int]], above: list[list[int]], below: list[list[int]], nodes: list[Node]) -> None:
+    """Sort each layer so that lines cross little: by where a node's neighbours stand, a few times down and up."""
+    rank: dict[int, float] = {}
+    for layer in layers:
+        layer.sort(key=lambda number: nodes[number].name.lower())
+        rank |= {number: position / max(1, len(layer) - 1) for position, number in enumerate(layer)}
+
+    def middle(number: int, neighbours: list[list[int]]) -> tuple[float, str]:
+        near = neighbours[number]
+        return sum(rank[other] for other in near) / len(near) if near else rank[number], nodes[number].name.lower()
+
+    for turn in range(6):
+        down = turn % 2 == 0
+        for layer in layers if down else reversed(layers):
+            places = {number: middle(number, above if down else below) for number in layer}
+            layer.sort(key=places.__getitem__)
+            rank |= {number: position / max(1, len(layer) - 1) for position, number in enumerate(layer)}
+
+
+# ------------------------------------------------------------------------------ the part that explains what is missing
+
+
+MISSING = 6
+"""So many missing DLLs are drawn; the table above the drawing has all of them."""
+IMPORTERS = 2
+"""So many files that import the same missing DLL are drawn."""
+
+
+def missing_part(graph: Graph, chain: Sequence[str] = ()) -> Graph | None:
+    """Return the drawing of what is missing or damaged and how it is reached; None where nothing is.
+
+    ``chain`` are the names on the way to the error that the user sees; this way is drawn in any case.
+    """
+    causes = _causes(graph)
+    if not causes:
+        return None
+    above: dict[int, list[int]] = {}
+    for link in graph.links:
+        above.setdefault(link.target, []).append(link.source)
+    kept = set(_along(graph, chain))
+    for cause in causes[:MISSING]:
+        kept |= {cause, *_way_up(cause, above, graph), *above.get(cause, [])[:IMPORTERS]}
+    return _partial(graph, kept)
+
+
+def _along(graph: Graph, chain: Sequence[str]) -> list[int]:
+    """Return the nodes of a chain of names, each needed by the one before it."""
+    named: dict[str, list[int]] = {}
+    for number, node in enumerate(graph.nodes):
+        named.setdefault(node.name.lower(), []).append(number)
+    linked = {(link.source, link.target) for link in graph.links}
+    way: list[int] = []
+    for name in chain:
+        choices = named.get(name.lower(), [])
+        fitting = [number for number in choices if not way or (way[-1], number) in linked]
+        if not fitting:
+            break
+        way.append(fitting[0])
+    return way if len(way) > 1 else []
+
+
+def _causes(graph: Graph) -> list[int]:
+    """Return what makes loads fail; where there is nothing of that kind, what is missing and optional."""
+    for kinds in (("missing", "malformed"), ("optional",)):
+        found = [number for number, node in enumerate(graph.nodes) if node.kind in kinds]
+        if found:
+            return found
+    return [link.target for link in graph.links if link.unexported]
+
+
+def _way_up(number: int, above: dict[int, list[int]], graph: Graph) -> list[int]:
+    """Return the shortest way from a file that Python imports, or that nothing imports, down to a node."""
+    came_from: dict[int, int] = {number: number}
+    queue = deque([number])
+    while queue:
+        here = queue.popleft()
+        if here != number and (graph.nodes[here].kind == "module" or not above.get(here)):
+            way = [here]
+            while way[-1] != number:
+                way.append(came_from[way[-1]])
+            return way
+        for importer in above.get(here, []):
+            if importer not in came_from:
+                came_from[importer] = here
+                queue.append(importer)
+    return [number]
+
+
+def _partial(graph: Graph, kept: set[int]) -> Graph:
+    """Return some nodes of a graph with the links between them, in places of their own."""
+    order = sorted(kept)
+    numbers = {old: new for new, old in enumerate(order)}
+    nodes = [replace(graph.nodes[old], not_drawn={"above": [], "below": []}) for old in order]
+    for link in graph.links:
+        if link.target in numbers and link.source not in numbers:
+            nodes[numbers[link.target]].not_drawn["above"].append(graph.nodes[link.source].name)
+        elif link.source in numbers and link.target not in numbers:
+            nodes[numbers[link.source]].not_drawn["below"].append(graph.nodes[link.target].name)
+    links = [
+        Link(numbers[link.source], numbers[link.target], link.kind, link.required, link.unexported)
+        for link in graph.links
+        if link.source in numbers and link.target in numbers
+    ]
+    return _placed(nodes, links, 4)
+
+
+# -------------------------------------------------------------------------------------------------- the drawing as SVG
+
+
+SPOKEN = {
+    "dll": "DLL in the wheel",
+    "module": "extension module",
+    "program": "program",
+    "malformed": "broken file",
+    "missing": "missing",
+    "optional": "missing, optional",
+    "owned": "of another package",
+}
+LONGEST = 27
+
+
+def _draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
+    """Return the drawing and its data; ``sources`` says where vendored members came from."""
+    lines = [_line(graph, number, link) for number, link in enumerate(graph.links)]
+    boxes = [_box(number, node, node.path in sources) for number, node in enumerate(graph.nodes)]
+    head = el("path", d="M0 0L8 4L0 8z")
+    arrow = el("marker", head, id=f"{name}-arrow", markerWidth=8, markerHeight=8, refX=8, refY=4, orient="auto")
+    drawn = el("g", *lines, class_="links", fill="none", marker_end=f"url(#{name}-arrow)")
+    svg = el(
+        "svg",
+        el("defs", arrow),
+        el("g", drawn, el("g", *boxes, class_="nodes"), class_="sheet"),
+        viewBox=f"0 0 {graph.width} {graph.height}",
+        width=graph.width,
+        height=graph.height,
+        role="group",
+        aria_label=f"Drawing of {len(graph.nodes)} files and {len(graph.links)} needs",
+        aria_describedby=f"{name}-hint",
+        preserveAspectRatio="xMidYMid meet",
+    )
+    options = (el("option", value=text) for text in sorted({node.name for node in graph.nodes}))
+    return join(
+        [
+            el("div", svg, class_="canvas", id=f"{name}-drawing"),
+            el("datalist", *options, id=f"{name}-names"),
+            el("script", _script_data(graph, sources), type="application/json"),
+        ]
+    )
+
+
+def _line(graph: Graph, number: int, link: Link) -> Html:
+    source, target = graph.nodes[link.source], graph.nodes[link.target]
+    x1, y1 = source.x + NODE_WIDTH // 2, source.y + NODE_HEIGHT
+    x2, y2 = target.x + NODE_WIDTH // 2, target.y
+    if link.source == link.target or y2 < y1:  # upwards, in a circle of imports: leave and arrive at the sides
+        x1, y1, x2, y2 = source.x + NODE_WIDTH, source.y + 20, target.x + NODE_WIDTH, target.y + 20
+        path = f"M{x1} {y1}C{x1 + 40} {y1} {x2 + 40} {y2} {x2} {y2}"
+    else:
+        bend = max(24, (y2 - y1) // 2)
+        path = f"M{x1} {y1}C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}"
+    bad = " bad" if target.kind in ("missing", "malformed") or link.unexported else ""
+    return el("path", d=path, class_=f"{link.kind}{bad}", data_link=number)
+
+
+def _box(number: int, node: Node, vendored: bool) -> Html:
+    size = human_size(node.size) if node.in_wheel else SPOKEN[node.kind]
+    where = f" in {short_path(node.path)}" if node.path else ""
+    spoken = f"{node.name}, {SPOKEN[node.kind]}{', vendored' if vendored else ''}{where}"
+    return el(
+        "g",
+        el("title", spoken),
+        el("rect", width=NODE_WIDTH, height=NODE_HEIGHT, rx=6),
+        el("text", _short_name(node.name), x=10, y=17, class_="name"),
+        el("text", size, x=10, y=32, class_="sub"),
+        class_=f"node {node.kind}{' vendored' if vendored else ''}",
+        transform=f"translate({node.x} {node.y})",
+        role="button",
+        tabindex=0 if number == 0 else -1,
+        aria_label=spoken,
+        aria_pressed="false",
+        data_node=number,
+    )
+
+
+def _short_name(name: str) -> str:
+    """Return a name that fits its box: the middle is what one can miss."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 13]}…{name[-12:]}"
+
+
+def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
+    """Return what the script needs, in a form that cannot end the script element."""
+    nodes: list[Json] = []
+    for node in graph.nodes:
+        facts = node.facts | ({"vendored from": sources[node.path]} if node.path in sources else {})
+        outside: dict[str, Json] = {who: _safe(names) for who, names in node.outside.items()}
+        if node.api_sets:
+            outside["Windows API sets"] = [str(node.api_sets)]
+        nodes.append(
+            {
+                "name": safe.html(node.name),
+                "path": safe.html(short_path(node.path)),
+                "kind": SPOKEN[node.kind],
+                "size": human_size(node.size) if node.in_wheel else "",
+                "facts": {key: safe.html(value) for key, value in facts.items()},
+                "outside": outside,
+                **{side: _safe(names) for side, names in node.not_drawn.items()},
+            }
+        )
+    links: Json = [[link.source, link.target, link.kind, link.required, _safe(link.unexported)] for link in graph.links]
+    text = json.dumps({"nodes": nodes, "links": links}, ensure_ascii=True, separators=(",", ":"))
+    return Html(text.replace("<", "\\u003c"))
+
+
+def _safe(names: Sequence[str]) -> Json:
+    return [safe.html(name) for name in names]
+
+
+# ------------------------------------------------------------------------------- the drawings and the table of a wheel
+
+
+KEYS = (
+    ("in the wheel", "dll"),
+    ("extension module", "module"),
+    ("missing", "missing"),
+    ("missing, optional", "optional"),
+    ("of another package", "owned"),
+    ("vendored", "vendored"),
+)
+SEEN = 20
+"""Of more files than this one is found faster by its name."""
+
+
+def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Sequence[str] = ()) -> Html:
+    """Return the drawing of what is missing with the way to it, and below it, folded, that of everything."""
+    part = missing_part(graph, chain)
+    missing, drawn = (
+        sum(node.kind in ("missing", "optional", "malformed") for node in one.nodes) if one else 0
+        for one in (graph, part)
+    )
+    rest = f" The drawing has {drawn} of {missing} missing DLLs." if drawn < missing else ""
+    shown = el(
+        "div",
+        el("h4", "How the missing DLLs are reached"),
+        el("p", f"Importers stand above what they import.{rest}", class_="dim"),
+        _drawing(f"{name}-part", part, sources) if part else None,
+    )
+    everything = fold(
+        f"Show everything: {count(len(graph.nodes), 'file')}, {count(len(graph.links), 'need')}",
+        _drawing(f"{name}-all", graph, sources),
+        class_="fold everything",
+    )
+    return join([shown if part else None, everything])
+
+
+def _drawing(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
+    spoken = (
+        "Drag to move. Tab into the drawing, move with the arrow keys, choose with Enter; plus, minus and 0 zoom. "
+        "The tables say the same in words."
+    )
+    buttons = [
+        el("button", text, type="button", data_act=act, aria_label=label)
+        for text, act, label in (("+", "in", "Zoom in"), ("−", "out", "Zoom out"), ("Fit", "fit", "Fit the drawing"))
+    ]
+    finder = el("label", "Find a DLL ", el("input", type="search", list=f"{name}-names", autocomplete="off"))
+    present = {node.kind for node in graph.nodes} | ({"vendored"} if sources else set())
+    legend = [el("span", text, class_=f"key {kind}") for text, kind in KEYS if kind in present]
+    choose = el("p", "Choose a DLL to see who needs it and what it needs.")
+    return el(
+        "div",
+        el("div", *buttons, finder if len(graph.nodes) > SEEN else None, class_="tools"),
+        el("div", *legend, class_="legend", aria_hidden="true"),
+        _draw_graph(name, graph, sources),
+        el("p", spoken, class_="unseen", id=f"{name}-hint"),
+        el("div", choose, class_="chosen-dll", aria_live="polite"),
+        class_="graph",
+    )
+
+
+def draw_files(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
+    """Return the DLLs of the wheel, largest first, folded."""
+    needed_by: dict[int, list[str]] = {}
+    needs: dict[int, list[str]] = {}
+    for link in graph.links:
+        needed_by.setdefault(link.target, []).append(graph.nodes[link.source].name)
+        needs.setdefault(link.source, []).append(graph.nodes[link.target].name)
+    images = [(number, node) for number, node in enumerate(graph.nodes) if node.in_wheel]
+    rows = []
+    for number, node in sorted(images, key=lambda item: (-item[1].size, item[1].path)):
+        facts = [f"{key}: {value}" for key, value in node.facts.items() if key != "machine"]
+        facts += [f"vendored from {sources[node.path]}"] if node.path in sources else []
+        known = el("span", "; ".join(facts), class_="facts") if facts else None
+        system = sum(map(len, node.outside.values())) + node.api_sets
+        rows.append(
+            el(
+                "tr",
+                el("th", short_path(node.path), known, scope="row"),
+                el("td", human_size(node.size), class_="number", data_label="size", data_value=node.size),
+                el("td", _names(needed_by.get(number, [])), data_label="needed by"),
+                el("td", _names(needs.get(number, [])), data_label="needs"),
+                el("td", str(system), class_="number", data_label="of Windows, Python, drivers", data_value=system),
+            )
+        )
+    heads = ("file", "size", "needed by", "needs", "of the system")
+    return fold(
+        f"All {count(len(images), 'DLL')}, the largest first",
+        table(heads, rows, "files cards", numbers=heads[1::3]),
+        id=f"{name}-files",
+        class_="fold",
+    )
+
+
+def _names(names: Sequence[str]) -> Html:
+    """Return names in one line, the rest of many folded."""
+    return join([", ".join(names)]) if len(names) <= 4 else fold(and_more(names, 2), ", ".join(names))

@@ -1,0 +1,454 @@
+"""The page over the reports of a scan: the answer in one sentence, a table over all inputs, a section for each."""
+
+from __future__ import annotations
+
+import importlib.resources
+from typing import TYPE_CHECKING
+
+import wheelfix
+from wheelfix.model import Severity, Verdict
+from wheelfix.report.document import Document, by_words, severities, severity_phrase
+from wheelfix.report.html.element import Html, badge, bullets, el, fold, folded, from_markdown, hint, join, table
+from wheelfix.report.html.graph import build_graph, draw_files, draw_needs
+from wheelfix.report.words import (
+    KIND_WORDS,
+    and_more,
+    count,
+    human_size,
+    import_statement,
+    label,
+    sentence,
+    short_path,
+    target_reason,
+)
+from wheelfix.rules.registry import find_rule, page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from wheelfix.model import Finding, MissingDll, Prediction, ProvidedDll, ScanReport, TargetVerdict
+    from wheelfix.report.document import Context, FailedInput, RuleTotal
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+"""The page may run what is in it and fetch nothing: a wheel's name cannot phone home."""
+OPEN = 3
+"""So many broken wheels are unfolded; of more, the overview says which to open first."""
+RANKS = {"broken": 0, "failed": 1, "unsure": 2, "risky": 3, "ok": 4, "skipped": 5}
+"""The order of the overview: what needs attention comes first."""
+
+
+def render_scan(document: Document) -> str:
+    """Return the page over all reports."""
+    reports = document.reports
+    title = f"wheelfix: {label(reports[0])}" if len(reports) == 1 and not document.failures else "wheelfix report"
+    ranked = sorted(reports, key=lambda report: RANKS[report.verdict.value])
+    many = document.inputs > 1
+    unfold = document.verdicts[Verdict.BROKEN] <= OPEN
+    wheels = [
+        _wheel(f"w{number}", report, document, unfolded=not many or (report.verdict is Verdict.BROKEN and unfold))
+        for number, report in enumerate(ranked, 1)
+    ]
+    if many and wheels:
+        clean = document.verdicts[Verdict.OK]
+        worse, rest = wheels[: len(wheels) - clean], wheels[len(wheels) - clean :]
+        summary = el("h3", f"{count(clean, 'input')} without errors and warnings")
+        fine = fold(summary, *rest, class_="wheel fine") if rest else None
+        wheels = [el("section", el("h2", "Details", id="details"), *worse, fine, aria_labelledby="details")]
+    return frame(
+        title,
+        header("report", _answer(document), document.context, _bar(document) if many else None),
+        _overview(ranked, document) if many or document.alone else None,
+        _totals(document.rules) if many and document.rules else None,
+        *wheels,
+        draw_rules(finding.code for report in reports for finding in report.findings),
+    )
+
+
+# ------------------------------------------------------------------------------------------ what every page consists of
+
+
+def frame(title: str, header: Html, *parts: Html | None) -> str:
+    """Return a whole page: what every page needs, its header and its parts."""
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        el("meta", name="color-scheme", content="light dark"),
+        el("meta", name="generator", content=f"wheelfix {wheelfix.__version__}"),
+        el("title", title),
+        el("style", Html(_resource("style.css"))),
+    )
+    body = el(
+        "body",
+        el("a", "Skip to the report", class_="skip", href="#main"),
+        header,
+        el("main", *parts, id="main"),
+        el("script", Html(_resource("page.js") + _resource("graph.js"))),
+    )
+    return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
+
+
+def _resource(name: str) -> str:
+    return (importlib.resources.files("wheelfix.report.html") / name).read_text(encoding="utf-8")
+
+
+def header(brand: str, answer: str, context: Context, bar: Html | None = None) -> Html:
+    """Return the answer in one sentence, and when, with what and by which command a page was made."""
+    facts = [el("span", context.date) if context.date else None, el("span", f"wheelfix {wheelfix.__version__}")]
+    command = el("code", context.command, class_="command") if context.command else None
+    made = el("p", *facts, command, class_="made")
+    return el("header", el("p", f"wheelfix {brand}", class_="brand"), el("h1", answer), bar, made)
+
+
+def draw_rules(codes: Iterable[str]) -> Html | None:
+    """Return the pages of rules, folded."""
+    pages = [
+        fold(
+            join([el("code", code), f" {rule.summary}"]),
+            el("div", from_markdown(page(code), 4), class_="prose", id=code),
+            class_="rule",
+        )
+        for code in sorted(set(codes))
+        if (rule := find_rule(code)) is not None
+    ]
+    if not pages:
+        return None
+    return el("section", el("h2", "What the findings mean", id="rules"), *pages, aria_labelledby="rules")
+
+
+# -------------------------------------------------------------------------------------------------------- the overview
+
+
+def _answer(document: Document) -> str:
+    """Return what a reader in a hurry wants to know."""
+    if not document.inputs:
+        return "Nothing was scanned"
+    if document.inputs == 1 and document.reports:
+        report = document.reports[0]
+        because = f": {_problem(report)}" if report.first_failure is not None else ""
+        return f"{label(report)} is {report.verdict}{because}"
+    verdicts = (Verdict.BROKEN, Verdict.UNSURE, Verdict.RISKY)
+    bad = {verdict.value: document.verdicts[verdict] for verdict in verdicts} | by_words(document.alone)
+    parts = [(number, words) for words, number in bad.items() if number]
+    total = document.inputs - len(document.context.skipped)
+    noun = count(total, _noun(document.reports))
+    if not parts:
+        return f"All {noun} are ok" if total > 1 else f"{noun} is ok"
+    (first, words), *others = parts
+    more = "".join(f", {number} {words}" for number, words in others)
+    return f"{first} of {noun} {'is' if first == 1 else 'are'} {words}{more}"
+
+
+def _noun(reports: Sequence[ScanReport]) -> str:
+    return "wheel" if all(label(report).lower().endswith(".whl") for report in reports) else "package"
+
+
+def _bar(document: Document) -> Html:
+    """Return how the inputs divide, as a bar and in words; with scripts the words are buttons that filter."""
+    numbers = {verdict.value: number for verdict, number in document.verdicts.items()}
+    failed = by_words(document.alone)
+    numbers |= {"failed": sum(failed.values()), "skipped": len(document.context.skipped)}
+    order = [kind for kind in RANKS if numbers[kind]]
+    segments = [el("span", class_=f"segment {kind}", style=f"flex-grow:{numbers[kind]}") for kind in order]
+    keys = [
+        el("button", el("b", str(numbers[kind])), f" {', '.join(failed) if kind == 'failed' else kind}", type="button",
+           data_kind=kind, aria_pressed="false", class_=f"tally {kind}")
+        for kind in order
+    ]  # fmt: skip
+    bar = el("div", *segments, class_="bar", aria_hidden="true")
+    return join([bar, el("div", *keys, class_="tallies", role="group", aria_label="Inputs by verdict")])
+
+
+def _overview(reports: Sequence[ScanReport], document: Document) -> Html:
+    """Return one row for each input, the worst first; unsure, which is rare, has a column where there is one."""
+    shown = [severity for severity in Severity if severity is not Severity.UNSURE or document.severities[severity]]
+    rows = [_row(f"w{number}", report, document, shown) for number, report in enumerate(reports, 1)]
+    place, columns = document.verdicts[Verdict.BROKEN], 3 + len(shown)
+    rows[place:place] = [
+        _other_row(failure.path, "failed", failure.words, columns, str(failure.error), hint(failure.error))
+        for failure in document.alone
+    ]
+    rows += [
+        _other_row(path, "skipped", "skipped", columns, "not a Windows wheel") for path in document.context.skipped
+    ]
+    heads = (_noun(reports), "verdict", "first problem", *map(_plural, shown), "DLLs", "size")
+    head = (
+        el("th", el("button", name, type="button", class_="sorter"), scope="col",
+           class_="number" if name in heads[3:] else None)
+        for name in heads
+    )  # fmt: skip
+    finder = el(
+        "div",
+        el("label", "Filter ", el("input", type="search", placeholder="name, verdict, rule", autocomplete="off")),
+        el("span", class_="shown", aria_live="polite"),
+        class_="tools",
+    )
+    listing = el(
+        "table",
+        el("caption", "All inputs, the worst first", class_="unseen"),
+        el("thead", el("tr", *head)),
+        el("tbody", *rows),
+        class_="overview cards",
+    )
+    return el("section", el("h2", "Overview", id="overview"), finder, listing, aria_labelledby="overview")
+
+
+def _plural(severity: Severity) -> str:
+    return f"{severity}s" if severity in (Severity.ERROR, Severity.WARNING) else severity.value
+
+
+def _row(name: str, report: ScanReport, document: Document, shown: Sequence[Severity]) -> Html:
+    numbers, failure = severities(report.findings), document.failed.get(report.path)
+    codes = " ".join(dict.fromkeys(finding.code for finding in report.findings))
+    size = sum(image.facts.size for image in report.images)
+    verdict = report.verdict.value
+    failed = join([" ", badge(failure.words, "failed")]) if failure else None
+    return el(
+        "tr",
+        el("th", el("a", label(report), href=f"#{name}"), scope="row"),
+        el("td", badge(verdict, verdict), failed, data_value=RANKS[verdict]),
+        el("td", _problem(report), class_="what"),
+        *(_number(numbers[severity], _plural(severity)) for severity in shown),
+        _number(len(report.images), "DLLs"),
+        el("td", human_size(size), class_="number", data_value=size, data_label="size"),
+        data_kind=verdict,
+        data_words=f"{verdict} {codes} {failure.words if failure else ''}",
+        data_section=name,
+    )
+
+
+def _number(number: int, words: str) -> Html:
+    zero = " zero" if not number else ""
+    return el("td", str(number), class_=f"number{zero}", data_value=number, data_label=words)
+
+
+def _other_row(path: str, kind: str, words: str, columns: int, *what: str | None) -> Html:
+    """Return the row of an input that has no report."""
+    return el(
+        "tr",
+        el("th", path, scope="row"),
+        el("td", badge(words, kind), data_value=RANKS[kind]),
+        el("td", *what, class_="what", colspan=columns),
+        data_kind=kind,
+        data_words=words,
+    )
+
+
+def _problem(report: ScanReport) -> str:
+    """Return the first thing to look at, in a few words."""
+    failure = report.first_failure
+    if failure is not None:
+        cause = failure.chain[-1] if failure.chain else ""
+        missing = {item.name.lower() for item in report.missing}
+        because = f": {cause} is missing" if cause.lower() in missing else f": see {cause}" if cause else ""
+        return f"{import_statement(report)} fails{because}"
+    worst = [finding for finding in report.findings if finding.severity is not Severity.INFO]
+    worst.sort(key=lambda finding: list(Severity).index(finding.severity))
+    return and_more([f"{finding.code} {finding.name}" for finding in worst], 1)
+
+
+def _totals(rules: Sequence[RuleTotal]) -> Html:
+    """Return how often each rule was broken, folded."""
+    rows = [
+        el(
+            "tr",
+            el("th", el("a", el("code", row.code), f" {row.name}", href=f"#{row.code}"), scope="row"),
+            el("td", badge(row.severity.value, row.severity.value)),
+            _number(row.findings, "findings"),
+            _number(row.inputs, "inputs"),
+        )
+        for row in rules
+    ]
+    number = sum(row.findings for row in rules)
+    heads = ("rule", "severity", "findings", "inputs")
+    return fold(
+        f"Findings by rule: {count(number, 'finding')} of {count(len(rules), 'rule')}",
+        table(heads, rows, "totals cards", numbers=heads[2:]),
+        class_="fold",
+    )
+
+
+# --------------------------------------------------------------------------------------------- the section of one wheel
+
+WAYS = {
+    "file": "its file is installed",
+    "requirement": "by the requirement",
+    "out-of-reach": "out of reach",
+    "unsure": "could not tell",
+}
+"""How another distribution provides a DLL."""
+SHOWN = 10
+"""So many missing DLLs, and findings of one rule, are shown at once; the others are folded."""
+
+
+def _wheel(name: str, report: ScanReport, document: Document, *, unfolded: bool) -> Html:
+    """Return the folded section of a wheel; a link to ``name`` unfolds it."""
+    graph, failure, sources = build_graph(report), document.failed.get(report.path), document.context.sources
+    chain = report.first_failure.chain if report.first_failure else ()
+    return el(
+        "details",
+        el(
+            "summary",
+            el("h3", label(report)),
+            badge(report.verdict.value, report.verdict.value),
+            badge(failure.words, "failed") if failure else None,
+            el("span", severity_phrase(report.findings), class_="dim"),
+        ),
+        el(
+            "div",
+            _facts(report, document.context),
+            _notice(failure) if failure else None,
+            _prediction(report, report.first_failure) if report.first_failure else None,
+            _targets(report.targets) if report.targets else None,
+            _missing(report.missing) if report.missing else None,
+            _provided(report.provided) if report.provided else None,
+            _findings(report, document.context),
+            draw_needs(name, graph, sources, chain) if graph.nodes else None,
+            draw_files(name, graph, sources) if report.images else None,
+            id=name,
+            class_="body",
+        ),
+        class_="wheel",
+        open=unfolded,
+    )
+
+
+def _facts(report: ScanReport, context: Context) -> Html:
+    size = human_size(sum(image.facts.size for image in report.images))
+    facts = [f"{report.name} {report.version}".strip(), and_more(report.tags, 3), report.machine.value]
+    facts.append(f"{count(len(report.images), 'DLL')}, {size}")
+    added = [image.facts.size for image in report.images if image.path in context.sources]
+    facts += [f"{len(added)} vendored, {human_size(sum(added))}"] if added else []
+    digest = context.sha256.get(report.path)
+    shown = el("p", "sha256 ", el("code", digest), class_="dim digest") if digest else None
+    return join([el("p", " · ".join(fact for fact in facts if fact), class_="dim"), shown])
+
+
+def _notice(failure: FailedInput) -> Html:
+    text = el("p", el("b", f"{failure.words.capitalize()}. "), str(failure.error))
+    return el("div", text, hint(failure.error), class_="notice")
+
+
+def _prediction(report: ScanReport, failure: Prediction) -> Html:
+    last = len(failure.chain) - 1
+    steps = [
+        el("li", el("code", name, class_="cause" if number == last else None))
+        for number, name in enumerate(failure.chain)
+    ]
+    spoken = "From the file that the error names to its cause"
+    return join(
+        [
+            el("h4", "What the import will say"),
+            el("p", el("code", import_statement(report)), " will raise:"),
+            el("pre", failure.message, class_="error", tabindex=0),
+            el("ol", *steps, class_="chain", aria_label=spoken) if last > 0 else None,
+            el("p", failure.explanation, class_="dim") if failure.explanation else None,
+        ]
+    )
+
+
+def _targets(targets: Sequence[TargetVerdict]) -> Html:
+    """Return the answer for each kind of Windows that was asked about."""
+    rows = [
+        el(
+            "tr",
+            el("th", target.name, scope="row"),
+            el("td", badge(target.verdict.value, target.verdict.value), data_label="verdict"),
+            el("td", target_reason(target) or "everything that is imported is there", data_label="why"),
+            el("td", el("code", failure.message) if (failure := target.first_failure) else "", data_label="raises"),
+        )
+        for target in targets
+    ]
+    return join([el("h4", "Targets"), table(("target", "verdict", "why", "raises"), rows)])
+
+
+def _provided(provided: Sequence[ProvidedDll]) -> Html:
+    """Return which DLLs other distributions provide, to which files, folded."""
+    rows = []
+    for item in provided:
+        specifier = f" ({item.specifier})" if item.specifier else ""
+        rows.append(
+            el(
+                "tr",
+                el("th", el("code", item.name), scope="row"),
+                el("td", _some([f"{name}{specifier}" for name in item.distributions]), data_label="provided by"),
+                el("td", WAYS.get(item.how, item.how), data_label="how"),
+                el("td", item.path or item.because, data_label="where"),
+                el("td", _some([*map(short_path, item.needed_by)]), data_label="needed by"),
+            )
+        )
+    names = dict.fromkeys(name for item in provided for name in item.distributions)
+    return fold(
+        f"Provided by other distributions ({len(provided)}): {', '.join([*names][:6])}",
+        table(("DLL", "provided by", "how", "where", "needed by"), rows),
+        class_="fold provided",
+    )
+
+
+def _missing(missing: Sequence[MissingDll]) -> Html:
+    rows = []
+    for item in sorted(missing, key=lambda item: not item.required):
+        sources = [f"{candidate.path} {candidate.version} ({candidate.reason})" for candidate in item.candidates]
+        need, style = ("required", "cause") if item.required else ("optional", "doubt")
+        rows.append(
+            el(
+                "tr",
+                el("th", el("code", item.name, class_=style), scope="row"),
+                el("td", f"{need}, {KIND_WORDS[item.kind]}", data_label="how"),
+                el("td", _some([*map(short_path, item.needed_by)]), data_label="needed by"),
+                el("td", _some(sources or list(item.providers)), data_label="could come from"),
+            )
+        )
+    heads = ("DLL", "how", "needed by", "could come from")
+    shown = folded(rows, SHOWN, lambda part: table(heads, part, "cards missing-dlls"))
+    return join([el("h4", f"Missing ({len(missing)})"), shown])
+
+
+def _some(words: Sequence[str]) -> Html:
+    """Return a list, folded where it is long."""
+    if len(words) < 2:
+        return join(words)
+    return bullets(words) if len(words) <= 3 else fold(and_more(words, 1), bullets(words))
+
+
+def _findings(report: ScanReport, context: Context) -> Html:
+    if not report.findings:
+        return el("p", "No findings.")
+    groups: dict[tuple[Severity, str], list[Finding]] = {}
+    for finding in report.findings:
+        groups.setdefault((finding.severity, finding.code), []).append(finding)
+    ranked = sorted(groups.values(), key=lambda members: list(Severity).index(members[0].severity))
+    drawn = (_group(members, report, context) for members in ranked)
+    return join([el("h4", f"Findings ({len(report.findings)})"), *drawn])
+
+
+def _group(members: list[Finding], report: ScanReport, context: Context) -> Html:
+    """Return the findings of one rule; a hint that all of them share is said once."""
+    first = members[0]
+    shared = first.hint if all(finding.hint == first.hint for finding in members) else ""
+    items = [
+        el("li", sentence(finding), " ",
+           el("span", "known", class_="badge") if context.known(report, finding) else None,
+           _hint(finding.hint) if finding.hint != shared and finding.hint else None)
+        for finding in members
+    ]  # fmt: skip
+    number = f" ({len(members)})" if len(members) > 1 else ""
+    reported = {item.name for item in report.missing}  # the table of what is missing has said it already
+    summary = [
+        badge(first.severity.value, first.severity.value),
+        el("span", el("code", first.code), f" {first.name}{number}"),
+        el("span", f"repairable: {first.repairable}", class_="dim"),
+    ]
+    return fold(
+        join(summary),
+        folded(items, SHOWN, bullets),
+        _hint(shared) if shared else None,
+        el("p", el("a", f"What {first.code} means", href=f"#{first.code}"), class_="dim"),
+        class_="finding",
+        open=first.severity is not Severity.INFO and not all(finding.subject in reported for finding in members),
+    )
+
+
+def _hint(text: str) -> Html:
+    return el("p", el("b", "Hint: "), text, class_="hint")

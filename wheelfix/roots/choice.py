@@ -1,0 +1,743 @@
+"""The choice among candidates: which file is vendored for a missing DLL, why, and why not the others.
+
+Roots that the user named come before discovered ones, and those before last resorts; a later rank is not even opened
+when an earlier one has a file that serves. Within a rank: what has no objection, lies with its companions, stands by
+itself and fits the wheel's versions; then the newest; within one root the folder order. What is still undecided is a
+question for the user.
+
+A toolkit's release is chosen once, before any single file: its DLLs are built and tested together, and a name says
+little (``curand64_10.dll`` is in every toolkit from 10.1 to 13). It is what the wheel was built with, else the release
+that has most of what is needed, else the newest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+from wheelfix.base.values import dataclass, field, replace
+from wheelfix.knowledge.cards import capability_of_arch, library_release
+from wheelfix.knowledge.companions import companions_of
+from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.system import classify, runtime_file
+from wheelfix.loader.loadcall import split_forwarder
+from wheelfix.model import Image, Machine, Malformed, dll_key, fold
+from wheelfix.roots import tree
+from wheelfix.roots.release import (
+    GROUPS,
+    SEPARATE,
+    OneRelease,
+    Wanted,
+    cuda_compatibility,
+    cuda_release_of,
+    possible_releases,
+    release_compatibility,
+    stated_version,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from wheelfix.model import ImageFacts, Symbol
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.root import Facts, RootFile
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Needer:
+    """Who asks for a DLL, and for what in it."""
+
+    path: str
+    symbols: tuple[Symbol, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DllRequest:
+    """A DLL that is wanted."""
+
+    name: str
+    machine: Machine = Machine.AMD64
+    needers: tuple[Needer, ...] = ()
+    cuda: str = ""
+    """CUDA release of the wheel, as ``11.7``; empty when it has none."""
+    release: str = ""
+    """Release of the DLL's family that fits the wheel, as ``2023.2`` for MKL; empty when none is known."""
+    companions: tuple[str, ...] = ()
+    """DLLs that must come from the same folder, because a family comes whole and from one folder."""
+    beside: RootFile | None = None
+    """A member of the family that is chosen already: only its folder counts."""
+    one_release: OneRelease | None = None
+    """The release that everything of the DLL's group is taken from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """An objection to a candidate, such as that it has no code for the user's card."""
+
+    reason: str
+    fatal: bool = False
+    """Rejects the candidate; otherwise it comes after those without objection, and with a warning."""
+
+
+def no_objection(_file: RootFile) -> Objection | None:
+    """Return None, as for every file."""
+    return None
+
+
+def nothing_provided(_name: str) -> ImageFacts | None:
+    """Return None, as for a wheel that brings nothing."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the user and the wheel allow, beyond the one DLL."""
+
+    runtime: bool = False
+    """The Visual C++ runtime may be taken (``--with-vcredist``)."""
+    included: frozenset[str] = frozenset()
+    """Keys of DLLs that the user asked for by name, even if they are not redistributable."""
+    objection: Callable[[RootFile], Objection | None] = no_objection
+    """A further check of a candidate."""
+    provided: Callable[[str], ImageFacts | None] = nothing_provided
+    """The image of that name which the wheel has or the plan already adds: forwarders may lead there."""
+
+
+Verdict: TypeAlias = Literal["chosen", "identical", "outranked", "rejected", "rival"]
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A candidate and what became of it."""
+
+    file: RootFile
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The file to vendor."""
+
+    name: str
+    winner: RootFile
+    reason: str
+    considered: tuple[Considered, ...]
+    """All candidates, the winner first."""
+    warnings: tuple[str, ...] = ()
+    brings: tuple[str, ...] = ()
+    """DLLs that must be vendored too, because the winner forwards to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Several different files, and no rule that decides between them."""
+
+    name: str
+    rivals: tuple[RootFile, ...]
+    reason: str
+    hint: str
+    considered: tuple[Considered, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoCandidate:
+    """Nothing that could be vendored."""
+
+    name: str
+    reason: str
+    considered: tuple[Considered, ...] = ()
+
+
+Outcome: TypeAlias = "Choice | Conflict | NoCandidate"
+
+
+MAX_HOPS = 16
+"""Forwarders that may follow upon each other; Windows' own have two or three."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serves:
+    """A candidate has what is asked of it."""
+
+    brings: tuple[str, ...] = ()
+    """DLLs beside it to which it forwards, and which must be vendored too."""
+
+
+def serves(
+    file: RootFile,
+    machine: Machine,
+    needers: Sequence[Needer],
+    facts: Facts,
+    provided: Callable[[str], ImageFacts | None],
+) -> Serves | str:
+    """Return that a candidate serves all needers, or the reason why not."""
+    image = facts.image(file)
+    if isinstance(image, Malformed):
+        return f"not a DLL that can be loaded: {image.reason}"
+    if image.machine is not machine:
+        return f"for {image.machine}, not for {machine}"
+    if debug := next((need.dll for need in image.imports if classify(need.dll, machine).debug), ""):
+        return f"a debug build: it imports {debug}, which only machines with Visual Studio have"
+    missing = [
+        (needer.path, symbol) for needer in needers for symbol in needer.symbols if not image.exports.offers(symbol)
+    ]
+    if missing:
+        return _missing_exports(missing)
+    wanted = {symbol for needer in needers for symbol in needer.symbols}
+    forwarders = image.exports.forwarders
+    used = [symbol for symbol in forwarders if symbol in wanted]
+    # Of a DLL that is loaded by name we do not know what will be asked; every name may be.
+    names = used if wanted else [symbol for symbol in forwarders if isinstance(symbol, str)]
+    brings: dict[str, str] = {}
+    faults = [
+        fault for name in names if (fault := _follow(file, machine, name, forwarders[name], facts, provided, brings))
+    ]
+    if faults and (wanted or len(faults) == len(image.exports.names)):
+        return faults[0]
+    return Serves(tuple(brings.values()))
+
+
+def _missing_exports(missing: list[tuple[str, Symbol]]) -> str:
+    importer, symbol = missing[0]
+    name = f"ordinal {symbol}" if isinstance(symbol, int) else symbol
+    more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+    return f"it does not export {name}, which {importer} imports{more}"
+
+
+def _follow(
+    file: RootFile,
+    machine: Machine,
+    symbol: Symbol,
+    target: str,
+    facts: Facts,
+    provided: Callable[[str], ImageFacts | None],
+    brings: dict[str, str],
+) -> str:
+    """Return what is wrong with a forwarder, or nothing; note the DLLs that it brings."""
+    first = target
+    for _ in range(MAX_HOPS):
+        name, wanted = split_forwarder(target)
+        if classify(name, machine).on_every_machine:
+            return ""
+        neighbour = facts.beside(file, name)
+        image = provided(name) or (facts.image(neighbour) if neighbour is not None else None)
+        if not isinstance(image, Image):
+            return f"it forwards {symbol} to {name}, which is not beside it"
+        if not image.exports.offers(wanted):
+            return f"it forwards {symbol} to {name}, which does not export {wanted}"
+        if neighbour is not None and provided(name) is None:
+            brings.setdefault(dll_key(name), neighbour.name)
+        further = image.exports.forwarders.get(wanted)
+        if further is None:
+            return ""
+        target = further
+    return f"its forwarder of {symbol} to {first} has no end"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A candidate that would serve, with what ranks it."""
+
+    file: RootFile
+    serves: Serves
+    objection: str
+    absent_companions: tuple[str, ...]
+    cuda: int
+    release: int
+    cuda_release: str
+    """The CUDA release that it is for."""
+    toolkit: int = 0
+    """2 in the root that gives most of the one release, 1 certainly of that release, 0 perhaps."""
+
+    @property
+    def rank(self) -> tuple[bool, int, bool, int, int, int]:
+        """The smaller, the better."""
+        brings = bool(self.serves.brings)
+        return (bool(self.objection), len(self.absent_companions), brings, -self.toolkit, -self.cuda, -self.release)
+
+
+def absent_in_words(ranking: Ranking) -> str:
+    """Return the companions that are not beside a file, as the beginning of a sentence."""
+    return f"{', '.join(ranking.absent_companions)} {'is' if len(ranking.absent_companions) == 1 else 'are'}"
+
+
+def advantage(ranking: Ranking, loser: Ranking) -> str:
+    if loser.objection and not ranking.objection:
+        return "the only one without an objection"
+    if len(loser.absent_companions) > len(ranking.absent_companions):
+        return "what it needs is beside it"
+    if loser.serves.brings and not ranking.serves.brings:
+        return "it has the code itself, the others only forward"
+    if ranking.toolkit > loser.toolkit:
+        return (
+            "in the root that has most of this release" if loser.toolkit else "certainly of the release that was chosen"
+        )
+    if ranking.cuda > loser.cuda:
+        cuda_release = ranking.cuda_release
+        exact = "which the wheel needs" if ranking.cuda == 3 else "the nearest to what the wheel needs"
+        return f"for CUDA {cuda_release}, {exact}" if cuda_release else "the others are for another CUDA than the wheel"
+    return f"of release {ranking.file.version_hint}, which fits the wheel"
+
+
+def disadvantage(ranking: Ranking, best: Ranking) -> str:
+    if bool(ranking.objection) > bool(best.objection):
+        return ranking.objection
+    if len(ranking.absent_companions) > len(best.absent_companions):
+        return f"{absent_in_words(ranking)} not beside it"
+    if bool(ranking.serves.brings) > bool(best.serves.brings):
+        return f"it only forwards to {', '.join(ranking.serves.brings)}; the chosen one has the code itself"
+    if ranking.toolkit < best.toolkit:
+        return "another root has most of this release" if ranking.toolkit else "its release is not certain"
+    if ranking.cuda < best.cuda:
+        cuda_release, better = ranking.cuda_release, best.cuda_release
+        mine = f"for CUDA {cuda_release}" if cuda_release else "its CUDA release is not known"
+        return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not need"
+    return f"of release {ranking.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
+
+
+def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str:
+    """Return why a DLL of that name is never taken, or an empty string when it may be."""
+    known = classify(name, machine)
+    if runtime and runtime_file(name) is not None and not known.debug:
+        return ""
+    match known.kind:
+        case "driver":
+            return f"{name} is never vendored: {known.detail or 'a driver installs it'}"
+        case "system" | "api-set" | "ucrt":
+            return f"{name} is never vendored: it is part of Windows"
+        case "python" if not known.folder:  # what lies in DLLs is found by Python's own modules alone
+            return f"{name} is never vendored: it comes with Python"
+        case "vcredist" if known.debug:
+            return f"{name} is never vendored: a debug runtime must not be redistributed"
+        case "vcredist":
+            return f"{name} belongs to the Visual C++ runtime, which is vendored only with --with-vcredist"
+    return ""
+
+
+def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms: Terms | None = None) -> Outcome:
+    """Return which of the candidates is vendored for a need, or why none is."""
+    terms = terms or Terms()
+    if refusal := never_vendored(need.name, need.machine, runtime=terms.runtime):
+        return NoCandidate(need.name, refusal, tuple(Considered(file, "rejected", refusal) for file in candidates))
+    if not candidates:
+        return NoCandidate(need.name, f"no root has {need.name}")
+    rejected: list[Considered] = []
+    ranks = sorted({standing(file) for file in candidates})
+    for position, rank in enumerate(ranks):
+        group = [file for file in candidates if standing(file) == rank]
+        rankings: list[Ranking] = []
+        for file in group:
+            ranking = examine(need, file, facts, terms)
+            if isinstance(ranking, Ranking):
+                rankings.append(ranking)
+            else:
+                rejected.append(Considered(file, "rejected", ranking))
+        if rankings:
+            later = [file for file in candidates if standing(file) in ranks[position + 1 :]]
+            passed = [Considered(file, "outranked", _STANDINGS[standing(file)]) for file in later]
+            return _decide(need, rankings, facts, (*rejected, *passed))
+    reasons = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_NAMED]]
+    reasons += [f"and {len(rejected) - MAX_NAMED} more"] if len(rejected) > MAX_NAMED else []
+    return NoCandidate(need.name, f"no candidate for {need.name} is suitable: {'; '.join(reasons)}", tuple(rejected))
+
+
+MAX_NAMED = 4
+"""Rejected candidates in one sentence; all of them are in ``considered``."""
+
+
+_STANDINGS = {
+    1: "found automatically; a root that was named comes first",
+    2: "used only if no other root has a suitable file",
+}
+
+
+def standing(file: RootFile) -> int:
+    """Return 0 for a file of a root that was named, 1 for a discovered one, 2 for a last resort."""
+    return 0 if file.root.explicit else 2 if file.root.last_resort else 1
+
+
+def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ranking | str:
+    """Return how a candidate ranks, or why it does not serve."""
+    if need.beside is not None and not _same_folder(file, need.beside):
+        return f"its family comes from one folder, that of {need.beside.location}"
+    if not _redistributable(file) and dll_key(need.name) not in terms.included:
+        return f"the vendor does not allow redistribution; --include {need.name} adds it nevertheless"
+    verdict = serves(file, need.machine, need.needers, facts, terms.provided)
+    if isinstance(verdict, str):
+        return verdict
+    objection = terms.objection(file)
+    if objection is not None and objection.fatal:
+        return objection.reason
+    cuda_release = cuda_release_of(file, facts) if need.cuda else ""
+    cuda = cuda_compatibility(cuda_release, need.cuda)
+    other = _other_release(need, file, facts) or _other_major(need, file, cuda_release)
+    if other and dll_key(need.name) not in terms.included:
+        return f"{other}; --include {need.name} takes it all the same"
+    if other:
+        objection = objection or Objection(other)
+    return Ranking(
+        file,
+        verdict,
+        objection.reason if objection is not None else "",
+        tuple(name for name in need.companions if facts.beside(file, name) is None),
+        cuda,
+        release_compatibility(file, need.release, facts) if need.release else 1,
+        cuda_release,
+        _toolkit_rank(need.one_release, file, facts),
+    )
+
+
+def _other_release(need: DllRequest, file: RootFile, facts: Facts) -> str:
+    """Return that a candidate is of another release than the one chosen for its group; nothing when it may be of it."""
+    one = need.one_release
+    if one is None or not one.release:
+        return ""
+    possible = possible_releases(file, facts)
+    if not possible or one.release in possible:
+        return ""
+    found = " or ".join(sorted(possible, key=tree.numbers)) if len(possible) < 3 else "another release"
+    title = GROUPS[one.group]
+    return f"of {title} {found}; this wheel takes its {title} libraries from {one.release}: {one.because}"
+
+
+_CUDA = ("cuda", "cudnn", "cuda-extra")
+"""Groups of families that are built for one CUDA major."""
+
+
+def _other_major(need: DllRequest, file: RootFile, cuda_release: str) -> str:
+    """Return that a candidate was made for another CUDA major than the wheel, which never works."""
+    member = family_of(file.name)
+    if (
+        cuda_compatibility(cuda_release, need.cuda)
+        or member is None
+        or member.family.group not in _CUDA
+        or member.family.id in SEPARATE
+    ):
+        return ""
+    return f"for CUDA {cuda_release}; the wheel is for CUDA {need.cuda}"
+
+
+def _toolkit_rank(one: OneRelease | None, file: RootFile, facts: Facts) -> int:
+    if one is None or not one.release or possible_releases(file, facts) != {one.release}:
+        return 0
+    return 2 if file.root.path == one.root else 1
+
+
+def _redistributable(file: RootFile) -> bool:
+    member = family_of(file.name)
+    return file.folder.redistributable and (member is None or member.family.redistribute)
+
+
+def _same_folder(file: RootFile, other: RootFile) -> bool:
+    return file.root.path == other.root.path and file.folder.path == other.folder.path
+
+
+def _decide(
+    need: DllRequest, rankings: list[Ranking], facts: Facts, others: tuple[Considered, ...]
+) -> Choice | Conflict:
+    best = min(ranking.rank for ranking in rankings)
+    top = [ranking for ranking in rankings if ranking.rank == best]
+    losers = [ranking for ranking in rankings if ranking.rank != best]
+    below = [Considered(ranking.file, "outranked", disadvantage(ranking, top[0])) for ranking in losers]
+    contest = _Contest([top], _why_best(top[0], losers, others), []) if len(top) == 1 else _newest(top, facts)
+    if len(contest.left) > 1:
+        return _conflict(
+            need, [ranking for group in contest.left for ranking in group], (*contest.older, *below, *others)
+        )
+    winner, *twins = contest.left[0]
+    below = [*contest.older, *below]
+    reason = contest.reason
+    same = [Considered(ranking.file, "identical", "the same bytes") for ranking in twins]
+    considered = (Considered(winner.file, "chosen", reason), *same, *below, *others)
+    return Choice(need.name, winner.file, reason, considered, tuple(_warnings(need, winner)), winner.serves.brings)
+
+
+def _why_best(ranking: Ranking, losers: list[Ranking], others: tuple[Considered, ...]) -> str:
+    """Return what set the winner apart from the one that came nearest."""
+    if losers:
+        return advantage(ranking, min(losers, key=lambda loser: loser.rank))
+    root = ranking.file.root
+    if root.explicit and any(other.verdict == "outranked" for other in others):
+        return f"named with {root.learned}"
+    return "the only suitable candidate"
+
+
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """What is left of equals when the newest was looked for."""
+
+    left: list[list[Ranking]]
+    """Grouped by content; more than one group means that nothing decides."""
+    reason: str
+    older: list[Considered]
+
+
+def _newest(top: list[Ranking], facts: Facts) -> _Contest:
+    """Return who is left among equals: those of the newest version, in one root those of the first folder."""
+    groups = _by_content(top, facts)
+    reason, older = f"all {len(top)} candidates have the same bytes", list[Considered]()
+    for what, measure in _measures(top, facts):
+        column = measure(groups) if len(groups) > 1 else []
+        if not column or not all(column) or max(column) == min(column):
+            continue
+        said = ".".join(map(str, max(column)))
+        reason = f"the newest, {what} {said}"
+        left = [group for group, number in zip(groups, column, strict=True) if number == max(column)]
+        older += _outranked(groups, left, f"an older {what} than {said}")
+        groups = left
+    if len(groups) > 1 and len({ranking.file.root.path for group in groups for ranking in group}) == 1:
+        reason = f"in the first folder that is searched, {groups[0][0].file.folder.path}"
+        older += _outranked(groups, groups[:1], "in a later folder of the same root")
+        groups = groups[:1]
+    return _Contest(groups, reason, older)
+
+
+def _measures(top: list[Ranking], facts: Facts) -> Sequence[tuple[str, _Measure]]:
+    """Return how age is measured: by the file's own version, then by the release of what it came in.
+
+    Within one package the release comes first: a name shows it, while a file's version may lie behind hundreds of
+    megabytes that have to be inflated.
+    """
+    measures: list[tuple[str, _Measure]] = [
+        ("version", lambda groups: _versions(groups, facts)),
+        ("release", _releases),
+    ]
+    packages = {ranking.file.package for ranking in top}
+    return measures[::-1] if len(packages) == 1 and "" not in packages else measures
+
+
+_Measure: TypeAlias = "Callable[[list[list[Ranking]]], list[tuple[int, ...]]]"
+
+
+def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: str) -> list[Considered]:
+    return [Considered(ranking.file, "outranked", reason) for group in groups if group not in left for ranking in group]
+
+
+def _by_content(rankings: list[Ranking], facts: Facts) -> list[list[Ranking]]:
+    """Return the candidates grouped by their bytes, in order; only files of one size are hashed."""
+    groups: dict[tuple[int, str], list[Ranking]] = {}
+    sizes = [ranking.file.size for ranking in rankings]
+    for ranking in rankings:
+        alone = sizes.count(ranking.file.size) == 1
+        groups.setdefault((ranking.file.size, "" if alone else facts.sha256(ranking.file)), []).append(ranking)
+    return list(groups.values())
+
+
+def _versions(groups: list[list[Ranking]], facts: Facts) -> list[tuple[int, ...]]:
+    """Return the version of the library that each group's file is; empty where nothing states it."""
+    return [stated_version(group[0].file, facts) for group in groups]
+
+
+def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:
+    """Return the release of each group's package or root; nothing when these count in different ways."""
+    files = [group[0].file for group in groups]
+    if len({(file.package, "" if file.package else file.root.kind) for file in files}) > 1:
+        return []
+    return [tree.numbers(file.version_hint) for file in files]
+
+
+def _conflict(need: DllRequest, top: list[Ranking], others: tuple[Considered, ...]) -> Conflict:
+    reason = "their bytes differ, and neither versions nor the order of folders shows which is right"
+    files = tuple(ranking.file for ranking in top)
+    places = " or ".join(f'--root "{file.root.path if file.root.is_file else _folder(file)}"' for file in files)
+    rivals = tuple(Considered(file, "rival", reason) for file in files)
+    hint = f"name the one you mean: {places}; or leave it out: --exclude {need.name}"
+    return Conflict(need.name, files, f"{len(files)} files for {need.name}: {reason}", hint, (*rivals, *others))
+
+
+def _folder(file: RootFile) -> str:
+    return str(file.root.path / file.folder.path)
+
+
+def _warnings(need: DllRequest, ranking: Ranking) -> list[str]:
+    file = ranking.file
+    warnings = list(file.root.warnings)
+    if ranking.objection:
+        warnings.append(ranking.objection)
+    if not _redistributable(file):
+        warnings.append(f"the vendor does not allow redistributing {file.name} (it is in {file.folder.path})")
+    if ranking.absent_companions:
+        warnings.append(f"{absent_in_words(ranking)} not beside {file.name}")
+    if need.release and ranking.release == 0:
+        warnings.append(f"{file.name} is of release {file.version_hint}, the wheel needs {need.release}")
+    return warnings
+
+
+@dataclass(slots=True)
+class _Offer:
+    """What one release has of the needed DLLs, in roots of one standing."""
+
+    release: str
+    names: set[str] = field(default_factory=set)
+    roots: dict[Path, set[str]] = field(default_factory=dict)
+    labels: dict[Path, tuple[int, ...]] = field(default_factory=dict)
+
+    def add(self, file: RootFile) -> None:
+        self.names.add(file.key)
+        self.roots.setdefault(file.root.path, set()).add(file.key)
+        self.labels[file.root.path] = tree.numbers(file.root.version)
+
+
+def choose_release(
+    group: str, needs: Sequence[DllRequest], index: RootIndex, wanted: Wanted, terms: Terms | None = None
+) -> OneRelease:
+    """Return the one release that all needs of a group are met from; without a release when nothing shows one."""
+    terms = terms or Terms()
+    # Another major is refused here, with its release, and not file by file.
+    files = [(replace(need, cuda=""), file) for need in needs for file in index.candidates(need.name)]
+    refused: dict[str, list[str]] = {}
+    for rank in sorted({standing(file) for _, file in files}):
+        offers: dict[str, _Offer] = {}
+        for need, file in files:
+            if standing(file) != rank or isinstance(examine(need, file, index, terms), str):
+                continue
+            releases = possible_releases(file, index)
+            if len(releases) == 1:
+                release = next(iter(releases))
+                offers.setdefault(release, _Offer(release)).add(file)
+        fitting = [offer for offer in offers.values() if _distance(offer.release, wanted) < OTHER]
+        for offer in offers.values():
+            if offer not in fitting:
+                refused.setdefault(offer.release, []).append(f"another major than the wheel needs ({wanted.because})")
+        if fitting:
+            best = min(fitting, key=lambda offer: _rank(offer, wanted))
+            later = [file for _, file in files if standing(file) > rank]
+            if _distance(best.release, wanted) and any(
+                possible_releases(file, index) == wanted.releases for file in later
+            ):
+                refused.setdefault(wanted.text, []).append(
+                    "only in roots that come later: named ones come first, caches and PATH last"
+                )
+            return _chosen(group, best, fitting, needs, wanted, refused)
+    return OneRelease(group, "", "", None, _refusals(group, refused))
+
+
+OTHER = 9
+"""The distance of a release of another major, which is never taken."""
+
+
+def _distance(release: str, wanted: Wanted) -> int:
+    """Return how far a release is from what the wheel was built with: 0 the same, 1 newer, 2 older, 9 another major."""
+    if not wanted.releases or release in wanted.releases:
+        return 0
+    mine = tree.numbers(release)
+    theirs = [tree.numbers(name) for name in wanted.releases]
+    if mine[:1] not in {other[:1] for other in theirs}:
+        return OTHER
+    return 1 if mine > max(other for other in theirs if other[:1] == mine[:1]) else 2
+
+
+def _rank(offer: _Offer, wanted: Wanted) -> tuple[int, int, tuple[int, ...]]:
+    distance = _distance(offer.release, wanted)
+    numbers = tree.numbers(offer.release)
+    # The nearest newer one; otherwise, and among equals, the newest.
+    nearness = numbers if distance == 1 else tuple(-number for number in numbers)
+    return (distance, -len(offer.names), nearness)
+
+
+def _chosen(
+    group: str,
+    best: _Offer,
+    fitting: list[_Offer],
+    needs: Sequence[DllRequest],
+    wanted: Wanted,
+    refused: dict[str, list[str]],
+) -> OneRelease:
+    others = [offer for offer in fitting if offer is not best]
+    for offer in others:
+        only = sorted(need.name for need in needs if dll_key(need.name) in offer.names - best.names)
+        extra = f", although only it has {', '.join(only)}" if only else ""
+        refused.setdefault(offer.release, []).append(f"releases are not mixed{extra}")
+    why = _why(best, others, wanted, known=wanted.text in refused)
+    return OneRelease(group, best.release, why, _main_root(best), _refusals(group, refused))
+
+
+def _why(best: _Offer, others: list[_Offer], wanted: Wanted, *, known: bool) -> str:
+    if wanted.releases and len(wanted.releases) == 1:
+        if best.release in wanted.releases:
+            return f"the wheel was built for it ({wanted.because})"
+        asked = next(iter(wanted.releases))
+        side = "newer" if _distance(best.release, wanted) == 1 else "older"
+        where = "is not in the roots that come first" if known else "is in no root"
+        return f"{asked}, which the wheel was built for ({wanted.because}), {where}; this is {side}, of the same major"
+    if not others:
+        return "the only release that has what is needed"
+    if any(len(other.names) < len(best.names) for other in others) and not any(
+        len(other.names) == len(best.names) for other in others
+    ):
+        return "it has most of what is needed"
+    return "the newest of those that have most of what is needed"
+
+
+def _main_root(offer: _Offer) -> Path | None:
+    """Return the root that has most of a release; None when two have as much and none is newer."""
+    ranked = sorted(offer.roots, key=lambda path: (len(offer.roots[path]), offer.labels[path]), reverse=True)
+    if len(ranked) > 1:
+        first, second = ((len(offer.roots[path]), offer.labels[path]) for path in ranked[:2])
+        if first == second:
+            return None
+    return ranked[0] if ranked else None
+
+
+def _refusals(group: str, refused: dict[str, list[str]]) -> tuple[str, ...]:
+    title = GROUPS[group]
+    ordered = sorted(refused, key=tree.numbers)
+    return tuple(f"{title} {release}: {'; '.join(dict.fromkeys(refused[release]))}" for release in ordered)
+
+
+def family_files(index: RootIndex, file: RootFile) -> tuple[RootFile, ...]:
+    """Return the DLLs beside a chosen one that are vendored with it and must not come from anywhere else, by name.
+
+    For ``cudnn64_8.dll`` these are its six parts. Which members of a family are used is for the companions to say: an
+    MKL folder holds BLACS too, which multiplying matrices does not need and which wants an MPI.
+    """
+    member = family_of(file.name)
+    if member is None:
+        return ()
+    siblings = {other: other.name for other in index.siblings(file) if member.belongs_with(other.name)}
+    return tuple(sorted(loaded_by_name(file.name, siblings), key=lambda other: fold(other.name)))
+
+
+def loaded_by_name(name: str, files: dict[T, str], cuda: str | None = None) -> list[T]:
+    """Return which of some files, given with their names, a DLL and what it loads will load by name."""
+    found: dict[T, None] = {}
+    asking = [name]
+    for asked in asking:  # grows while it is walked: the threading layer brings the core, the core its kernels
+        needs = [need for need in companions_of(asked, cuda=cuda) if need.vendored_by_default]
+        for file, own in files.items():
+            if file not in found and any(need.matches(own) for need in needs):
+                found[file] = None
+                asking.append(own)
+    return list(found)
+
+
+def gpu_objection(
+    index: RootIndex, card: str, runs: Callable[[tuple[str, ...]], bool], *, fatal: bool = False
+) -> Callable[[RootFile], Objection | None]:
+    """Return the objection for :class:`~wheelfix.roots.release.Terms` that asks for code for a card.
+
+    ``runs`` says whether something among architectures such as ``sm_86`` and ``ptx_86`` runs on it. A DLL without any
+    GPU code, such as ``cudnn64_8.dll``, is as good as the family beside it, which does its work.
+    """
+
+    def objection(file: RootFile) -> Objection | None:
+        for part in (file, *family_files(index, file)):
+            archs = index.archs(part)
+            if archs and not runs(archs):
+                subject = "it" if part is file else part.name
+                reason = f"{subject} has no code for {card}, only for {', '.join(archs)}"
+                better = _better(part.name, card)
+                return Objection(f"{reason}; take {better}" if better else reason, fatal)
+        return None
+
+    return objection
+
+
+def _better(name: str, card: str) -> str:
+    """Return the release of a library that has code for a card, as far as the tables know."""
+    member, capability = family_of(name), capability_of_arch(card)
+    return library_release(member.family.group, member.family.title, capability) if member and capability else ""

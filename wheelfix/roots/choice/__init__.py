@@ -1,1 +1,0 @@
-"""Which of several candidates is vendored: machine, symbols, release, family and GPU code decide."""

@@ -1,0 +1,436 @@
+"""Vendors' toolkits: where a machine keeps CUDA, cuDNN, NvToolsExt, oneAPI and the Visual C++ runtime, and how.
+
+A :class:`Vendor` says which places of a machine to look at, and which root a folder is. A further vendor is one more
+of them, its kind in ``wheelfix/roots/root.py``, and its place in ``VENDORS`` in ``wheelfix/roots/gather.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.base.inputfiles import read_file
+from wheelfix.base.parsing import read_json
+from wheelfix.base.values import dataclass
+from wheelfix.loader.profile import InstalledFolder
+from wheelfix.model import dll_key, fold
+from wheelfix.roots import tree
+from wheelfix.roots.root import Kind, Place, Root, RootFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from wheelfix.roots.host import Host
+
+
+def _no_places(_host: Host) -> Iterable[Place]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """A kind of root: where it may be on a machine, and how a folder of the kind is recognised."""
+
+    kind: Kind
+    expected: str
+    """What a folder of this kind is, for a user who named another."""
+    recognise: Callable[[Path], Root | None]
+    """Returns the root that a folder is, or None when it is not of this kind."""
+    variables: tuple[str, ...] = ()
+    """Environment variables that name such a folder."""
+    more: Callable[[Host], Iterable[Place]] = _no_places
+    """Yields the places that no variable and no default folder names."""
+    default: str = ""
+    """The folder below Program Files."""
+    versions: str = ""
+    """What the folders of versions in the default folder are called, where it has some."""
+
+    def places(self, host: Host) -> Iterator[Place]:
+        """Yield the paths where a machine may have such a root."""
+        for name in self.variables:
+            if value := host.variable(name):
+                yield Place(Path(value), f"environment variable {name}")
+        yield from self.more(host)
+        for folder in self.defaults(host):
+            found = tree.newest_first(tree.subfolders(folder, self.versions)) if self.versions else (folder,)
+            yield from (Place(path, "default path", promised=False) for path in found)
+
+    def defaults(self, host: Host, below: str = "") -> Iterator[Path]:
+        """Yield the default folders that there are, or a folder below them."""
+        for program_files in host.program_files if self.default else ():
+            if (folder := tree.locate_folder(program_files, self.default + below)) is not None:
+                yield folder
+
+
+# ---------------------------------------------------------------------------------------- CUDA, 10.2 to 13
+
+_CUDA_FOLDERS = (
+    "bin/x64",
+    "bin/arm64",
+    "bin",
+    "extras/CUPTI/lib/x64",
+    "extras/CUPTI/lib/arm64",
+    "extras/CUPTI/lib64",
+    "nvvm/bin/x64",
+    "nvvm/bin",
+    "lib/x64",
+    "lib",
+)
+"""Where a toolkit keeps DLLs, newest layout first; only those that do hold some count.
+
+DLLs are in ``bin`` up to CUDA 12 and in ``bin\\x64`` from 13; CUPTI in ``extras\\CUPTI\\lib64``, later in
+``extras\\CUPTI\\lib\\x64`` or beside the others; old redistributable archives have them in ``lib``.
+"""
+CUDA_REGISTRY = r"HKLM\SOFTWARE\NVIDIA Corporation\GPU Computing Toolkit\CUDA"
+
+
+def _more_cuda(host: Host) -> Iterator[Place]:
+    for name, value in host.variables("CUDA_PATH_V"):
+        if value:
+            yield Place(Path(value), f"environment variable {name.upper()}")
+    versions = host.registry(CUDA_REGISTRY)
+    for version in versions.subkeys if versions is not None else ():
+        key = host.registry(f"{CUDA_REGISTRY}\\{version}")
+        if key is not None and (value := key.values.get("InstallDir", "")):
+            yield Place(Path(value), "registry")
+
+
+def _recognise_cuda(folder: Path) -> Root | None:
+    stated, notes = _stated_cuda(folder)
+    if not stated and not _looks_like_cuda(folder):
+        return None
+    version = stated or _cuda_from_names(folder)
+    release = ".".join(version.split(".")[:2])
+    found = [*tree.folders_with_dlls(folder, _CUDA_FOLDERS)]
+    if not found:
+        return None
+    copied = sorted(tree.relative(path, folder) for path in found if tree.dll_names(path, _CUDNN_DLL))
+    notes += [f"cuDNN was copied into {path}" for path in dict.fromkeys(copied)]
+    folders = tuple(RootFolder(tree.relative(path, folder), version=version, cuda=release) for path in found)
+    return Root("cuda", folder, version, folders=folders, notes=tuple(notes))
+
+
+def _stated_cuda(folder: Path) -> tuple[str, list[str]]:
+    """Return what version.json or version.txt says, and notes on what could not be read there."""
+    if (path := tree.locate(folder, "version.json")) is not None:
+        try:
+            return toolkit_release(str(read_json(path)["cuda"]["version"])), []
+        except (OSError, ValueError, KeyError, TypeError):
+            return "", ["version.json cannot be read; the version was taken from names"]
+    path = tree.locate(folder, "version.txt")
+    found = re.search(r"CUDA Version (\d+(?:\.\d+)+)", _text(path)) if path is not None else None
+    return (toolkit_release(found[1]) if found else ""), []
+
+
+def _text(path: Path) -> str:
+    """Return the text of a small file; empty when it cannot be read."""
+    try:
+        return read_file(path, 1 << 20).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def toolkit_release(text: str) -> str:
+    """Return the release in a version as NVIDIA writes it.
+
+    ``12.4.1`` is one; in ``11.8.20220929`` and ``10.2.89`` the third number is a date or a build.
+    """
+    parts = tree.numbers(text)
+    kept = parts[:3] if len(parts) > 2 and parts[2] < 10 else parts[:2]
+    return ".".join(map(str, kept))
+
+
+def _looks_like_cuda(folder: Path) -> bool:
+    for below in ("bin/x64", "bin/arm64", "bin", "lib/x64", "lib"):
+        found = tree.locate_folder(folder, below)
+        if found is not None and (tree.dll_names(found, _CUDART_DLL) or tree.locate(found, "nvcc.exe") is not None):
+            return True
+    return False
+
+
+def _cuda_from_names(folder: Path) -> str:
+    """Return the release that the folder's own name shows, or by nvrtc-builtins, which is named for the minor."""
+    if re.fullmatch(r"v\d+\.\d+", folder.name.lower()):
+        return folder.name[1:]
+    for found in tree.folders_with_dlls(folder, _CUDA_FOLDERS):
+        for name in tree.dll_names(found, r"nvrtc-builtins64_\d{3}\.dll"):
+            return f"{name[-7:-5]}.{name[-5]}"
+    return ""
+
+
+_CUDART_DLL = r"cudart64_\d+\.dll"
+CUDA = Vendor(
+    "cuda",
+    "a CUDA toolkit: a folder with version.json, or with cudart64_*.dll or nvcc.exe in bin or bin\\x64",
+    _recognise_cuda,
+    ("CUDA_PATH", "CUDA_HOME"),
+    _more_cuda,
+    "NVIDIA GPU Computing Toolkit/CUDA",
+    r"v\d+(\.\d+)*",
+)
+
+# ------------------------------------------------------------------------------------------ cuDNN 8 and 9
+# Archives have ``bin`` (from 9.18 ``bin\x64``); the installer of 8 has ``v8.x\bin``; that of 9 has one folder per CUDA
+# release, ``v9.4\bin\12.6``, lately with the machine below it, ``v9.24\bin\12.9\x64``.
+
+_CUDNN_DLL = r"cudnn\w*64_\d+\.dll"
+NAMED_VERSIONS = (
+    r"x64-v(\d+(?:\.\d+)+)",
+    r"(?:x86_64|arm64)-(\d+(?:\.\d+)+)",
+    r"^v(\d+(?:\.\d+)*)$",
+    r"cudnn-v?(\d+(?:\.\d+)+)",
+)
+"""``cudnn-11.4-windows-x64-v8.2.4.15`` names CUDA first, so the places of the version are tried in this order."""
+
+
+def _recognise_cudnn(folder: Path) -> Root | None:
+    """Return the cuDNN that a folder is, or None; a CUDA toolkit with cuDNN copied into it is not one."""
+    found = [(path, cuda) for path, cuda in _cudnn_folders(folder) if tree.dll_names(path, _CUDNN_DLL)]
+    if not found or any(tree.dll_names(path, _CUDART_DLL) for path, _ in found):
+        return None
+    version, name = _cudnn_version(folder), folder.name.lower()
+    # ``…-8.9.7.29_cuda11-archive``, ``cudnn-11.4-windows-x64-…``
+    named = re.search(r"cuda(\d+(?:\.\d+)?)", name) or re.match(r"cudnn-(\d+\.\d+)-windows", name)
+    folders = tuple(
+        RootFolder(tree.relative(path, folder), version=version, cuda=cuda or (named[1] if named else ""))
+        for path, cuda in found
+    )
+    return Root("cudnn", folder, version, folders=folders)
+
+
+def _cudnn_folders(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the folders that may hold cuDNN, each with the CUDA release its path names."""
+    binary = tree.locate_folder(folder, "bin")
+    if binary is not None:
+        for release in (*tree.newest_first(tree.subfolders(binary, r"\d+(\.\d+)?")), binary):
+            cuda = "" if release is binary else release.name
+            below = (tree.locate_folder(release, machine) for machine in ("x64", "arm64"))
+            yield from ((path, cuda) for path in (*below, release) if path is not None)
+    if (lib := tree.locate_folder(folder, "lib/x64")) is not None:
+        yield lib, ""
+
+
+def _cudnn_version(folder: Path) -> str:
+    """Return the release, from the header (which has all three numbers), else from the folder's name."""
+    include = tree.locate_folder(folder, "include")
+    if include is not None:
+        for place in (include, *tree.newest_first(tree.subfolders(include, r"\d+(\.\d+)?"))):
+            header = tree.locate(place, "cudnn_version.h")
+            text = _text(header) if header is not None else ""
+            names = ("MAJOR", "MINOR", "PATCHLEVEL")
+            parts = [part[1] for name in names if (part := re.search(rf"#define\s+CUDNN_{name}\s+(\d+)", text))]
+            if len(parts) == 3:
+                return ".".join(parts)
+    found = (re.search(pattern, folder.name.lower()) for pattern in NAMED_VERSIONS)
+    return next((version[1] for version in found if version), "")
+
+
+CUDNN = Vendor(
+    "cudnn",
+    "cuDNN: a folder with cudnn64_*.dll in bin, bin\\x64, bin\\<CUDA version> or bin\\<CUDA version>\\x64",
+    _recognise_cudnn,
+    ("CUDNN_PATH", "CUDNN_ROOT", "CUDNN_ROOT_DIR", "CUDNN_HOME"),
+    default="NVIDIA/CUDNN",
+    versions=r"v\d+(\.\d+)*",
+)
+
+# -------------------------------------------------- NvToolsExt, which CUDA up to 12.8 installs in a folder of its own
+
+
+def _recognise_nvtoolsext(folder: Path) -> Root | None:
+    found = tree.locate_folder(folder, "bin/x64")
+    if found is None or not tree.dll_names(found, r"nvtoolsext64_\d+\.dll"):
+        return None
+    return Root("nvtoolsext", folder, folders=(RootFolder(tree.relative(found, folder)),))
+
+
+NVTOOLSEXT = Vendor(
+    "nvtoolsext",
+    "NvToolsExt: a folder with nvToolsExt64_*.dll in bin\\x64",
+    _recognise_nvtoolsext,
+    ("NVTOOLSEXT_PATH",),
+    default="NVIDIA Corporation/NvToolsExt",
+)
+
+# ------------------------------------------------------------ what torch's own code adds to the search of a machine
+
+
+def searched_toolkit(release: str, host: Host) -> InstalledFolder | None:
+    """Return the toolkit's ``bin`` that a torch built for a release will search; None when it is not there.
+
+    torch asks for ``CUDA_PATH_V11_7`` or the default folder of exactly its release; no other variable counts.
+    """
+    return _searched(CUDA, host, "CUDA_PATH_V" + release.replace(".", "_"), f"/v{release}", "bin")
+
+
+def searched_nvtx(host: Host) -> InstalledFolder | None:
+    """Return NVTX's folder that torch will search; None when it is not there."""
+    return _searched(NVTOOLSEXT, host, "NVTOOLSEXT_PATH", "", "bin/x64")
+
+
+def known_toolkit(release: str, host: Host) -> InstalledFolder | None:
+    """Return the ``bin`` of a toolkit of that release, wherever it is installed on this machine."""
+    found = searched_toolkit(release, host)
+    for place in CUDA.places(host) if found is None else ():
+        root = CUDA.recognise(place.path) if place.path.is_absolute() and tree.is_folder(place.path) else None
+        if root is not None and root.version.split(".")[:2] == release.split("."):
+            return _listed(root.path, "bin", str(root.path))
+    return found
+
+
+def _searched(vendor: Vendor, host: Host, variable: str, default: str, below: str) -> InstalledFolder | None:
+    if value := host.variable(variable):
+        return _listed(Path(value), below, f"{variable}={value}")
+    folder = next(vendor.defaults(host, default), None)
+    return _listed(folder, below, str(folder)) if folder is not None else None
+
+
+def _listed(folder: Path, below: str, label: str) -> InstalledFolder | None:
+    found = tree.locate_folder(folder, below)
+    return InstalledFolder(label, frozenset(map(dll_key, tree.dll_names(found)))) if found is not None else None
+
+
+# --------------------------------------- oneAPI: MKL, the OpenMP runtime, TBB and what they need, of three generations
+# Up to 2023 each component has its own deep folder (``mkl\latest\redist\intel64``), from 2024 on ``bin``
+# (``mkl\latest\bin``), and the unified layout has one ``bin`` for a whole toolkit (``oneAPI\2025.0\bin``).
+
+_COMPONENTS = ("mkl", "compiler", "tbb", "umf", "tcm", "dnnl", "ipp", "dal", "ccl")
+"""The parts of an installation whose DLLs count, those that others ask for most first."""
+_ONEAPI_FOLDERS = (
+    "bin",
+    "redist/intel64",
+    "windows/redist/intel64_win/compiler",
+    "redist/intel64_win/compiler",
+    "redist/intel64/compiler",
+    "redist/intel64/vc14",
+    "redist/intel64/vc_mt",
+)
+"""Where one component keeps DLLs, newest layout first."""
+_ONEAPI_DLL = r"(mkl_\w+\.\d|libiomp5md|libmmd|svml_dispmd|tbb\d+|tbbmalloc|tcm|umf|hwloc-\d+)\.dll"
+"""DLLs by which a folder is known for oneAPI's."""
+
+
+def _recognise_oneapi(folder: Path) -> Root | None:
+    """Return the installation, component or unified toolkit that a folder is, or None."""
+    folders: list[RootFolder] = []
+    seen: set[Path] = set()
+    for path, version in list(_installation(folder)) or _component(folder):
+        # ``latest`` is a link to the newest version: one folder, not two.
+        where = tree.real(path)
+        if where not in seen and where.is_relative_to(tree.real(folder)):
+            seen.add(where)
+            folders.append(RootFolder(tree.relative(path, folder), version=version))
+    if not any(tree.dll_names(folder / entry.path, _ONEAPI_DLL) for entry in folders):
+        return None
+    version = next((entry.version for entry in folders if entry.version), "")
+    return Root("oneapi", folder, version, folders=tuple(folders))
+
+
+def _installation(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the DLL folders of a whole installation with their versions; all components' newest come first."""
+    found = (tree.locate_folder(folder, name) for name in _COMPONENTS)
+    components = [_versions_of(component) for component in found if component is not None]
+    unified = tree.newest_first(tree.subfolders(folder, r"20\d\d(\.\d+)+"))
+    yield from (entry for newest, _ in components for entry in newest)
+    for toolkit in unified:
+        yield from ((path, toolkit.name) for path in tree.folders_with_dlls(toolkit, _ONEAPI_FOLDERS))
+    yield from (entry for _, older in components for entry in older)
+
+
+def _versions_of(component: Path) -> tuple[list[tuple[Path, str]], list[tuple[Path, str]]]:
+    """Return the DLL folders of a component with their versions: of what ``latest`` leads to, and of the others."""
+    versions = tree.newest_first(tree.subfolders(component, r"\d+(\.\d+)*"))
+    latest = tree.locate_folder(component, "latest")
+    first = latest or next(iter(versions), None)
+    older = versions if latest is not None else versions[1:]
+    newest = [*tree.folders_with_dlls(first, _ONEAPI_FOLDERS)] if first is not None else []
+    return (
+        [(path, _resolved_version(path)) for path in newest],
+        [(path, folder.name) for folder in older for path in tree.folders_with_dlls(folder, _ONEAPI_FOLDERS)],
+    )
+
+
+def _resolved_version(path: Path) -> str:
+    """Return the version of a folder: the last part of where it leads that is one."""
+    parts = reversed(tree.real(path).parts)
+    return next((part for part in parts if tree.numbers(part) and part[0] != "v"), "")
+
+
+def _component(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the DLL folders of one component: ``mkl\\2023.2.0`` itself, or ``mkl`` with its versions below."""
+    resolved = tree.real(folder).name
+    version = resolved if tree.numbers(resolved) and fold(resolved)[0] != "v" else ""
+    direct = [(path, version) for path in tree.folders_with_dlls(folder, _ONEAPI_FOLDERS)]
+    newest, older = _versions_of(folder) if not direct else ([], [])
+    yield from (*direct, *newest, *older)
+
+
+ONEAPI = Vendor(
+    "oneapi",
+    "oneAPI: its installation folder, one component (MKLROOT, CMPLR_ROOT, TBBROOT) or a unified toolkit folder, "
+    "with mkl_*.dll, libiomp5md.dll or tbb12.dll in bin or redist\\intel64",
+    _recognise_oneapi,
+    ("ONEAPI_ROOT", "MKLROOT", "CMPLR_ROOT", "TBBROOT"),
+    default="Intel/oneAPI",
+)
+
+# ------------------------------------------------------- the Visual C++ runtime, which Visual Studio keeps to be copied
+# ``VC\Redist\MSVC\<version>\<machine>\Microsoft.VC143.CRT`` and its siblings; the same below ``debug_nonredist`` for
+# what Microsoft does not license for redistribution (debug runtimes, LLVM's OpenMP).
+
+VISUAL_STUDIO_REGISTRY = r"HKLM\SOFTWARE\Microsoft\VisualStudio\SxS\VS7"
+
+
+def _more_msvc(host: Host) -> Iterator[Place]:
+    if (key := host.registry(VISUAL_STUDIO_REGISTRY)) is not None:
+        for version in sorted(key.values, key=tree.numbers, reverse=True):
+            yield Place(Path(key.values[version]), "registry")
+    for program_files in host.program_files:
+        studio = tree.locate_folder(program_files, "Microsoft Visual Studio")
+        years = tree.subfolders(studio, r"\d+") if studio is not None else ()
+        for edition in (one for year in sorted(years, key=_age, reverse=True) for one in tree.subfolders(year)):
+            if tree.locate_folder(edition, "VC/Redist/MSVC") is not None:
+                yield Place(edition, "default path", promised=False)
+
+
+def _age(release: Path) -> int:
+    """Return the version of a release of Visual Studio; from 2026 on folders are named for it: ``18``."""
+    number = next(iter(tree.numbers(release.name)), 0)
+    return number if number < 100 else {2017: 15, 2019: 16, 2022: 17}.get(number, 0)
+
+
+def _recognise_msvc(folder: Path) -> Root | None:
+    """Return the runtime below a folder: of an installation, of all its versions, or of one version."""
+    versions: tuple[Path, ...] = ()
+    for below in ("VC/Redist/MSVC", "Redist/MSVC", "."):
+        base = tree.locate_folder(folder, below)
+        if base is not None and (versions := tree.newest_first(tree.subfolders(base, r"14\.\d+(\.\d+)*"))):
+            break
+    folders = tuple(entry for version in versions or (folder,) for entry in _runtime_folders(version, folder))
+    return Root("msvc", folder, folders[0].version, folders=folders) if folders else None
+
+
+def is_redistributable(folder: Path) -> bool:
+    """Whether what lies in a folder may be passed on, as far as its path says."""
+    return "debug_nonredist" not in (fold(part) for part in tree.real(folder).parts)
+
+
+def _runtime_folders(version: Path, root: Path) -> Iterator[RootFolder]:
+    said = version.name if tree.numbers(version.name)[:1] == (14,) else ""
+    for prefix, redistributable in (("", True), ("debug_nonredist/", False)):
+        for machine in ("x64", "arm64", "x86"):
+            base = tree.locate_folder(version, prefix + machine)
+            for found in tree.subfolders(base, r"microsoft\.vc14\d\..+") if base is not None else ():
+                if tree.dll_names(found):
+                    yield RootFolder(tree.relative(found, root), version=said, redistributable=redistributable)
+
+
+MSVC = Vendor(
+    "msvc",
+    "the Visual C++ runtime: a Visual Studio folder, its VC\\Redist\\MSVC, or one version there with "
+    "x64\\Microsoft.VC14*.CRT",
+    _recognise_msvc,
+    ("VCToolsRedistDir", "VCINSTALLDIR", "VSINSTALLDIR"),
+    _more_msvc,
+)
