@@ -333,3 +333,14 @@ def test_a_program_with_a_python_of_its_own_is_not_imported():
     }
     assert outcomes(files)[0] == {}
     assert outcomes({path: data for path, data in files.items() if not path.endswith(".exe")})[0] != {}
+
+
+def test_who_provides_a_dll_can_be_asked_while_the_import_is_followed():
+    """The folder is added behind a module whose DLL is nowhere: what the code imports is asked for within that run."""
+    files = {
+        "pkg/__init__.py": "try:\n    from . import _a\nexcept ImportError:\n    pass\n" + ADDS.format("'libs'"),
+        "pkg/_a.pyd": module("gone.dll"),
+        "pkg/_b.pyd": module("bar.dll"),
+        "pkg/libs/bar.dll": library(),
+    }
+    assert outcomes(files)[0] == {"pkg/_a.pyd": 126, "pkg/_b.pyd": 0}

@@ -201,3 +201,10 @@ def test_what_follows_a_statement_that_is_not_followed_is_done() -> None:
     code = "import ctypes, random\nx = y = 1\nif random.random():\n    y = 2\n    ctypes.CDLL('a.dll')\nz = x + 1\n"
     found = interpreted(code)
     assert (found["y"], found["z"]) == (UNKNOWN, 2)
+
+
+def test_an_exception_is_not_taken_for_caught_where_that_is_not_known() -> None:
+    """It was, once such a ``try`` was passed over, and a failed load would have been called harmless."""
+    code = "import random\ntry:\n    raise OSError\nexcept random.choice([OSError, KeyError]):\n    pass\nx = 1\n"
+    assert interpreted(code) == {"error": "OSError"}
+    assert unclear(code) == "whether an exception is caught is not known"

@@ -90,6 +90,8 @@ class FollowedImports:
 
         The usual code of a wheel adds a folder before anything else: then the rest of the import is not followed.
         """
+        if self._busy:
+            return self.plain.started(path)
         top = top_level(path)
         acts = {file.path for file in self._files if file.acts_at_import}
         if path not in acts and not acts.isdisjoint(packages_above(path)[1:]):

@@ -10,6 +10,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import replace
+from wheelfix.loader.followed import top_level
 from wheelfix.loader.loadcall import DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.loaded import Loaded, as_if_found, load_in, load_in_any_order
 from wheelfix.loader.packagecode import imported_modules
@@ -171,7 +172,7 @@ class FreshProcesses:
                 continue
             tried = self._through(end, event)
             if tried.failure is None:
-                after = _top_level(file) if _top_level(file) != _top_level(event.path) else ""
+                after = top_level(file) if top_level(file) != top_level(event.path) else ""
                 good.append(replace(tried, alone=loaded.failure, sure=end.decided, after=after))
         good = [one for one in good if one.after] if refused else [replace(one, after="") for one in good]
         if good:
@@ -206,9 +207,9 @@ class FreshProcesses:
         """
         if event.module:
             yield from self.followed.importing(event.path).items()
-        own = _top_level(event.path)
+        own = top_level(event.path)
         for file, end in self.followed.tops.items() if canonical(own) not in _distributions(self.blank) else ():
-            if _top_level(file) != own and event.path in end.done:
+            if top_level(file) != own and event.path in end.done:
                 yield file, end
 
     def _file_of(self, event: LoadEvent) -> str:
@@ -276,11 +277,7 @@ def _loads_of(end: ImportEnd) -> Iterator[Loaded]:
             yield Loaded(LoadEvent(path, cause, guarded=not blamed), failure, edges, touched)
 
 
-def _top_level(path: str) -> str:
-    return path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0]
-
-
 def _distributions(process: Loader) -> set[str]:
     """The names of the distributions that the files of the subject belong to."""
-    own = (_top_level(file.path) for file in process.view.own_files)
+    own = (file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for file in process.view.own_files)
     return {canonical(name.partition("-")[0]) for name in own if name.endswith(".dist-info")}

@@ -396,7 +396,9 @@ class Flow:
             wanted = self._caught_by(handler)
             caught = self.catches(wanted, thrown.error)
             if caught is None and self.run.reading is None:
-                raise Undecided("whether an exception is caught is not known")
+                # It is not taken for caught: a failed load must not be hidden by what is not known.
+                self.run.note_unclear(Undecided("whether an exception is caught is not known"), node)
+                raise thrown
             if caught is False:
                 continue
             if handler.name:
