@@ -50,7 +50,7 @@ CONTAINED_IN = {
     "test": ("tiers", "dev"),
     "tiers": ("dev",),
     "dev": (),
-    "docs": (),
+    "docs": ("dev",),
 }
 """The extras after which an extra does not have to be installed any more."""
 TASKS: dict[str, tuple[str, list[list[str]]]] = {
