@@ -10,10 +10,10 @@ from tests.support.patience import on_fresh_stack, patience
 from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.budget import CodeBudget
-from wheelfix.pycode.codefiles import ViewFiles
-from wheelfix.pycode.fileloads import PathCode, read_path_code
-from wheelfix.pycode.importcode import read_imports
-from wheelfix.pycode.importend import import_end
+from wheelfix.pycode.importer import import_end
+from wheelfix.pycode.reading import PathCode, read_path_code
+from wheelfix.pycode.sourcecode import read_imports
+from wheelfix.pycode.windows import ViewFiles
 
 INIT = "Lib/site-packages/pkg/__init__.py"
 SECONDS = 10

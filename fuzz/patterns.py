@@ -42,9 +42,9 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
     ("diagnosis/symptoms/forms.py", "parse_forms"): (),  # Form: found as objects
     ("diagnosis/symptoms/forms.py", "_compile_phrase"): (),  # Form as well
-    ("pycode/patterncalls.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
+    ("pycode/library.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
-    ("pycode/codefiles.py", "sets_variable"): (
+    ("pycode/windows.py", "sets_variable"): (
         r"environ\s*\[\s*['\"]A['\"]\s*\]\s*=[^=]|(?:setdefault|putenv)\s*\(\s*['\"]A['\"]\s*,",
     ),
     ("rules/unmet.py", "is_named"): (r"(?<![A-Za-z0-9_])mpi(?![A-Za-z0-9_])",),

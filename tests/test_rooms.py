@@ -40,7 +40,8 @@ ORDER: tuple[str, ...] = (
     "__main__",
 )
 """Rooms and modules of the package; one may import what stands in its own line or above it."""
-CIRCLES_OF_TYPES = ({"rules.context", "rules.wantedcuda"}, {"pycode.reading", "pycode.run"})
+_READER = "builtintypes calls expressions flow importer library machinecalls reading run statements windows"
+CIRCLES_OF_TYPES = ({"rules.context", "rules.wantedcuda"}, {f"pycode.{one}" for one in _READER.split()})
 
 LATE_IMPORTS = {
     "cli": "the parser of a command is made, and its --help and usage errors shown, without what the command runs",

@@ -194,7 +194,7 @@ CHANGING = {
     "knowledge/targets.py _ListSection": "a section while it is read",
     "pycode/budget.py CodeBudget": "what is left to spend",
     "pycode/budget.py KeptTrees": "what is kept, and the room that is left",
-    "pycode/pythonsource.py _Kept": "what is kept, and its size",
+    "pycode/source.py _Kept": "what is kept, and its size",
     "loader/loading.py _Attempt": "one load while it goes on",
     "pe/gpucode.py OffloadCode": "filled while sections are read",
     "plan/planner.py Planner": "what a plan has chosen so far",

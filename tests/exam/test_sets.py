@@ -16,9 +16,9 @@ from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
-from wheelfix.pycode import fileloads
+from wheelfix.pycode import reading
 from wheelfix.pycode.budget import CodeBudget
-from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.windows import ViewFiles
 
 OPTIONS = replace(ScanOptions(), jobs=1)
 LOCKS = {
@@ -553,9 +553,9 @@ class TestEnvironment:
 def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, monkeypatch):
     """NumPy's code was followed for each package that imports it, and once more for itself."""
     followed = []
-    follow = fileloads._read
+    follow = reading._read
     monkeypatch.setattr(
-        fileloads, "_read", lambda source, path, *more: followed.append(path) or follow(source, path, *more)
+        reading, "_read", lambda source, path, *more: followed.append(path) or follow(source, path, *more)
     )
     others = [
         build_wheel(

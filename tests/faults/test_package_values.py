@@ -22,9 +22,9 @@ from tests.support.patience import patience
 from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.budget import CodeBudget
-from wheelfix.pycode.codefiles import ViewFiles
-from wheelfix.pycode.fileloads import read_path_code
-from wheelfix.pycode.importend import import_end
+from wheelfix.pycode.importer import import_end
+from wheelfix.pycode.reading import read_path_code
+from wheelfix.pycode.windows import ViewFiles
 
 INIT = "Lib/site-packages/pkg/__init__.py"
 SECONDS, MEGABYTES = 20, 1024

@@ -5,11 +5,10 @@ from __future__ import annotations
 from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.budget import budget_of
-from wheelfix.pycode.codefiles import ViewFiles
-from wheelfix.pycode.fileloads import PathCode, read_path_code
-from wheelfix.pycode.importend import import_end, new_run
+from wheelfix.pycode.importer import import_end, new_run
 from wheelfix.pycode.objects import PyValue, Thrown
-from wheelfix.pycode.windows import WindowsMachine
+from wheelfix.pycode.reading import PathCode, read_path_code
+from wheelfix.pycode.windows import ViewFiles, WindowsMachine
 
 PROFILE = Profile(python=(3, 11))
 

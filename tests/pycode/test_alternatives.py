@@ -8,9 +8,9 @@ import pytest
 
 from tests.pycode.running import read
 from wheelfix.pycode.flow import _only_loads
-from wheelfix.pycode.loadcalls import OF_UNKNOWN
+from wheelfix.pycode.machinecalls import OF_UNKNOWN
 from wheelfix.pycode.objects import UNKNOWN, Alternatives, alternatives, joined
-from wheelfix.pycode.standard import is_standard, never_holds
+from wheelfix.pycode.sourcecode import is_standard, never_holds
 from wheelfix.pycode.trace import CERTAIN, LATER, LOADING, PERHAPS
 
 HEAD = "import ctypes, os, random\nhere = os.path.dirname(__file__)\nunknown = random.random() > 2\n"

@@ -27,10 +27,9 @@ from wheelfix.pycode.budget import (
     count_tokens,
     is_too_deep,
 )
-from wheelfix.pycode.codefiles import ViewFiles
-from wheelfix.pycode.fileloads import PathCode, read_path_code
-from wheelfix.pycode.importcode import read_imports
-from wheelfix.pycode.pythonsource import SEARCH_LIMIT, SOURCE_LIMIT
+from wheelfix.pycode.reading import PathCode, read_path_code
+from wheelfix.pycode.sourcecode import SEARCH_LIMIT, SOURCE_LIMIT, read_imports
+from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

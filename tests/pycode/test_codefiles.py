@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
-from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.windows import ViewFiles
 
 
 def test_of_others_only_code_is_followed_that_may_say_where_files_are() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.pycode.exceptions import catches
+from wheelfix.pycode.sourcecode import catches
 
 if TYPE_CHECKING:
     from pathlib import Path

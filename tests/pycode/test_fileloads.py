@@ -6,7 +6,7 @@ import pytest
 
 from tests.pycode.running import read
 from wheelfix.pycode.budget import CodeBudget
-from wheelfix.pycode.mentions import names_loader
+from wheelfix.pycode.sourcecode import names_loader
 
 HERE = "Lib/site-packages/pkg/__init__.py"
 

@@ -13,8 +13,8 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.loader.profile import Profile
 from wheelfix.model import ScanReport, Verdict
-from wheelfix.pycode.importend import import_end
-from wheelfix.pycode.pythonsource import counts
+from wheelfix.pycode.importer import import_end
+from wheelfix.pycode.sourcecode import counts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,12 +7,7 @@ import ast
 import pytest
 
 from wheelfix.pycode.budget import CodeBudget
-from wheelfix.pycode.importcode import (
-    computed_imports,
-    goes_on,
-    named_in_strings,
-    read_imports,
-)
+from wheelfix.pycode.sourcecode import computed_imports, goes_on, named_in_strings, read_imports
 
 PATH = "Lib/site-packages/pkg/sub/mod.py"
 

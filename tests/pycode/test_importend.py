@@ -10,7 +10,7 @@ from tests.support.patience import patience
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
-from wheelfix.pycode.importend import ImportEnd, import_end
+from wheelfix.pycode.importer import ImportEnd, import_end
 
 SITE = "Lib/site-packages/"
 START = "import ctypes, os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\n"

@@ -8,7 +8,7 @@ from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.pycode.importend import ImportEnd, import_end
+from wheelfix.pycode.importer import ImportEnd, import_end
 
 SITE = "Lib/site-packages/"
 GONE = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'gone.dll'))\n"

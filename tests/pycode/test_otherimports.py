@@ -11,7 +11,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.neighbours import Neighbours
 from wheelfix.loader.profile import Profile
-from wheelfix.pycode.importend import ImportEnd, import_end
+from wheelfix.pycode.importer import ImportEnd, import_end
 
 SITE = "Lib/site-packages/"
 BINDING = forge_dll("binding.pyd", exports=["PyInit_binding"], imports=[("runtime.dll", ["f"])])

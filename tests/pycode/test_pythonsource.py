@@ -6,7 +6,7 @@ from collections import Counter
 
 from tests.support.views import make_view
 from wheelfix.loader.view import FileView
-from wheelfix.pycode.pythonsource import MOST_KEPT, python_source
+from wheelfix.pycode.sourcecode import MOST_KEPT, python_source
 
 CODE = "Lib/site-packages/pkg/__init__.py"
 DLL = "Lib/site-packages/pkg/a.dll"

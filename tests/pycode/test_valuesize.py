@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tests.pycode.running import interpreted
+from wheelfix.pycode.budget import MAX_MATCHING, TooLarge, is_wide_format, matching_work, parts_of
 from wheelfix.pycode.objects import UNKNOWN
-from wheelfix.pycode.valuesize import MAX_MATCHING, TooLarge, is_wide_format, matching_work, parts_of
 
 
 def _pairs(count: int) -> object:

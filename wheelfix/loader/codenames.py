@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass
 from wheelfix.model import dll_key, fold
 from wheelfix.pycode.budget import CodeBudget, budget_of
-from wheelfix.pycode.mentions import WORDS
-from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_source
+from wheelfix.pycode.sourcecode import SOURCE_LIMIT, WORDS, python_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,7 +28,7 @@ from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
-from wheelfix.pycode.standard import is_standard
+from wheelfix.pycode.sourcecode import is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -19,10 +19,15 @@ from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import CodeFault, dll_key
 from wheelfix.pycode.budget import separate_budget
-from wheelfix.pycode.exceptions import NOT_LOADED
-from wheelfix.pycode.importcode import named_in_strings, read_imports
-from wheelfix.pycode.mentions import WORDS
-from wheelfix.pycode.pythonsource import counts, python_code, python_source
+from wheelfix.pycode.sourcecode import (
+    NOT_LOADED,
+    WORDS,
+    counts,
+    named_in_strings,
+    python_code,
+    python_source,
+    read_imports,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import LoadOutcome, UnreadCall
-    from wheelfix.pycode.importend import ImportEnd
+    from wheelfix.pycode.importer import ImportEnd
 
 _DEFINED = re.compile(r"(?:async )?(?:def|class) (\w+)")
 _NAMES = re.compile(r"\w+")
@@ -113,7 +118,7 @@ class FollowedImports:
         return any(word in code for word in WORDS if word != b"add_dll_directory")
 
     def _follow(self, module: str, **options: Any) -> ImportEnd:
-        from wheelfix.pycode.importend import import_end  # 30 modules; most packages need none of them
+        from wheelfix.pycode.importer import import_end  # 30 modules; most packages need none of them
 
         complete, self._busy = self._view.beside is not None, True
         try:

@@ -10,8 +10,7 @@ from wheelfix.loader.followed import FollowedImports, packages_above, top_level
 from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of
-from wheelfix.pycode.importcode import read_imports
-from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_code, python_source
+from wheelfix.pycode.sourcecode import SOURCE_LIMIT, python_code, python_source, read_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.packagecode import PackageLoads
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.pycode.importend import ImportEnd
+    from wheelfix.pycode.importer import ImportEnd
 
 MANY_MODULES = 40
 """Extension modules of one package for which the files that import them are looked for."""

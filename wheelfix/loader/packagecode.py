@@ -15,13 +15,9 @@ from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.pycode.budget import budget_of, separate_budget
-from wheelfix.pycode.codefaults import code_faults
-from wheelfix.pycode.codefiles import ViewFiles
-from wheelfix.pycode.exceptions import NOT_LOADED
-from wheelfix.pycode.importcode import computed_imports, read_imports
-from wheelfix.pycode.mentions import WORDS, names_loader
-from wheelfix.pycode.pythonsource import python_code
+from wheelfix.pycode.sourcecode import NOT_LOADED, WORDS, computed_imports, names_loader, python_code, read_imports
 from wheelfix.pycode.trace import LATER
+from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,7 +162,7 @@ def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoad
 
 def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
     """What one Python file does to the DLL search, read from its source."""
-    from wheelfix.pycode.fileloads import read_path_code
+    from wheelfix.pycode.reading import code_faults, read_path_code
 
     view = around.view
     code = read_path_code(source, path, budget_of(view), around)
@@ -206,7 +202,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
 
 def declared_folders(view: FileView) -> tuple[str, ...]:
     """Every folder that the package's code adds to the DLL search, also one in which there is no file yet."""
-    from wheelfix.pycode.fileloads import read_path_code
+    from wheelfix.pycode.reading import read_path_code
 
     found: dict[str, None] = {}
     around, budget = ViewFiles(view, Profile(), blind=True), separate_budget(view)

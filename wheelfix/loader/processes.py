@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.followed import FollowedImports
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads, PackageLoads
-    from wheelfix.pycode.importend import ImportEnd
+    from wheelfix.pycode.importer import ImportEnd
 
 
 class FreshProcesses:

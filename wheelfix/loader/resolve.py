@@ -33,7 +33,7 @@ from wheelfix.model import (
     Resolution,
     dll_key,
 )
-from wheelfix.pycode.pythonsource import python_code
+from wheelfix.pycode.sourcecode import python_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

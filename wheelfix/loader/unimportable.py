@@ -17,8 +17,7 @@ from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.view import base_name
 from wheelfix.model import Image, LoadEvent, LoadOutcome, dll_key
-from wheelfix.pycode.exceptions import NO_MODULE
-from wheelfix.pycode.pythonsource import python_code
+from wheelfix.pycode.sourcecode import NO_MODULE, python_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

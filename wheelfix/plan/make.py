@@ -23,7 +23,7 @@ from wheelfix.model import EdgeKind, Image, InView, Missing, Repairable, Severit
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import Planner
-from wheelfix.pycode.pythonsource import python_code
+from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
 from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names

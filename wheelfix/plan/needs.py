@@ -11,7 +11,7 @@ from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import TRUSTED, Edge, EdgeKind, Missing
-from wheelfix.pycode.pythonsource import python_code
+from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.card import card_arch
 from wheelfix.roots.choice import Objection, family_files, gpu_objection
 from wheelfix.rules.gpufit import Fit, fit

@@ -1,13 +1,9 @@
-"""How much work reading the Python code of a package may take; code beyond that is not read, which is noted.
-
-A few kilobytes of source can stand for loops without end, strings that double with every line, and a syntax tree of
-gigabytes. Every step and every byte is counted, and every ``ast.parse`` of code of others happens here, after a look at
-the tokens: Python's own parser may end the process with a segmentation fault, or take gigabytes for one name.
-"""
+"""Limits on the work, the values and the syntax trees that code of strangers can ask for."""
 
 from __future__ import annotations
 
 import ast
+import math
 import re
 import weakref
 from typing import TYPE_CHECKING
@@ -15,6 +11,8 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass, field
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from wheelfix.loader.view import FileView
 
 FILE_TOKENS = 200_000
@@ -308,3 +306,63 @@ def separate_budget(view: FileView) -> CodeBudget:
     room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
     trees: KeptTrees = view.code_notes.setdefault("trees", KeptTrees(room=room))
     return CodeBudget(trees=trees)
+
+
+MAX_PARTS = 1 << 14
+"""Parts of one value; sixteen characters or bytes count as one."""
+MAX_NESTED = 20
+MAX_MATCHING = 1 << 24
+"""Ways to match one text that may be tried; about a tenth of a second."""
+PYTHON_ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+"""What Python and its library raise for values that they cannot work with; ``UnicodeError`` and ``re.error`` too."""
+LINEAR_CODECS = frozenset({"utf-8", "utf8", "ascii", "latin-1", "latin1", "utf-16-le", "utf-16le", "mbcs", "cp1252"})
+"""Encodings whose time is in proportion to the text; that of ``punycode`` grows with its square."""
+_WIDE = re.compile(r"%[-+ #0]*(?:\*|\d{4}|\d*\.(?:\*|\d{4}))")
+
+
+class TooLarge(Exception):
+    """A value has too many parts, or they are nested too deeply."""
+
+
+def parts_of(value: object) -> Iterator[object]:
+    """Go through a value as Python does to print, compare or hash it; TooLarge if that takes too long."""
+    work = 0
+    pending: list[Iterator[object]] = [iter((value,))]
+    while pending:
+        for part in pending[-1]:
+            work += 1 + _weight(part)
+            if work > MAX_PARTS or len(pending) > MAX_NESTED:
+                raise TooLarge
+            yield part
+            if isinstance(part, list | tuple | set | frozenset):
+                pending.append(iter(part))
+                break
+            if isinstance(part, dict):
+                pending.append(inner for pair in part.items() for inner in pair)
+                break
+        else:
+            pending.pop()
+
+
+def _weight(part: object) -> int:
+    if isinstance(part, str | bytes):
+        return len(part) >> 4
+    return part.bit_length() >> 6 if isinstance(part, int) else 0
+
+
+def is_wide_format(text: str) -> bool:
+    """Whether ``text % …`` may make a text of any length: a width or precision is large, or comes from an argument."""
+    return _WIDE.search(text) is not None
+
+
+def matching_work(pattern: str, length: int, *, search: bool) -> int:
+    """About how many ways Python may try to match a text of a length; more than MAX_MATCHING if there is no bound.
+
+    ``search`` says that the match may begin anywhere.
+    """
+    bare = re.sub(r"\\.|\[[^\]]{0,100}\]", "x", pattern.replace("(?P<", "(<").replace("(?:", "("))
+    if re.search(r"\)[*+{]|\(\?[=!<(]", bare) or re.search(r"\\\d", pattern):
+        return MAX_MATCHING + 1
+    repeats = len(re.findall(r"[*+]|\{\d{0,4},", bare))
+    choices = math.prod(part.count("|") + 1 for part in bare.split("(")) << bare.count("?")
+    return choices * math.prod([length + 1] * (repeats + search))

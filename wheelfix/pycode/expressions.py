@@ -11,7 +11,7 @@ import operator
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
-from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT
+from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, PYTHON_ERRORS, is_wide_format
 from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
@@ -38,8 +38,7 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import OutOfSteps, attempt
-from wheelfix.pycode.standard import is_standard
-from wheelfix.pycode.valuesize import PYTHON_ERRORS, is_wide_format
+from wheelfix.pycode.sourcecode import is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

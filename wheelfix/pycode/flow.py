@@ -33,7 +33,7 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RAISE, RETURN
-from wheelfix.pycode.standard import never_holds
+from wheelfix.pycode.sourcecode import never_holds
 from wheelfix.pycode.statements import assigned
 from wheelfix.pycode.trace import CERTAIN, LATER, PERHAPS
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import ntpath
+import re
+import warnings
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Machine
-from wheelfix.pycode import methods
-from wheelfix.pycode.budget import MAX_TEXT
-from wheelfix.pycode.builtincalls import BUILTINS, next_of
-from wheelfix.pycode.librarycalls import LIBRARY
-from wheelfix.pycode.loadcalls import LOADS, OF_UNKNOWN, attribute_of_windows
-from wheelfix.pycode.machinecalls import MACHINE
-from wheelfix.pycode.metadatacalls import METADATA, NOT_FOUND
-from wheelfix.pycode.modulecalls import MODULES
+from wheelfix.base.values import dataclass
+from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.model import Machine, canonical
+from wheelfix.pycode.budget import MAX_MATCHING, MAX_TEXT, matching_work
+from wheelfix.pycode.builtintypes import BUILTINS, Words, dictionary, marking, method, next_of, path_method
+from wheelfix.pycode.machinecalls import LOADS, MACHINE, OF_UNKNOWN, attribute_of_windows
 from wheelfix.pycode.objects import (
     UNKNOWN,
     Alternatives,
+    Bound,
     CodeClass,
+    CodeModule,
+    InstalledPathValue,
     Instance,
+    Iteration,
     LoadedDll,
     Managed,
     MarkedFunction,
     Native,
     PyValue,
     Thrown,
+    Undecided,
     UnknownValue,
     VersionInfo,
     WindowsPathValue,
@@ -32,14 +37,411 @@ from wheelfix.pycode.objects import (
     is_error,
     is_kind,
 )
-from wheelfix.pycode.patterncalls import PATTERNS, matched
 from wheelfix.pycode.run import attempt
-from wheelfix.pycode.standard import is_standard
+from wheelfix.pycode.sourcecode import is_standard
 from wheelfix.pycode.trace import LATER
 from wheelfix.pycode.windows import HOME, ROOT, SITE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wheelfix.loader.view import FileView
     from wheelfix.pycode.run import PythonRun
+
+MAX_FACTORS = 16
+
+
+def _join_lists(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    return Iteration(itertools.chain.from_iterable(run.iterate(one) for one in args))
+
+
+def _product(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    if len(args) > MAX_FACTORS:
+        return UNKNOWN
+    return Iteration(itertools.islice(itertools.product(*(list(run.iterate(one)) for one in args)), 4096))
+
+
+def _wraps(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    return Native("typing.no_type_check")  # called with the inner function, it gives that
+
+
+def _dataclass(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    if not args:
+        return Native("dataclasses.dataclass")
+    kind = args[0]
+    if isinstance(kind, CodeClass):
+        inherited = [one for base in kind.bases if isinstance(base, CodeClass) for one in base.fields or []]
+        own = [name for name in kind.names.get("<annotated>", []) if not _is_made(kind.names.get(name))]
+        kind.fields = list(dict.fromkeys([*inherited, *own]))
+    return kind
+
+
+def _is_made(default: PyValue) -> bool:
+    return isinstance(default, Managed) and default.kind == "factory" and default.value is not None and isinstance(
+        default.value, Bound
+    )  # fmt: skip
+
+
+def _field(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    if "default_factory" in keywords:
+        factory = keywords["default_factory"]
+        return Managed("factory", Bound(factory, []) if keywords.get("init") is False else factory)
+    return keywords.get("default", UNKNOWN)
+
+
+def _named_tuple(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    names = args[1].replace(",", " ").split() if isinstance(args[1], str) else args[1]
+    if not isinstance(args[0], str) or not isinstance(names, list | tuple):
+        return UNKNOWN
+    rows = [one[0] if isinstance(one, tuple) else one for one in names]
+    made = CodeClass(args[0], [Native("object")], {})
+    made.fields = list(rows)
+    defaults = keywords.get("defaults")
+    if isinstance(defaults, list | tuple):
+        made.names.update(zip(rows[len(rows) - len(defaults) :], defaults, strict=True))
+    return made
+
+
+LIBRARY: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
+    "collections.OrderedDict": dictionary,
+    "functools.cached_property": marking("cached_property"),
+    "functools.lru_cache": marking("cache"),
+    "functools.cache": marking("cache"),
+    "functools.partial": lambda run, args, words: Bound(args[0], args[1:], words),
+    "functools.wraps": _wraps,
+    "functools.reduce": lambda run, args, words: UNKNOWN,
+    "contextlib.contextmanager": marking("contextmanager"),
+    "contextlib.suppress": lambda run, args, words: Managed(
+        "suppress", tuple(itertools.chain.from_iterable(one if isinstance(one, tuple) else (one,) for one in args))
+    ),
+    "contextlib.ExitStack": lambda run, args, words: Managed("stack", []),
+    "contextlib.nullcontext": lambda run, args, words: Managed("value", args[0] if args else None),
+    "collections.namedtuple": _named_tuple,
+    "collections.defaultdict": lambda run, args, words: Instance(
+        Native("collections.defaultdict"), {"<items>": {}, **({"<factory>": args[0]} if args and args[0] else {})}
+    ),
+    "typing.cast": lambda run, args, words: args[1] if len(args) > 1 else words.get("val", UNKNOWN),
+    "threading.local": lambda run, args, words: Instance(CodeClass("local", [], {})),
+    "threading.Lock": lambda run, args, words: Managed("value", None),
+    "threading.RLock": lambda run, args, words: Managed("value", None),
+    "types.SimpleNamespace": lambda run, args, words: Instance(CodeClass("SimpleNamespace", [], {}), dict(words)),
+    "dataclasses.dataclass": _dataclass,
+    "dataclasses.field": _field,
+    "enum.auto": lambda run, args, words: Native("enum.auto()"),
+    "itertools.chain": _join_lists,
+    "itertools.chain.from_iterable": lambda run, args, words: _join_lists(run, list(run.iterate(args[0])), words),
+    "itertools.product": _product,
+}
+
+
+MAX_PATTERN = 200
+MAX_SUBJECT = 300
+_FLAGS = {"I": re.IGNORECASE, "IGNORECASE": re.IGNORECASE, "M": re.MULTILINE, "MULTILINE": re.MULTILINE}
+_KINDS = ("match", "search", "fullmatch", "findall", "finditer", "sub", "split")
+
+
+def _compiled(pattern: PyValue, flags: PyValue = None) -> re.Pattern[str] | None:
+    """A pattern that may be matched; None if it is not known or could take long."""
+    if isinstance(pattern, Instance):
+        found = pattern.attributes.get("<pattern>")
+        return found if isinstance(found, re.Pattern) else None
+    flag = _FLAGS.get(flags.name.rpartition(".")[2]) if isinstance(flags, Native) else 0 if flags in (None, 0) else None
+    if (
+        not isinstance(pattern, str)
+        or len(pattern) > MAX_PATTERN
+        or flag is None
+        or matching_work(pattern, 0, search=False) > MAX_MATCHING
+    ):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(pattern, flag)
+    except (re.error, RecursionError, OverflowError):
+        raise error("re.error") from None
+
+
+def _asked(kind: str) -> Callable[[PythonRun, list[PyValue], dict[str, PyValue]], PyValue]:
+    def made(run: PythonRun, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        last = args[2] if len(args) > 2 and kind not in ("sub", "split") else keywords.get("flags")
+        pattern = _compiled(args[0], last)
+        texts = args[1:3] if kind == "sub" else args[1:2]
+        if pattern is None or not all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts):
+            return UNKNOWN
+        return _answer(run, pattern, kind, texts)
+
+    return made
+
+
+def _answer(run: PythonRun, pattern: re.Pattern[str], kind: str, texts: list[str]) -> PyValue:
+    work = matching_work(pattern.pattern, len(texts[-1]), search=kind not in ("match", "fullmatch"))
+    if work > MAX_MATCHING:
+        return UNKNOWN
+    run.step(work >> 10)
+    if kind == "sub":
+        try:
+            return pattern.sub(texts[0], texts[1])
+        except (re.error, IndexError):
+            raise error("re.error") from None
+    if kind in ("findall", "split"):
+        return list(getattr(pattern, kind)(texts[0]))
+    if kind == "finditer":
+        return Iteration(_match(one) for one in pattern.finditer(texts[0]))
+    found = getattr(pattern, kind)(texts[0])
+    return None if found is None else _match(found)
+
+
+def _match(found: re.Match[str]) -> Instance:
+    made = Instance(Native("re.Match"), {"string": found.string})
+    for name in ("group", "groups", "groupdict", "start", "end", "span"):
+        made.attributes[name] = Bound(Native(f"<match>.{name}"), [found])
+    return made
+
+
+def matched(run: PythonRun, found: PyValue, name: str, args: list[PyValue]) -> PyValue:
+    """Call a method of a match, or of a pattern."""
+    if isinstance(found, re.Pattern):
+        texts = args[:2] if name == "sub" else args[:1]
+        known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
+        return _answer(run, found, name, texts) if known and texts else UNKNOWN
+    if any(isinstance(one, UnknownValue) for one in args):
+        return UNKNOWN
+    try:
+        return getattr(found, name)(*args)
+    except (IndexError, TypeError):
+        raise error("IndexError", "no such group") from None
+
+
+def _compile(run: PythonRun, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    pattern = _compiled(args[0], args[1] if len(args) > 1 else keywords.get("flags"))
+    if pattern is None:
+        return UNKNOWN
+    made = Instance(Native("re.Pattern"), {"<pattern>": pattern, "pattern": pattern.pattern})
+    for name in _KINDS:
+        made.attributes[name] = Bound(Native(f"<match>.{name}"), [pattern])
+    return made
+
+
+PATTERNS: dict[str, Callable[[PythonRun, list[PyValue], dict[str, PyValue]], PyValue]] = {
+    **{f"re.{name}": _asked(name) for name in _KINDS},
+    "re.compile": _compile,
+    "re.escape": lambda run, args, keywords: re.escape(args[0]) if isinstance(args[0], str) else UNKNOWN,
+}
+
+
+NOT_FOUND = CodeClass("PackageNotFoundError", [Native("ModuleNotFoundError")], {})
+"""What is raised for a distribution that is not installed."""
+_ABOVE = "../" * (SITE_PACKAGES.count("/") + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Installed:
+    """A distribution of the view."""
+
+    version: str
+    paths: tuple[str, ...]
+
+    @property
+    def files(self) -> list[PyValue]:
+        """Its files as RECORD names them."""
+        inside = f"{SITE_PACKAGES}/"
+        relative = (path.removeprefix(inside) if path.startswith(inside) else _ABOVE + path for path in self.paths)
+        return [InstalledPathValue(path) for path in relative]
+
+
+def _installed(run: PythonRun, args: list[PyValue]) -> _Installed:
+    """The distribution that code asks about; PackageNotFoundError where it is certain that there is none."""
+    if not args or not isinstance(args[0], str):
+        raise Undecided("which distribution the code asks about is not known")
+    name, view = canonical(args[0]), run.machine.view
+    beside = view.beside
+    if beside is not None and name in beside and name not in beside.absent:
+        return _Installed(beside.version(name), tuple(sorted(beside.paths(name))))
+    own = _own(view, name) if beside is None else None
+    if own is not None:
+        return own
+    complete = (
+        beside is not None and name not in beside.absent and (beside.complete or not run.machine.files.requires(name))
+    )
+    if not complete:
+        raise Undecided(f"whether {name} is installed is not known")
+    raise Thrown(Instance(NOT_FOUND, {"args": (args[0],), "name": args[0]}))
+
+
+def _own(view: FileView, name: str) -> _Installed | None:
+    """The subject itself, if it has that name."""
+    for file in view.own_files:
+        folder, _, member = file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")
+        spelled, _, version = folder.removesuffix(".dist-info").partition("-")
+        if member == "METADATA" and folder.endswith(".dist-info") and canonical(spelled) == name:
+            return _Installed(version, tuple(file.path for file in view.own_files))
+    return None
+
+
+def _distribution(run: PythonRun, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    found = _installed(run, args)
+    place = Bound(Native("importlib.metadata.Distribution.locate_file"), [])
+    return Instance(
+        Native("importlib.metadata.Distribution"),
+        {"files": found.files, "version": found.version, "locate_file": place, "name": args[0]},
+    )
+
+
+def _metadata(run: PythonRun, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    _installed(run, args)
+    return UNKNOWN
+
+
+def _locate(run: PythonRun, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    path = args[0].text if args and isinstance(args[0], WindowsPathValue) else args[0] if args else UNKNOWN
+    return WindowsPathValue(ntpath.join(SITE, path.replace("/", "\\"))) if isinstance(path, str) else UNKNOWN
+
+
+METADATA: dict[str, Callable[[PythonRun, list[PyValue], dict[str, PyValue]], PyValue]] = {
+    "importlib.metadata.version": lambda run, args, keywords: _installed(run, args).version or UNKNOWN,
+    "importlib.metadata.files": lambda run, args, keywords: _installed(run, args).files,
+    "importlib.metadata.metadata": _metadata,
+    "importlib.metadata.distribution": _distribution,
+    "importlib.metadata.Distribution.from_name": _distribution,
+    "importlib.metadata.Distribution.locate_file": _locate,
+}
+
+
+def _import_by_call(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``importlib.import_module``."""
+    wanted = args[0] if args else keywords.get("name", UNKNOWN)
+    if not isinstance(wanted, str):
+        raise Undecided("a computed module is imported")
+    if wanted.startswith("."):
+        package = args[1] if len(args) > 1 else keywords.get("package")
+        if not isinstance(package, str):
+            raise error("TypeError", "the 'package' argument is required")
+        level = len(wanted) - len(wanted.lstrip("."))
+        parts = package.split(".")
+        base = ".".join(parts[: len(parts) - level + 1])
+        wanted = f"{base}.{wanted.lstrip('.')}".rstrip(".")
+    return run.import_module(wanted)
+
+
+def _import_by_name(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``__import__``."""
+    wanted = args[0] if args else keywords.get("name", UNKNOWN)
+    if not isinstance(wanted, str) or (len(args) > 4 and args[4] != 0) or keywords.get("level", 0) != 0:
+        raise Undecided("a computed module is imported")
+    found = run.import_module(wanted)
+    names = args[3] if len(args) > 3 else keywords.get("fromlist")
+    top = wanted.partition(".")[0]
+    return found if names else run.modules.get(top, Native(top) if is_standard(top) else UNKNOWN)
+
+
+def _folder_of(run: PythonRun, package: PyValue) -> PyValue:
+    if isinstance(package, CodeModule):
+        package = package.name
+    if not isinstance(package, str):
+        return UNKNOWN
+    module = run.import_module(package)
+    if not isinstance(module, CodeModule):
+        return UNKNOWN
+    paths = module.names.get("__path__")
+    if isinstance(paths, list) and paths and isinstance(paths[0], str):
+        return WindowsPathValue(paths[0])
+    file = module.names.get("__file__")
+    return WindowsPathValue(file.rpartition("\\")[0]) if isinstance(file, str) else UNKNOWN
+
+
+def _files(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    return _folder_of(run, args[0] if args else run.environment.globals.get("__package__"))
+
+
+def _file_of_package(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``importlib.resources.path``."""
+    folder = _folder_of(run, args[0])
+    if not isinstance(folder, WindowsPathValue) or not isinstance(args[1], str):
+        return UNKNOWN
+    return WindowsPathValue(f"{folder.text}\\{args[1]}".replace("/", "\\"))
+
+
+def _resource_name(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``pkg_resources.resource_filename``."""
+    found = _file_of_package(run, args, keywords)
+    return found.text if isinstance(found, WindowsPathValue) else UNKNOWN
+
+
+def _text_of_package(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``importlib.resources.read_text``."""
+    found = _file_of_package(run, args, keywords)
+    return run.machine.text(found.text) if isinstance(found, WindowsPathValue) else UNKNOWN
+
+
+def _data_of_package(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``pkgutil.get_data``."""
+    text = _text_of_package(run, args, keywords)
+    return text.encode() if isinstance(text, str) else text
+
+
+def _find_spec(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    name = args[0] if args else UNKNOWN
+    if not isinstance(name, str) or name.startswith("."):
+        return UNKNOWN
+    if is_standard(name):
+        return Instance(Native("importlib.ModuleSpec"))
+    path = run.machine.files.module(name)
+    if not path:
+        return None if path == "" or run.complete else UNKNOWN
+    where = f"{ROOT}\\{path}".replace("/", "\\")
+    folder = where.rpartition("\\")[0]
+    spec = {"origin": where, "name": name, "submodule_search_locations": [folder] if "__init__" in path else None}
+    return Instance(Native("importlib.ModuleSpec"), spec)
+
+
+def _modules_in(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``pkgutil.iter_modules``."""
+    paths = args[0] if args else None
+    if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
+        raise Undecided("which modules are listed is not known")
+    prefix = args[1] if len(args) > 1 and isinstance(args[1], str) else ""
+    kind = CodeClass("ModuleInfo", [], {})
+    kind.fields = ["module_finder", "name", "ispkg"]
+    rows = []
+    for path in paths:
+        for entry in run.machine.names(path):
+            stem, _, rest = entry.partition(".")
+            package = not rest and run.machine.exists(f"{path}\\{entry}\\__init__.py", False) is True
+            if (rest in ("py",) or rest.endswith("pyd") or package) and stem != "__init__":
+                attributes = {"name": prefix + stem, "ispkg": package, "module_finder": UNKNOWN}
+                rows.append(Instance(kind, attributes))
+    return rows
+
+
+def _module_or(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``sys.modules.get``."""
+    name = args[0] if args else UNKNOWN
+    if not isinstance(name, str):
+        return UNKNOWN
+    if name in run.modules or not run.is_own(run.machine.files.module(name)):
+        return run.module_named(name)
+    return args[1] if len(args) > 1 else None
+
+
+def _extend_path(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``pkgutil.extend_path``: where all that is installed is known, nothing adds to the package."""
+    return args[0] if run.complete and args else UNKNOWN
+
+
+MODULES: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
+    "importlib.import_module": _import_by_call,
+    "__import__": _import_by_name,
+    "importlib.resources.files": _files,
+    "importlib.resources.path": _file_of_package,
+    "importlib.resources.read_text": _text_of_package,
+    "pkg_resources.resource_filename": _resource_name,
+    "pkgutil.get_data": _data_of_package,
+    "pkgutil.extend_path": _extend_path,
+    "pkgutil.iter_modules": _modules_in,
+    "importlib.util.find_spec": _find_spec,
+    "importlib.find_loader": _find_spec,
+    "sys.modules.get": _module_or,
+}
 
 
 _CONSTANTS: dict[str, PyValue] = {
@@ -183,9 +585,9 @@ class PythonLibrary:
         owner: PyValue = args[0] if args else UNKNOWN
         rest = args[1:]
         if group == "method":
-            return methods.method(self.run, owner, last, rest, keywords)
+            return method(self.run, owner, last, rest, keywords)
         if group == "path":
-            return methods.path_method(self.run, owner, last, rest, keywords)
+            return path_method(self.run, owner, last, rest, keywords)
         if group == "property":
             owner.kept[last] = rest[0]
             return owner

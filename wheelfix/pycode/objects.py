@@ -6,7 +6,7 @@ import ast
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wheelfix.pycode.exceptions import exception_class
+from wheelfix.pycode.sourcecode import exception_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,8 +1,4 @@
-"""What is found in one file of a package that is followed by itself: loads, folders, exceptions, and what is unclear.
-
-Reading a file goes on where following an import gives up: both ways of a condition that is not known are taken, a call
-that cannot be read is noted, and a load that fails is noted and, if nothing catches that, passed over.
-"""
+"""One file read with all its functions: which DLLs it may load, from which folders, and what may fail."""
 
 from __future__ import annotations
 
@@ -11,18 +7,12 @@ import ntpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.loadcall import (
-    AS_PYTHON_DOES,
-    BAD_EXE_FORMAT,
-    DEFAULT_DIRS,
-    DLL_LOAD_DIR,
-    MOD_NOT_FOUND,
-    Failure,
-)
+from wheelfix.base.values import dataclass, replace
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, BAD_EXE_FORMAT, DEFAULT_DIRS, DLL_LOAD_DIR, MOD_NOT_FOUND, Failure
 from wheelfix.loader.view import Layer, base_name
-from wheelfix.model import InView
-from wheelfix.pycode.exceptions import catches
-from wheelfix.pycode.importcode import called, goes_on
+from wheelfix.model import CodeFault, CodeFolder, InView, UnreadCall
+from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
+from wheelfix.pycode.importer import new_run
 from wheelfix.pycode.objects import (
     UNKNOWN,
     CodeClass,
@@ -41,9 +31,10 @@ from wheelfix.pycode.objects import (
     error,
     joined,
 )
-from wheelfix.pycode.run import OutOfSteps
-from wheelfix.pycode.trace import CERTAIN, LATER, FoundCall, FoundEnd, FoundFolder, FoundLoad
-from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, SITE, load_error, os_error
+from wheelfix.pycode.run import NEXT, OutOfSteps
+from wheelfix.pycode.sourcecode import Mentions, called, catches, goes_on
+from wheelfix.pycode.trace import CERTAIN, LATER, LOADING, PERHAPS, FoundCall, FoundEnd, FoundFolder, FoundLoad
+from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, SITE, WindowsMachine, load_error, os_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +43,9 @@ if TYPE_CHECKING:
     from wheelfix.pycode.run import PythonRun
 
     FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    from collections.abc import Iterator
+
+    from wheelfix.pycode.windows import ViewFiles
 
 OF_WINDOWS = frozenset({"LoadLibraryExW", "LoadLibraryExA", "LoadLibraryW", "LoadLibraryA"})
 """Functions of kernel32: they return 0 instead of raising an exception."""
@@ -621,3 +615,185 @@ def _raised_part(run: PythonRun, node: ast.expr) -> str:
 def _shown(run: PythonRun, value: PyValue) -> str:
     text = run.text_of(value) if isinstance(value, str | int | WindowsPathValue | Instance) else None
     return text if isinstance(text, str) else UNKNOWN_TEXT
+
+
+NOT_FOLLOWED = "it does something that cannot be followed"
+
+
+@dataclass(frozen=True, slots=True)
+class PathCode:
+    """What one Python file does to the DLL search."""
+
+    found_folders: tuple[FoundFolder, ...] = ()
+    loads: tuple[FoundLoad, ...] = ()
+    found_calls: tuple[FoundCall, ...] = ()
+    listings: tuple[FoundFolder, ...] = ()
+    """Folders whose files the code lists although they are not there."""
+    ends: tuple[FoundEnd, ...] = ()
+    """Exceptions that the file raises when it is imported, because DLLs are not there."""
+    on_path: tuple[str, ...] = ()
+    """Folders of the view that importing the file puts on PATH."""
+    unread: str = ""
+    """Why the file was not read; then nothing is known about it."""
+
+    @property
+    def folders(self) -> tuple[CodeFolder, ...]:
+        """What is given to ``os.add_dll_directory``, with the line."""
+        found = (CodeFolder(item.folder, item.file, item.line) for item in self.found_folders)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def unread_calls(self) -> tuple[UnreadCall, ...]:
+        """Loads and folders whose argument could not be read."""
+        found = (
+            UnreadCall(item.file, item.line, item.function, item.argument, item.level != LATER)
+            for item in self.found_calls
+        )
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The folders, none twice."""
+        return tuple(dict.fromkeys(item.folder for item in self.found_folders))
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """Files of the view or bare names that are loaded, none twice."""
+        return tuple(dict.fromkeys(target for item in self.loads for target in item.targets))
+
+
+def read_path_code(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathCode:
+    """Find the DLL folders and loads in one file, which lies at ``path`` in the view.
+
+    A file that cannot be read, or takes more work than the budget has, gives nothing: half of its loads would be worse
+    than none. That it was not read is in the budget and in the answer.
+    """
+    key = f"{path}\0" if files.blind else path
+    known = budget.results.get(key)
+    if not isinstance(known, PathCode):
+        known = budget.results[key] = _read(source, path, budget, files)
+    return known
+
+
+def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathCode:
+    budget.loading.add(path)
+    tree = budget.parse(source, path)
+    if tree is None:
+        return PathCode(unread=budget.unread[path])
+    machine = WindowsMachine(files, files.profile, complete=False)
+    machine.lenient = True
+    run = new_run(machine, steps=min(FILE_STEPS, budget.steps))
+    run.budget = budget
+    run.modules = dict(files.code_modules)
+    reading = run.reading = CodeReading(run, path)
+    on_path: tuple[str, ...] = ()
+    try:
+        functions = Mentions(tree, source, budget).functions
+        if not _follow_file(reading, tree) & NEXT and not reading.findings:
+            reading.unread += _behind_the_end(tree, path)
+        on_path = reading.path_folders() or ()
+        for node in functions:
+            if node not in reading.called and node in reading.defined:
+                reading.look_into(reading.defined[node])
+    except RecursionError:
+        budget.give_up(path, "it is nested too deeply")
+    except OutOfSteps:
+        budget.give_up(path, "its loops and functions go on for too long")
+    except PYTHON_ERRORS as error:  # of Python's library, for a value that it cannot work with
+        budget.give_up(path, f"{NOT_FOLLOWED} ({type(error).__name__})")
+    finally:
+        known = {name: module for name, module in run.modules.items() if module.file != path}
+        files.code_modules.update(known)
+        budget.steps = max(budget.steps - run.steps, 0)
+    if path in budget.unread:
+        return PathCode(unread=budget.unread[path])
+    return PathCode(
+        found_folders=tuple(dict.fromkeys(reading.folders)),
+        loads=tuple(dict.fromkeys(reading.loads)),
+        found_calls=tuple(dict.fromkeys(reading.unread)),
+        listings=tuple(dict.fromkeys(reading.listings)),
+        ends=tuple(reading.ends),
+        on_path=on_path,
+    )
+
+
+def _follow_file(reading: CodeReading, tree: ast.Module) -> int:
+    """Follow the statements of a file; say how they end."""
+    run = reading.run
+    module = run.new_module(reading.root)
+    run.modules[module.name] = module
+    run.environment = type(run.environment)(module.names, module.names, reading.root)
+    try:
+        return run.execute(tree.body)
+    except OutOfSteps:
+        raise
+    except (Thrown, Undecided):
+        return 0
+
+
+def _behind_the_end(tree: ast.Module, path: str) -> Iterator[FoundCall]:
+    """Give the loads and folders of a file that raises an exception before any of them.
+
+    It raises on a machine without other programs; pyjnius, for example, adds the folder of Java if it finds one.
+    """
+    for node in ast.walk(tree):
+        name = called(node) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in LOADING:
+            argument = node.args[0] if node.args else node.func
+            yield FoundCall(path, node.lineno, name, spelled(argument), PERHAPS, False)
+
+
+def code_faults(code: PathCode, root: str) -> Iterator[CodeFault]:
+    """What fails, or may fail, when the file at ``root`` is imported, in the order in which that happens."""
+    found = [*_of_loads(code, root), *_of_folders(code, root), *_of_ends(code, root)]
+    yield from (fault for _, fault in sorted(found, key=lambda pair: pair[0]))
+    for call in code.found_calls:
+        if call.level == CERTAIN and not call.guarded and call.function != "add_dll_directory":
+            name = f"{call.function}({call.argument})"
+            yield CodeFault("unread", root, call.file, call.line, (name,), "", sure=False)
+
+
+def _of_loads(code: PathCode, root: str) -> Iterator[tuple[int, CodeFault]]:
+    for load in code.loads:
+        cffi = load.function == "dlopen"
+        error = "OSError" if cffi else "FileNotFoundError"
+        if load.fails and load.level != LATER and not load.guarded:
+            cause = "cffi" if cffi else "load"
+            yield load.place, CodeFault(cause, root, load.file, load.line, load.targets, error, _is_sure(load))
+        elif _is_out_of_order(load) and load.failure is not None:
+            chain = tuple(base_name(step) for step in load.failure.chain)
+            fault = CodeFault("order", root, load.file, load.line, load.targets, error, sure=True, chain=chain)
+            yield load.place, fault
+
+
+def _of_folders(code: PathCode, root: str) -> Iterator[tuple[int, CodeFault]]:
+    for cause, folders in (("folder", code.found_folders), ("listing", code.listings)):
+        for one in folders:
+            if one.absent and one.level == CERTAIN and not one.guarded:
+                fault = CodeFault(cause, root, one.file, one.line, (one.folder,), "FileNotFoundError", sure=True)
+                yield one.place, fault
+
+
+def _of_ends(code: PathCode, root: str) -> Iterator[tuple[int, CodeFault]]:
+    for end in code.ends:
+        if end.outside and end.level != CERTAIN:
+            continue  # most packages that look for optional DLLs of others have some check that may raise
+        sure = end.level == CERTAIN and not end.outside
+        fault = CodeFault("raise", root, end.file, end.line, end.looked_for, end.kind, sure)
+        yield end.place, replace(fault, chain=end.chain, text=end.text)
+
+
+def _is_out_of_order(load: FoundLoad) -> bool:
+    """Whether a file that is there is loaded for certain, where a DLL that it imports is not found."""
+    failure = load.failure
+    if failure is None or failure.code != MOD_NOT_FOUND or len(failure.chain) < 2:
+        return False
+    return load.level == CERTAIN and not load.guarded
+
+
+def _is_sure(load: FoundLoad) -> bool:
+    """Whether a load that finds no file fails everywhere: one that looks along PATH may find what users installed.
+
+    Code that looked for a DLL of its own package first was not made to rely on that.
+    """
+    return load.level == CERTAIN and (load.bundled or not load.standard_search)

@@ -1,7 +1,7 @@
 """One run of Python code: its state, its budget, and the verbs by which its parts call one another.
 
-The parts (:mod:`.expressions`, :mod:`.attributes`, :mod:`.calls`, :mod:`.statements`, :mod:`.flow`, :mod:`.importer`,
-:mod:`.library`) hold the run, never one another; :mod:`.importend` puts them together.
+The parts (:mod:`.expressions`, :mod:`.calls`, :mod:`.statements`, :mod:`.flow`, :mod:`.importer`, :mod:`.library`) hold
+the run, never one another; :func:`.importer.new_run` puts them together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, CodeBudget, KeptTrees
+from wheelfix.pycode.budget import (
+    MAX_ITEMS,
+    MAX_PARTS,
+    MAX_TEXT,
+    PYTHON_ERRORS,
+    CodeBudget,
+    KeptTrees,
+    TooLarge,
+    parts_of,
+)
 from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
@@ -33,7 +42,6 @@ from wheelfix.pycode.objects import (
     of_class,
 )
 from wheelfix.pycode.trace import CERTAIN, LOADING, PERHAPS, ForeignImport
-from wheelfix.pycode.valuesize import MAX_PARTS, PYTHON_ERRORS, TooLarge, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

@@ -9,6 +9,7 @@ import ast
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.pycode.budget import PYTHON_ERRORS
 from wheelfix.pycode.objects import (
     UNKNOWN,
     Alternatives,
@@ -29,7 +30,6 @@ from wheelfix.pycode.objects import (
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
 from wheelfix.pycode.trace import CERTAIN, PERHAPS
-from wheelfix.pycode.valuesize import PYTHON_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

@@ -13,7 +13,7 @@ from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
-from wheelfix.pycode.exceptions import NO_MODULE
+from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import reinstall
 from wheelfix.rules.registry import finding, rule

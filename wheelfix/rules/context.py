@@ -30,7 +30,7 @@ from wheelfix.model import (
 )
 from wheelfix.pe.gpucode import GpuCode, read_gpu_code
 from wheelfix.pe.modulenames import read_numpy
-from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_source
+from wheelfix.pycode.sourcecode import SOURCE_LIMIT, python_source
 from wheelfix.roots.card import card_arch
 from wheelfix.rules.backends import Backends
 from wheelfix.rules.wantedcuda import wanted_cuda

@@ -19,7 +19,7 @@ from wheelfix.model import (
     Severity,
     dll_key,
 )
-from wheelfix.pycode.exceptions import NO_MODULE
+from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing

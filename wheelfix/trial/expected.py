@@ -14,7 +14,7 @@ from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import absent_folder_code, error_line, shown_path
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity, dll_key
-from wheelfix.pycode.importend import import_end
+from wheelfix.pycode.importer import import_end
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.loadorder import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.view import FileView
     from wheelfix.model import Prediction
-    from wheelfix.pycode.importend import ImportEnd
+    from wheelfix.pycode.importer import ImportEnd
 
 UNSURE = (depends_on_import_order, unsure_code_loads, unknown_provider)
 """Rules whose findings say that what decides an import could not be read."""

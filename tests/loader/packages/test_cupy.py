@@ -9,7 +9,7 @@ from tests.support.wheels import build_wheel
 from wheelfix import scan
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
-from wheelfix.pycode.importend import import_end
+from wheelfix.pycode.importer import import_end
 
 INIT = """
 from cupy import _environment

@@ -14,7 +14,7 @@ from wheelfix.loader.packageloading import PackageLoading
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.pycode.budget import budget_of
-from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def recognise(view: FileView) -> PackageLoading | None:
 
 
 def _folders(view: FileView) -> Iterator[str]:
-    from wheelfix.pycode.fileloads import read_path_code
+    from wheelfix.pycode.reading import read_path_code
 
     around = ViewFiles(view, Profile())
     for file in view.files:

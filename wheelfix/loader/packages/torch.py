@@ -17,7 +17,7 @@ from wheelfix.loader.rocmpreload import rocm_preloads
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER
 from wheelfix.model import LoadEvent
 from wheelfix.pycode.budget import budget_of
-from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,6 @@ def _other_folders(text: str, view: FileView) -> Iterator[str]:
     if _PREFIX_BIN.search(text):
         yield "bin"
     if "delvewheel" in text:  # its patch adds torch.libs
-        from wheelfix.pycode.fileloads import read_path_code
+        from wheelfix.pycode.reading import read_path_code
 
         yield from read_path_code(text, _INIT, budget_of(view), ViewFiles(view, Profile(), blind=True)).added

@@ -1,0 +1,423 @@
+"""Python source: reading and parsing it within a budget, and what its statements and words alone tell."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import builtins
+import posixpath
+import re
+import sys
+from collections import deque
+from typing import TYPE_CHECKING
+
+from wheelfix.base.values import dataclass, field
+from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, count_tokens, is_lazy
+from wheelfix.pycode.trace import LOADING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.loader.view import FileView
+
+    FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    from collections.abc import Iterable, Mapping
+
+SOURCE_LIMIT = 1 << 20
+"""Python files above this size are not parsed."""
+SEARCH_LIMIT = 16 << 20
+"""Python files above this size are not searched for words either."""
+FEW_WORDS = 16
+_ASIDE = re.compile(
+    r"(?:^|/)(?:(?:_?tests?|_?examples?|demos?|samples?|benchmarks?|x11|wayland|linux|darwin|macos|cocoa)/"
+    r"|test_[^/]*$|conftest\.py$)",
+    re.IGNORECASE,
+)
+"""Code that importing a package on Windows does not run: tests, examples, benchmarks, and what is for other systems."""
+MOST_KEPT = 12 << 20
+"""Bytes that are kept; the code of most packages is smaller, and that of the others is read again."""
+
+
+@dataclass
+class _Kept:
+    data: dict[str, bytes] = field(default_factory=dict)
+    size: int = 0
+
+    def add(self, path: str, data: bytes) -> None:
+        """Keep a file, and drop the oldest ones if there are too many bytes."""
+        if len(data) > MOST_KEPT // 4:
+            return
+        self.data[path] = data
+        self.size += len(data)
+        while self.size > MOST_KEPT:
+            self.size -= len(self.data.pop(next(iter(self.data))))
+
+
+def python_source(view: FileView, path: str) -> bytes:
+    """Return the bytes of a file of a view; views of the same files share what is kept."""
+    kept: _Kept = view.code_notes.setdefault("sources", _Kept())
+    data = kept.data.get(path)
+    if data is None:
+        data = view.source(path).read_at(0, view.file(path).size)
+        kept.add(path, data)
+    return data
+
+
+def counts(path: str) -> bool:
+    """Whether a Python file is code that others may run by importing the package, and no test or example of it."""
+    inside = path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[2]
+    return not _ASIDE.search(inside)
+
+
+def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
+    """The Python files of the subject that count and in which one of some words occurs."""
+    budget = budget_of(view)
+    for file in view.own_files:
+        if not file.path.endswith(".py") or not counts(file.path):
+            continue
+        if file.size > SEARCH_LIMIT or not budget.search(file.path, file.size):
+            budget.give_up(file.path, "it is too large")
+            continue
+        data = python_source(view, file.path)
+        if not _has_word(data, words):
+            continue
+        if file.size > SOURCE_LIMIT:
+            budget.give_up(file.path, "it is too large")
+            if words[: len(WORDS)] == WORDS:
+                budget.loading.add(file.path)
+        else:
+            yield file.path, data.decode("utf-8", "replace")
+
+
+def _has_word(data: bytes, words: tuple[bytes, ...]) -> bool:
+    """Whether one of some words is in a text; many words are looked up in one pass."""
+    if len(words) <= FEW_WORDS:
+        return any(word in data for word in words)
+    return not frozenset(words).isdisjoint(re.findall(rb"[\w\x80-\xff]+", data))
+
+
+STANDARD = sys.stdlib_module_names | frozenset(
+    (
+        "_android_support _apple_support _ast_unparse _bootsubprocess _colorize _compression _crypt _hmac "
+        "_interpchannels _interpqueues _interpreters _ios_support _math_integer _msi _opcode_metadata _py_warnings "
+        "_pydatetime _pylong _pyrepl _remote_debugging _sha2 _sha256 _sha512 _suggestions _sysconfig _tokenize _types "
+        "_typing _wmi _zstd aifc annotationlib asynchat asyncore audioop binhex cgi cgitb chunk compression crypt "
+        "distutils imghdr imp lib2to3 mailcap msilib nis nntplib ossaudiodev pipes profiling smtpd sndhdr spwd "
+        "sre_compile sre_constants sre_parse sunau telnetlib tomllib uu xdrlib"
+    ).split()
+)
+"""The modules of this Python, and those that only some of Python 3.10 to 3.15 have (their sys.stdlib_module_names)."""
+
+
+def is_standard(name: str) -> bool:
+    """Whether a module is of Python's own library, in any version that a wheel may be for."""
+    return name.partition(".")[0] in STANDARD
+
+
+def never_holds(test: ast.expr) -> bool:
+    """Whether a condition never holds when a program runs: ``TYPE_CHECKING``, NumPy's ``__NUMPY_SETUP__``."""
+    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+    return name == "TYPE_CHECKING" or re.fullmatch(r"__\w+_SETUP__", name) is not None
+
+
+NOT_LOADED = "ImportError"
+"""What importing an extension module raises when a DLL that it needs is missing."""
+NO_MODULE = "ModuleNotFoundError"
+"""What an import raises when there is no such module."""
+LOAD_ERRORS = ("OSError", "FileNotFoundError")
+"""What a failed load of ctypes raises."""
+_OTHER_NAMES = {"WindowsError": "OSError", "EnvironmentError": "OSError", "IOError": "OSError", "WinError": "OSError"}
+_OF_MODULES = {f"{module}.error": "OSError" for module in ("os", "socket", "select")}
+
+
+def exception_class(name: str) -> type[BaseException] | None:
+    """The exception class of Python that has a name; None if there is none."""
+    found = getattr(builtins, _OTHER_NAMES.get(name, name), None)
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+
+
+def is_one(kind: str, caught: str) -> bool | None:
+    """Whether an exception of one kind is one of another, by their names; None if that is not known."""
+    own, other = exception_class(kind), exception_class(caught)
+    if kind == caught or other in (Exception, BaseException):
+        return True
+    if own is not None and other is not None:
+        return issubclass(own, other)
+    # A class of a package cannot be the base of one of Python's; a variable may hold any.
+    is_class = caught.lstrip("_")[:1].isupper() and not caught.isupper()
+    return False if own is not None and is_class else None
+
+
+def catches(caught: ast.expr | None, kind: str) -> bool | None:
+    """Whether a handler of some type catches an exception of a kind; None if that is not known."""
+    if caught is None:
+        return True
+    if isinstance(caught, ast.Tuple):
+        found = {catches(element, kind) for element in caught.elts}
+        return True if True in found else None if None in found else False
+    if isinstance(caught, ast.Attribute):
+        owner = caught.value.id if isinstance(caught.value, ast.Name) else ""
+        return is_one(kind, _OF_MODULES.get(f"{owner}.{caught.attr}", caught.attr))
+    return is_one(kind, caught.id) if isinstance(caught, ast.Name) else None
+
+
+def suppresses(node: ast.With, kind: str) -> bool:
+    """Whether a ``with`` is ``contextlib.suppress`` of an exception."""
+    for item in node.items:
+        call = item.context_expr
+        name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
+        if name == "suppress" and isinstance(call, ast.Call) and any(catches(one, kind) for one in call.args):
+            return True
+    return False
+
+
+WORDS = (
+    *(b"add_dll_directory", b"CDLL", b"WinDLL", b"OleDLL", b"PyDLL", b"LoadLibrary", b"load_library", b"dlopen"),
+    *(b"cdll", b"windll", b"oledll", b"pydll"),
+)
+"""What is in the bytes of every file that loads DLLs or adds folders to the search, unless it computes names."""
+_LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
+_SPELLED = re.compile("|".join(word.decode() for word in WORDS))
+
+
+def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
+    """Whether the code of a file, without its comments and docstrings, names what loads DLLs; True if it is not known.
+
+    A file without such a name may call functions of others that load DLLs, as any file may.
+    """
+    tree = budget.parse(source, path)
+    if tree is None:
+        return True
+    budget.trees.add(path, tree, count_tokens(source))  # most of them are followed next
+    try:
+        return Mentions(tree, source, budget).any
+    except (RecursionError, OutOfBudget):
+        return True
+
+
+class Mentions:
+    """Where the code of a file, without its comments and docstrings, names what loads DLLs.
+
+    Only statements with such a word in their lines are looked into.
+    """
+
+    def __init__(self, tree: ast.Module, source: str, budget: CodeBudget) -> None:
+        self.any = False
+        """Whether there is such a name, in code or in a text that code uses."""
+        self._around: dict[FunctionNode, FunctionNode | None] = {}
+        self._marked: dict[FunctionNode, None] = {}
+        # Letters of other alphabets may stand for those of a name, and then no word is found in the line.
+        self._lines = _lines_with_words(source) if source.isascii() else None
+        pending: list[tuple[ast.AST, FunctionNode | None]] = [(tree, None)]
+        while pending:
+            node, inside = pending.pop()
+            if not self._has_word(node):
+                continue
+            budget.step()
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._around[node] = inside
+                inside = node
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                continue
+            self._take(node, inside)
+            pending += [(inner, inside) for inner in ast.iter_child_nodes(node)]
+
+    @property
+    def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The functions in which a name of a loader stands, in the order of the source."""
+        found = [node for node in self._marked if not isinstance(node, ast.Lambda)]
+        return sorted(found, key=lambda node: node.lineno)
+
+    def _has_word(self, node: ast.AST) -> bool:
+        """Whether there is a word in the lines of a statement or expression; True for what has no place."""
+        first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+        if self._lines is None or first is None or last is None:
+            return True
+        decorators = getattr(node, "decorator_list", None)
+        first = min(first, decorators[0].lineno) if decorators else first
+        at = bisect.bisect_left(self._lines, first)
+        return at < len(self._lines) and self._lines[at] <= last
+
+    def _take(self, node: ast.AST, inside: FunctionNode | None) -> None:
+        self.any = self.any or any(_SPELLED.search(text) for text in _texts(node))
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name and (name.lstrip("_") in LOADING or name in _LISTS):
+            while inside is not None and inside not in self._marked:
+                self._marked[inside] = None
+                inside = self._around[inside]
+
+
+def _lines_with_words(source: str) -> list[int]:
+    """The numbers of the lines in which there is a word of code that loads DLLs, as Python counts lines."""
+    text = source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
+    lines, number, at = [], 1, 0
+    for found in _SPELLED.finditer(text):
+        number, at = number + text.count("\n", at, found.start()), found.start()
+        lines.append(number)
+    return lines
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    """The names and texts that belong to a node itself."""
+    for part in ("id", "attr", "name", "asname", "module", "arg", "value"):
+        text = getattr(node, part, None)
+        if isinstance(text, str):
+            yield text
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        yield from node.names
+
+
+def read_imports(
+    source: str, path: str, budget: CodeBudget | None = None, kinds: Iterable[str] = (NOT_LOADED,)
+) -> Mapping[str, bool]:
+    """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does.
+
+    Empty if the file cannot be read or takes too much work, which the budget notes. ``kinds`` are the exceptions that
+    a failure raises.
+    """
+    budget = budget or CodeBudget()
+    tree = budget.parse(source, path)
+    if tree is None:
+        return {}
+    package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
+    found: dict[str, bool] = {}
+    try:
+        for name, guarded in _imports(tree.body, package, budget, tuple(kinds)):
+            budget.text(len(name))
+            found[name] = guarded and found.get(name, True)
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+        return {}
+    return found
+
+
+def named_in_strings(source: str, path: str, names: Iterable[str], budget: CodeBudget) -> set[str]:
+    """Those of some modules whose whole dotted name is a string in a file: ``lazy_import("pkg.module", "name")``.
+
+    Docstrings do not count. A name without a dot says too little.
+    """
+    wanted = {name for name in names if "." in name and (f'"{name}"' in source or f"'{name}'" in source)}
+    tree = budget.parse(source, path) if wanted else None
+    found: set[str] = set()
+    pending: list[ast.AST] = [tree] if tree is not None else []
+    try:
+        while pending:
+            node = pending.pop()
+            budget.step()
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in wanted:
+                found.add(node.value)
+            pending += ast.iter_child_nodes(node)
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+        return set()
+    return found
+
+
+def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
+    """For each ``import_module`` of a computed name: whether the code goes on where that fails."""
+    tree = budget.parse(source, path)
+    found: list[bool] = []
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)] if tree is not None else []
+    try:
+        while pending:
+            node, guarded = pending.pop()
+            budget.step()
+            if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
+                found.append(guarded)
+            body = node.body if isinstance(node, ast.Try) and goes_on(node, NOT_LOADED, budget) else []
+            caught = guarded or (isinstance(node, ast.With) and suppresses(node, NOT_LOADED))
+            pending += [(inner, caught or inner in body) for inner in ast.iter_child_nodes(node)]
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+        return [False]
+    return found
+
+
+def goes_on(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
+    """Whether a ``try`` catches an exception of one kind, and does not raise again."""
+    for handler in node.handlers:
+        if catches(handler.type, kind) is not False:
+            return not _raises(handler, budget)
+    return False
+
+
+def _raises(handler: ast.ExceptHandler, budget: CodeBudget) -> bool:
+    raises = False
+    for part in statements_in(handler):
+        budget.step()  # handlers within handlers are passed once for each
+        raises = raises or isinstance(part, ast.Raise)
+    return raises
+
+
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and the statements, handlers and cases within it, in the order of ``ast.walk``, without expressions."""
+    pending = deque([node])
+    while pending:
+        one = pending.popleft()
+        yield one
+        for block in ("body", "handlers", "cases", "orelse", "finalbody"):
+            pending += getattr(one, block, ())
+
+
+def called(node: ast.Call) -> str:
+    """The last part of the name of what is called."""
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _imports(
+    statements: list[ast.stmt], package: str, budget: CodeBudget, kinds: tuple[str, ...] = (NOT_LOADED,)
+) -> Iterator[tuple[str, bool]]:
+    """Names of imported modules, with whether a statement around the import catches its failure."""
+    pending = [(statement, False) for statement in reversed(statements)]
+    while pending:
+        node, guarded = pending.pop()
+        budget.step()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            later = guarded or is_lazy(node, None) is not False
+            named = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import) else imported_from(node, package)
+            )
+            yield from ((name, later) for name in named)
+        elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
+            yield from ((name, guarded) for name in imported_by_call(node.value))
+        elif isinstance(node, ast.Try):
+            caught = guarded or all(goes_on(node, kind, budget) for kind in kinds)
+            pending += [(inner, caught) for inner in node.body]
+            outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
+            pending += [(inner, guarded) for inner in outside]
+        elif isinstance(node, ast.With):
+            suppressed = guarded or all(suppresses(node, kind) for kind in kinds)
+            pending += [(inner, suppressed) for inner in node.body]
+        elif isinstance(node, ast.If) and _is_for_one_python(node.test):
+            pending += [(inner, True) for inner in node.body]
+            pending += [(inner, guarded) for inner in node.orelse]
+        else:
+            blocks = (getattr(node, "body", []), getattr(node, "orelse", []))
+            pending += [(inner, guarded) for block in blocks for inner in block]
+
+
+def _is_for_one_python(test: ast.expr) -> bool:
+    """Whether a condition is ``sys.version_info[:2] == (3, 9)``: some packages choose a module like this."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    left = test.left.value if isinstance(test.left, ast.Subscript) else test.left
+    return getattr(left, "attr", getattr(left, "id", "")) == "version_info"
+
+
+def imported_from(node: ast.ImportFrom, package: str) -> list[str]:
+    parts = package.split(".") if node.level else []
+    start = [*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])]
+    origin = ".".join(part for part in start if part)
+    return [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+
+
+def imported_by_call(node: ast.expr | None) -> list[str]:
+    """The name in ``importlib.import_module("pkg.module")``."""
+    if isinstance(node, ast.Call) and called(node) in ("import_module", "__import__") and node.args:
+        first = node.args[0]
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            return [first.value]
+    return []
