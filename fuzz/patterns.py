@@ -43,7 +43,7 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("diagnosis/symptoms/forms.py", "parse_forms"): (),  # Form: found as objects
     ("diagnosis/symptoms/forms.py", "_compile_phrase"): (),  # Form as well
     ("pycode/library.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
-    ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
+    ("loader/packagecode.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
     ("pycode/windows.py", "sets_variable"): (
         r"environ\s*\[\s*['\"]A['\"]\s*\]\s*=[^=]|(?:setdefault|putenv)\s*\(\s*['\"]A['\"]\s*,",
     ),

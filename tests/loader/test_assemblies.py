@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.assemblies import find_in_assembly
+from wheelfix.loader.loading import find_in_assembly
 
 ASM = 'xmlns="urn:schemas-microsoft-com:asm.v1" manifestVersion="1.0"'
 NEEDS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
-from wheelfix.loader.codenames import names_in_code
+from wheelfix.loader.packagecode import names_in_code
 
 CASES = {
     "a whole name": ("names = ['LibIconv.dll']", True),

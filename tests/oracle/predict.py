@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.graph import APPLICATION
 from tests.support.views import make_view
-from wheelfix.loader.loading import Loader
+from wheelfix.loader.loading import Loader, Target
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.target import Target
 from wheelfix.loader.view import base_name, parent
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from tests.oracle.observe import observe
 from tests.support.parts import parts
 from tests.support.views import make_view
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.neighbours import Neighbours
-from wheelfix.loader.orders import ImportOrders
+from wheelfix.loader.places import Neighbours
 from wheelfix.loader.profile import Profile
+from wheelfix.loader.resolve import ImportOrders
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Machine
 

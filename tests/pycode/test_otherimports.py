@@ -9,7 +9,7 @@ import pytest
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.neighbours import Neighbours
+from wheelfix.loader.places import Neighbours
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import ImportEnd, import_end
 

@@ -231,7 +231,7 @@ def examine_installed(
 ) -> Examination:
     """Scan one distribution within its environment."""
     from wheelfix.exam.examine import examine_view
-    from wheelfix.loader.neighbours import focused_on, whole_view
+    from wheelfix.loader.places import focused_on, whole_view
 
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
@@ -277,7 +277,7 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
 
 def _is_incomplete(environment: Environment, distribution: Distribution) -> bool:
     """Whether something that a distribution requires is not installed, or in a version that it does not allow."""
-    from wheelfix.loader.neighbours import whole_view
+    from wheelfix.loader.places import whole_view
 
     beside, profile = whole_view(environment).beside, Profile(Machine.AMD64, environment.python)
     assert beside is not None

@@ -21,8 +21,7 @@ from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.exam.wheelchoice import best_of, choose_wheels, file_name, wheels_in
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.neighbours import Neighbours, focused_on
-from wheelfix.loader.places import open_environment, view_of_wheel
+from wheelfix.loader.places import Neighbours, focused_on, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, requirements_with_extras
 from wheelfix.loader.view import FileView, Layer

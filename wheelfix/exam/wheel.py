@@ -21,8 +21,7 @@ from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
-from wheelfix.loader.suffixes import PE_SUFFIXES
-from wheelfix.loader.view import Layer, base_name
+from wheelfix.loader.view import PE_SUFFIXES, Layer, base_name
 from wheelfix.model import dll_key
 from wheelfix.pe.image import read_image
 from wheelfix.pe.version import read_version

@@ -1,18 +1,16 @@
-"""How Windows loads a DLL: what it maps, what it binds, and with which error code it fails.
-
-Faults are looked for in two phases, as the loader does it: first every module of the closure is mapped (126, 193),
-then imports are bound to exports (127, 182). ``tests/oracle`` checks that against a real PE loader.
-"""
+"""How one process of Windows loads files: where it looks, assemblies, what it has loaded, which need fails."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.base.values import dataclass, field, replace
+from wheelfix.errors import InputError
 from wheelfix.knowledge.python_exports import missing_from_python
-from wheelfix.loader.assemblies import find_in_assembly
+from wheelfix.knowledge.system import classify, driver_file, is_debug_python, python_of, runtime_file
 from wheelfix.loader.loadcall import (
     ALTERED_SEARCH_PATH,
+    APPLICATION_DIR,
     AS_PYTHON_DOES,
     BAD_EXE_FORMAT,
     DEFAULT_DIRS,
@@ -21,18 +19,355 @@ from wheelfix.loader.loadcall import (
     MOD_NOT_FOUND,
     PROC_NOT_FOUND,
     SEARCH_FLAGS,
+    SYSTEM32,
+    USER_DIRS,
     Failure,
     runs_on,
     split_forwarder,
 )
-from wheelfix.loader.search import DllSearch
-from wheelfix.loader.view import base_name
-from wheelfix.model import Edge, EdgeKind, Image, InView, Malformed, Missing, OwnedBy, PythonRuntime, dll_key
+from wheelfix.loader.view import base_name, parent
+from wheelfix.model import (
+    Driver,
+    Edge,
+    EdgeKind,
+    Image,
+    InView,
+    Malformed,
+    MayComeFrom,
+    Missing,
+    OwnedBy,
+    PythonRuntime,
+    System,
+    VcRedist,
+    dll_key,
+)
+from wheelfix.pe.version import MANIFEST, read_resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from xml.etree.ElementTree import Element
 
-    from wheelfix.model import Import, Provider, Symbol
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Import, Machine, Provider, Symbol, UnreadCall
+
+OF_A_DLL = 2
+"""The identifier of the manifest that a DLL is loaded with."""
+MAX_TEXT = 64 << 10
+MAX_NAMES = 100
+"""Assemblies, files and folders of one manifest that are looked at; Windows allows nine folders."""
+
+
+def find_in_assembly(view: FileView, path: str, name: str) -> str | None:
+    """Return the file that a manifest of the DLL ``path`` gives for the DLL ``name``."""
+    for assembly in _assemblies(view, path):
+        for folder in _folders(view, path, assembly):
+            found = _file_of(view, folder, assembly, name)
+            if found is not None:
+                return found
+    return None
+
+
+def _assemblies(view: FileView, path: str) -> list[str]:
+    """Return the assemblies that the manifest of a DLL names.
+
+    It lies near the end of the file, so that all of it is inflated: once, however many DLLs are missing for it.
+    """
+    known: dict[str, list[str]] = view.notes.setdefault("assemblies", {})
+    if path not in known:
+        manifest = _parsed(read_resource(view.source(path), MANIFEST, OF_A_DLL))
+        known[path] = _named(manifest, "dependency", "assemblyIdentity")
+    return known[path]
+
+
+def _folders(view: FileView, path: str, assembly: str) -> Iterator[str]:
+    """Give the folders in which a private assembly may lie."""
+    own = parent(path)
+    settings = _parsed((view.read_text(f"{path}.{OF_A_DLL}.config", MAX_TEXT) or "").encode())
+    listed = [text for one in _all(settings, "probing") for text in one.get("privatePath", "").split(";")]
+    for below in ("", *listed[:MAX_NAMES]):
+        folder = _joined(own, below)
+        if folder is not None:
+            yield folder
+            yield f"{folder}/{assembly}"
+
+
+def _file_of(view: FileView, folder: str, assembly: str, name: str) -> str | None:
+    """Return a file of an assembly that lies in a folder."""
+    described = view.find(folder, f"{assembly}.dll")
+    text = read_resource(view.source(described), MANIFEST) if described else b""
+    if not text:
+        text = (view.read_text(f"{folder}/{assembly}.manifest", MAX_TEXT) or "").encode()
+    manifest = _parsed(text)
+    if any(dll_key(one) == dll_key(name) for one in _named(manifest, "file")):
+        return view.find(folder, name)
+    return None
+
+
+def _parsed(text: bytes) -> Element | None:
+    """Return a manifest; None if the text is not one, or declares entities, which Windows refuses as well."""
+    if not text or b"<!" in text.replace(b"<!--", b""):
+        return None
+    import xml.etree.ElementTree as ET  # 4 ms, which few wheels need
+
+    try:
+        return ET.fromstring(text.strip(b"\0 \r\n\t"))
+    except ET.ParseError:
+        return None
+
+
+def _all(root: Element | None, tag: str) -> list[Element]:
+    """Return the elements of a name, in whatever namespace."""
+    found = root.iter() if root is not None else iter(())
+    return [one for one in found if one.tag.rpartition("}")[2] == tag][:MAX_NAMES]
+
+
+def _named(root: Element | None, *tags: str) -> list[str]:
+    """Return the names of the elements below others."""
+    found = [root]
+    for tag in tags:
+        found = [one for above in found for one in _all(above, tag)]
+    return [one.get("name", "") for one in found if one is not None and one.get("name")][:MAX_NAMES]
+
+
+def _joined(folder: str, below: str) -> str | None:
+    """Return the folder that a relative path leads to; None if it leads out of the installation."""
+    parts = folder.split("/") if folder else []
+    for part in below.replace("\\", "/").split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part == "..":
+            return None
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+MAX_LOOKUPS = 300_000
+"""Imports that all loads of a package may look up together; vtk, with 368 images, needs ten thousand."""
+_PYTHON, _SYSTEM = "<folder of python.exe>", "<System32>"
+
+
+class SystemModules(Protocol):
+    """What the target machine brings besides the files of the view."""
+
+    def redirected(self, name: str) -> Provider | None:
+        """API sets and KnownDLLs: found before any folder is searched."""
+        ...
+
+    def resident(self, name: str) -> Provider | None:
+        """Modules that are in the process before anything of the package is loaded."""
+        ...
+
+    def beside_python(self, name: str) -> Provider | None:
+        """Files in the folder of ``python.exe``."""
+        ...
+
+    def in_system32(self, name: str) -> Provider | None:
+        """Files in System32: Windows' own, drivers, the VC++ runtime."""
+        ...
+
+    def elsewhere(self, name: str, steps: tuple[str, ...]) -> Provider | None:
+        """What the profile assumes or another distribution brings, asked only after every folder of ``steps``."""
+        ...
+
+
+class DllSearch:
+    """What a process has: folders to search, modules, what was asked so far; and how it finds a DLL by its name."""
+
+    def __init__(
+        self,
+        view: FileView,
+        system: SystemModules,
+        machine: Machine,
+        *,
+        application_dir: str = "",
+        user_dirs: Iterable[str] = (),
+        path_dirs: Iterable[str] = (),
+    ) -> None:
+        self.view = view
+        self.system = system
+        self.machine = machine
+        self.application_dir = application_dir
+        self.user_dirs = list(user_dirs)
+        """Folders given to AddDllDirectory, in order."""
+        self.path_dirs = list(path_dirs)
+        """Folders on PATH; used only by loads without search flags."""
+        self.loaded: dict[str, str] = {}
+        """Base name → path of the module that an import of that name will get."""
+        self.modules: dict[str, None] = {}
+        """Paths of all loaded modules, in order."""
+        self.ran: set[str] = set()
+        """Python files whose code has run: importing them again does nothing."""
+        self.unread: dict[UnreadCall, None] = {}
+        """Loads and folders in the code of other distributions that has run, and that could not be read from it."""
+        self.touched: dict[str, None] = {}
+        """Paths that some load mapped, also those of loads that failed in the end."""
+        self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
+        """Every need that was met or not, by importer, name and kind."""
+        self._spent = [0]
+        """Lookups so far, counted together with those of every process that was forked from this one."""
+        self._searched: dict[tuple[str, tuple[str, ...]], Provider] = {}
+        """What searching for a name in some steps finds, shared by all forks: the files of a view never change."""
+        self._unmet: dict[tuple[str, int, str], tuple[Symbol, ...]] = {}
+        """The symbols that an entry of a file's import table does not find in another file; shared as well."""
+
+    def search_steps(self, path: str, flags: int) -> tuple[str, ...]:
+        """The places (folders, System32, python.exe's folder) in which a load looks for dependencies, in order."""
+        if flags & DEFAULT_DIRS:
+            flags |= APPLICATION_DIR | USER_DIRS | SYSTEM32
+        own = parent(path)
+        if flags & SEARCH_FLAGS:
+            steps = [own] if flags & DLL_LOAD_DIR else []
+            steps += [_PYTHON] if flags & APPLICATION_DIR else []
+            # The documentation leaves the order open; the loader puts each new folder in front of the others.
+            steps += reversed(self.user_dirs) if flags & USER_DIRS else []
+            steps += [_SYSTEM] if flags & SYSTEM32 else []
+        else:
+            steps = [own if flags & ALTERED_SEARCH_PATH else _PYTHON, _SYSTEM, *self.path_dirs]
+        return tuple(dict.fromkeys(steps))
+
+    def find(self, name: str, steps: tuple[str, ...], mapped: dict[str, str] | None = None) -> Provider:
+        """The provider of a DLL name in this process, where the given steps are searched."""
+        key = dll_key(name)
+        found = self.system.redirected(name)
+        if found is not None:
+            return found
+        if key in self.loaded:
+            return InView(self.loaded[key])
+        if mapped and key in mapped:
+            return InView(mapped[key])
+        known = self._searched.get((name, steps))
+        if known is None:
+            self.spend(1)
+            known = self._searched[name, steps] = self._search(name, key, steps)
+        return known
+
+    def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
+        """The provider of a name that no module in the process has."""
+        found = self.system.resident(name)
+        if found is not None:
+            return found
+        for step in steps:
+            found = self._look(step, name, key)
+            if found is not None:
+                return found
+        present = self.view.named(key)
+        found = self.system.elsewhere(name, steps)
+        if present and (isinstance(found, MayComeFrom) or (isinstance(found, OwnedBy) and not found.reachable)):
+            found = None
+        if found is not None and not isinstance(found, Missing):
+            return found
+        searched = tuple(step or "<prefix>" for step in steps)
+        return replace(found or Missing(), searched=searched, present_at=present)
+
+    def _look(self, step: str, name: str, key: str) -> Provider | None:
+        if step == _SYSTEM:
+            return self.system.in_system32(name)
+        if step == _PYTHON:
+            path = self.view.find(self.application_dir, key)
+            return InView(path) if path else self.system.beside_python(name)
+        path = self.view.find(step, key)
+        return InView(path) if path else None
+
+    def spend(self, lookups: int) -> None:
+        """Count the work; InputError if the DLLs were made to need more of it than any package does."""
+        self._spent[0] += lookups
+        if self._spent[0] > MAX_LOOKUPS:
+            raise InputError(
+                "the DLLs ask for too much",
+                because=f"loading them takes more than {MAX_LOOKUPS} lookups; they import each other in circles",
+                hint="this looks like an attack; if it is none, please report it",
+            )
+
+    def note(self, edge: Edge) -> None:
+        """Keep the first positive answer to each need, and what later binding learned about its symbols."""
+        key = (edge.importer, dll_key(edge.name), edge.kind)
+        known = self.edges.get(key)
+        # A later load may find what an earlier one missed, because it is in the process by then.
+        if known is None or edge.unexported or (isinstance(known.provider, Missing) and not known.unexported):
+            self.edges[key] = edge
+
+
+def runtime_of_python(python: tuple[int, int] | None) -> str:
+    """The C runtime that ``python3XY.dll`` imports: it is in every process before an extension module is loaded.
+
+    https://wiki.python.org/moin/WindowsCompilers: Visual C++ 2008 up to Python 3.2, 2010 for 3.3 and 3.4, 14.x since.
+    """
+    if python is None or python >= (3, 5):
+        return "vcruntime140.dll"
+    return "msvcr100.dll" if python >= (3, 3) else "msvcr90.dll"
+
+
+class Providers(Protocol):
+    """Who else may bring a DLL: what is assumed, or a distribution that the wheel requires."""
+
+    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
+        """The provider of a name, if it is one of these."""
+        ...
+
+
+class NoProviders:
+    """Nothing is assumed and nothing required."""
+
+    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
+        """It has no provider."""
+        return None
+
+
+class Target:
+    """A Windows machine with a CPython, as a profile describes it."""
+
+    def __init__(self, profile: Profile, others: Providers | None = None) -> None:
+        self.profile = profile
+        self.others = others or NoProviders()
+
+    def redirected(self, name: str) -> Provider | None:
+        """API sets and KnownDLLs: found before any folder is searched."""
+        own = classify(name, self.profile.machine)
+        if (own.kind == "api-set" and own.known) or own.known_dll:
+            return System(name)
+        return None
+
+    def resident(self, name: str) -> Provider | None:
+        """The interpreter itself and what it imports."""
+        interpreter = python_of(name)
+        if interpreter is not None and is_debug_python(name):
+            return None  # only those who build Python themselves have it
+        if interpreter is not None:
+            wanted = self.profile.python
+            return PythonRuntime(name) if wanted is None or wanted == interpreter[:2] else None
+        return PythonRuntime(name) if dll_key(name) == runtime_of_python(self.profile.python) else None
+
+    def beside_python(self, name: str) -> Provider | None:
+        """CPython's own DLLs beside ``python.exe``; those in its ``DLLs`` folder are not searched for others."""
+        own = classify(name, self.profile.machine)
+        if own.kind == "python" and not own.folder and python_of(name) is None:
+            return PythonRuntime(name)
+        return None
+
+    def in_system32(self, name: str) -> Provider | None:
+        """Windows' own files, drivers and the VC++ runtime, as far as the profile assumes them."""
+        own = classify(name, self.profile.machine)
+        if own.kind in ("system", "ucrt"):
+            return System(name)
+        if own.kind == "driver":
+            driver = driver_file(name)
+            nvidia = driver is not None and driver.vendor == "NVIDIA"
+            return Driver(name) if not nvidia or "nvidia-driver" in self.profile.assume else None
+        runtime = runtime_file(name)
+        if runtime is not None and not runtime.debug and self._assumes_runtime(runtime.toolset.id):
+            return VcRedist(name)
+        return None
+
+    def _assumes_runtime(self, toolset: str) -> bool:
+        """Whether the VC++ runtime of that generation is on the machine: each has a redistributable of its own."""
+        return (f"vcredist-{toolset}" if toolset != "14" else "vcredist") in self.profile.assume
+
+    def elsewhere(self, name: str, steps: tuple[str, ...]) -> Provider | None:
+        """What the profile assumes or a required distribution brings."""
+        return self.others.provide(name, steps)
+
 
 KNOWN_PER_LOOKUP = 8
 """Imports that take as long as one lookup when the answer is known from an earlier load."""

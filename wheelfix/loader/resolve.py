@@ -1,47 +1,222 @@
-"""The whole import of a package: what is loaded, who needs whom, what is missing, and what fails first."""
+"""Everything that importing the subject of a view loads, in fresh processes and in any order, and what is not found."""
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass
-from wheelfix.loader.companionloads import Companions, with_needs_in_practice
-from wheelfix.loader.evidence import ProviderChain
-from wheelfix.loader.extensionmodules import extension_modules, module_files, module_name
+from wheelfix.base.values import dataclass, replace
+from wheelfix.errors import InputError
+from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
+from wheelfix.knowledge.cuda import release_of_product
+from wheelfix.knowledge.system import python_of
+from wheelfix.loader.evidence import PackageHabits, ProviderChain
+from wheelfix.loader.extensionmodules import (
+    ENTRIES,
+    extension_modules,
+    is_for_another_python,
+    module_files,
+    module_name,
+    stem,
+)
 from wheelfix.loader.followed import FollowedImports
-from wheelfix.loader.habits import PackageHabits
-from wheelfix.loader.loadcall import ALTERED_SEARCH_PATH, AS_PYTHON_DOES, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
-from wheelfix.loader.loaded import Loaded, load_in, merged_edges
-from wheelfix.loader.loading import Loader
-from wheelfix.loader.packagecode import PackageLoads, package_loads
+from wheelfix.loader.loadcall import (
+    ALTERED_SEARCH_PATH,
+    AS_PYTHON_DOES,
+    DEFAULT_DIRS,
+    MOD_NOT_FOUND,
+    PATH_NOT_FOUND,
+    PROC_NOT_FOUND,
+    runs_on,
+)
+from wheelfix.loader.loading import Loader, Target
+from wheelfix.loader.packagecode import PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of
 from wheelfix.loader.predict import BY_CODE, NO_FILE, absent_folder_code
-from wheelfix.loader.processes import FreshProcesses
-from wheelfix.loader.target import Target
-from wheelfix.loader.unimportable import unimportable_modules
-from wheelfix.loader.view import BASE, base_name
-from wheelfix.model import (
-    Alone,
-    Edge,
-    EdgeKind,
-    Image,
-    InView,
-    LoadEvent,
-    LoadOutcome,
-    Missing,
-    Resolution,
-    dll_key,
-)
-from wheelfix.pycode.sourcecode import python_code
+from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
+from wheelfix.loader.view import BASE, base_name, parent
+from wheelfix.model import Alone, Edge, EdgeKind, Image, InView, LoadEvent, LoadOutcome, Missing, Resolution, dll_key
+from wheelfix.pe.version import read_version
+from wheelfix.pycode.sourcecode import NO_MODULE, python_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import AbsentModule, CodeFault, ImageFacts, Machine, UnreadCall
+    from wheelfix.loader.view import Beside, FileView
+    from wheelfix.model import AbsentModule, CodeFault, ImageFacts, Machine, Provider, UnreadCall
+
+
+def with_needs_in_practice(loader: Loader) -> Iterator[Edge]:
+    """The loader's edges; a delay load that the DLL's family needs in practice is marked as required."""
+    for edge in loader.edges.values():
+        need = needs_in_practice(base_name(edge.importer), edge.name) if edge.kind is EdgeKind.DELAY else None
+        yield edge if need is None else replace(edge, required=True, because=need.without, source=need.source)
+
+
+class Companions:
+    """What the DLLs of a view load by name at run time, which no import table shows."""
+
+    def __init__(
+        self, loader: Loader, processes: list[Loader], loading: PackageLoading | None, profile: Profile
+    ) -> None:
+        self.loader = loader
+        self.processes = processes
+        self.cuda = loading.cuda if loading is not None and loading.startup is not None else profile.cuda
+        self.named = loading.named if loading is not None else ()
+
+    def needs(self, name: str, path: str = "") -> list[CompanionNeed]:
+        """The table's entries for a DLL name; what is only vendored too is not needed by a load.
+
+        Some are about certain releases only: then the version of the file at the path counts.
+        """
+        found = read_version(self.loader.view.source(path)) if path and depends_on_version(name) else None
+        version = str(found) if found is not None else None
+        cuda = self._release_of_nvrtc(name, path) or self.cuda
+        needs = [need for need in companions_of(name, cuda=cuda, version=version) if need.strength != "beside"]
+        own = (load for load in self.named if path and load.by == path)
+        return [*needs, *(CompanionNeed((one.name,), "required", "", one.without, one.source) for one in own)]
+
+    def _release_of_nvrtc(self, name: str, path: str) -> str:
+        """The toolkit of an NVRTC without built-ins beside it, from its version resource: it opens only those."""
+        if not path or not re.fullmatch(r"nvrtc64_\d+_0\.dll", dll_key(name)):
+            return ""
+        view = self.loader.view
+        if any(base_name(file).lower().startswith("nvrtc-builtins64_") for file in view.in_folder(parent(path))):
+            return ""
+        found = read_version(view.source(path))
+        release = release_of_product(found.strings.get("ProductName", "")) if found is not None else None
+        return f"{release[0]}.{release[1]}" if release is not None else ""
+
+    def edges(self) -> Iterator[Edge]:
+        """One edge for each companion of each image of the subject, and of each DLL that is missing."""
+        asked: dict[str, list[str]] = {}
+        for edge in self.loader.edges.values():
+            asked.setdefault(edge.importer, []).append(edge.name)
+        for path, image in self.loader.view.images().items():
+            if isinstance(image, Image):
+                for need in self.needs(base_name(path), path):
+                    if not any(need.matches(name) for name in asked.get(path, ())):
+                        yield self._edge(path, need)
+        missing = {dll_key(e.name): e.name for e in self.loader.edges.values() if isinstance(e.provider, Missing)}
+        for name in sorted(missing.values()):
+            for need in self.needs(name):
+                if need.met_by(missing) is None:
+                    yield self._edge(name, need)
+
+    def _edge(self, path: str, need: CompanionNeed) -> Edge:
+        provider = self._find(path, need)
+        spelled = base_name(provider.path) if isinstance(provider, InView) else need.name
+        return Edge(
+            importer=path,
+            name=spelled,
+            kind=EdgeKind.COMPANION,
+            provider=provider,
+            required=need.required,
+            strength=need.strength,
+            because=need.without,
+            source=need.source,
+        )
+
+    def _find(self, path: str, need: CompanionNeed) -> Provider:
+        """The provider of a companion, in each process that has its parent; none if it is missing in one of them."""
+        processes = [process for process in self.processes if path in process.modules] or [self.loader]
+        answers = [self._find_in(process, path, need) for process in processes]
+        return next((answer for answer in answers if isinstance(answer, Missing)), answers[0])
+
+    def _find_in(self, process: Loader, path: str, need: CompanionNeed) -> Provider:
+        """A companion is found when it is loaded, beside its parent, in an added folder, or in another distribution."""
+        loaded = need.met_by(process.loaded)
+        if loaded is not None:
+            return InView(process.loaded[dll_key(loaded)])
+        folders = tuple(dict.fromkeys([parent(path), *process.user_dirs]))
+        for folder in folders:
+            names = {base_name(found): found for found in process.view.in_folder(folder)}
+            met = need.met_by(names)
+            if met is not None:
+                return InView(names[met])
+        for name in need.names:
+            other = process.find(name, process.search_steps(path, DEFAULT_DIRS))
+            if not isinstance(other, Missing):
+                return other
+        present = tuple(file.path for file in process.view.files if need.matches(base_name(file.path)))
+        return Missing(searched=folders, present_at=present)
+
+
+_ENTRIES_OF_PYTHON_2 = ("init",)
+_LOADERS = (b"spec_from_file_location", b"ExtensionFileLoader", b"load_dynamic")
+"""What loads a module by its path, under a name that is given."""
+
+
+def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
+    """The modules that Python cannot import; those that the package's code does without are guarded."""
+    found = {outcome.event.module: outcome for outcome in (*_for_others(view, profile), *_without_entry(view, profile))}
+    if not found:
+        return []
+    absent = [module for module, outcome in found.items() if outcome.code == MOD_NOT_FOUND]
+    imported = {**imported_modules(view, found.keys() - absent), **imported_modules(view, absent, NO_MODULE)}
+    return [
+        LoadOutcome(
+            LoadEvent(outcome.event.path, "module", module, guarded=imported.get(module, True)),
+            outcome.code,
+            outcome.chain,
+            outcome.detail,
+        )
+        for module, outcome in found.items()
+    ]
+
+
+def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
+    """Modules of which there are only files for other Pythons; wheels for several Pythons have one for each."""
+    if profile.python is None:
+        return
+    files = module_files(view)
+    paths = [path for path in files if not is_for_another_python(view, path, files, profile)]
+    fitting = set(extension_modules(view, profile))
+    if len(fitting) == len(paths):
+        return
+    there = {module_name(path) for path in fitting}
+    for path in paths:
+        module = module_name(path)
+        if path not in fitting and module not in there and f"{path.rpartition('/')[0]}/{stem(path)}.py" not in view:
+            there.add(module)
+            version = f"{profile.python[0]}.{profile.python[1]}"
+            detail = f"its name says that it is for another Python than {version}"
+            yield LoadOutcome(LoadEvent(path, "module", module), MOD_NOT_FOUND, (base_name(path),), detail)
+
+
+def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
+    """Modules that do not export the function that Python calls to import them."""
+    old = profile.python is not None and profile.python[0] == 2
+    entries = _ENTRIES_OF_PYTHON_2 if old else ENTRIES
+    for path in extension_modules(view, profile):
+        image, name = view.image(path), stem(path)
+        if not isinstance(image, Image) or not name.isascii() or not name.isidentifier():
+            continue
+        if name == "__init__":
+            name = base_name(path.rpartition("/")[0])
+        if any(entry + name in image.exports.names for entry in entries):
+            continue
+        if _is_module(image, entries) and not _is_loaded_as(view, image, entries):
+            detail = f"it does not export {entries[0]}{name}"
+            yield LoadOutcome(LoadEvent(path, "module", module_name(path)), PROC_NOT_FOUND, (base_name(path),), detail)
+
+
+def _is_loaded_as(view: FileView, image: Image, entries: tuple[str, ...]) -> bool:
+    """Whether code loads a module by its path, under the name that it was built as: torchcodec does."""
+    built = [name.removeprefix(entry) for name in image.exports.names for entry in entries if name.startswith(entry)]
+    if not built or next(python_code(view, _LOADERS), None) is None:
+        return False
+    return next(python_code(view, tuple(name.encode() for name in built)), None) is not None
+
+
+def _is_module(image: Image, entries: tuple[str, ...]) -> bool:
+    """Whether a file has to do with Python at all: it has an entry of another name, or calls the interpreter."""
+    if any(name.startswith(entries) for name in image.exports.names):
+        return True
+    return any(python_of(item.dll) or dll_key(item.dll) in ("python3.dll", "python3t.dll") for item in image.imports)
 
 
 _RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]
@@ -287,3 +462,77 @@ def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
                 unexported = loader.symbols_missing_from(need, provider.path)
             edge = Edge(path, need.dll, kind, provider, kind is EdgeKind.IMPORT, unexported=unexported)
             loader.edges.setdefault((path, dll_key(need.dll), kind), edge)
+
+
+@dataclass(frozen=True, slots=True)
+class AfterOthers:
+    """The import of a distribution in a process in which others were imported before."""
+
+    failed: tuple[Loaded, ...] = ()
+    """The loads that work in a fresh process and fail here."""
+    edges: tuple[Edge, ...] = ()
+    """Every need of all its loads, as it is met here."""
+
+
+class ImportOrders:
+    """Tries orders of the distributions of a set; what each of them loads by itself is found out once."""
+
+    def __init__(self, beside: Beside, profile: Profile) -> None:
+        self._beside, self._profile = beside, profile
+        self._starts: dict[str, Start] = {}
+        self._alone: dict[str, Imported] = {}
+        self._states: dict[tuple[str, ...], Loader] = {}
+
+    def state(self, names: tuple[str, ...]) -> Loader | None:
+        """The process after some distributions were imported, each with all of its modules; None for no names.
+
+        A distribution whose DLLs ask for too much is passed over.
+        """
+        if not names:
+            return None
+        if names not in self._states:
+            before = self.state(names[:-1])
+            try:
+                start = self._start(names[-1])
+                found, processes, _ = self._import_alone(names[-1]) if before is None else start.run(before)
+                whole = all_together(start.blank if before is None else start.blank.after(before), found, processes)
+            except InputError:
+                whole = before if before is not None else self._start(names[-1]).blank
+            self._states[names] = whole
+        return self._states[names]
+
+    def after(self, before: tuple[str, ...], name: str) -> AfterOthers:
+        """What comes of importing a distribution after others."""
+        try:
+            alone, found = self.loads((), name), self.loads(before, name)
+        except InputError:
+            return AfterOthers()
+        works = {loaded.event.path for loaded in alone if loaded.failure is None}
+        failed = tuple(one for one in found if one.failure and not one.event.guarded and one.event.path in works)
+        return AfterOthers(failed, tuple(merged_edges(found).values()))
+
+    def loads(self, before: tuple[str, ...], name: str) -> list[Loaded]:
+        """Every load of a distribution, in a process in which others were imported before."""
+        state = self.state(before)
+        found, _, _ = self._import_alone(name) if state is None else self._start(name).run(state)
+        return found
+
+    def _start(self, name: str) -> Start:
+        if name not in self._starts:
+            view, requires = self._beside.view_of(name), self._beside.requires(name)
+            self._starts[name] = Start.of(view, self._profile, requires)
+        return self._starts[name]
+
+    def _import_alone(self, name: str) -> Imported:
+        if name not in self._alone:
+            self._alone[name] = self._start(name).run()
+        return self._alone[name]
+
+
+_ORDERS: weakref.WeakKeyDictionary[Beside, dict[Profile, ImportOrders]] = weakref.WeakKeyDictionary()
+
+
+def orders_of(beside: Beside, profile: Profile) -> ImportOrders:
+    """The orders of a set, shared by the examinations of all its distributions."""
+    known = _ORDERS.setdefault(beside, {})
+    return known.setdefault(profile, ImportOrders(beside, profile))

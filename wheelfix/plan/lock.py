@@ -17,7 +17,7 @@ from wheelfix.archive.names import name_parts, normalise, unprintable, why_unsaf
 from wheelfix.archive.reader import Archive
 from wheelfix.base.parsing import read_json
 from wheelfix.errors import InputError, UsageError, WheelfixError
-from wheelfix.loader.suffixes import PE_SUFFIXES
+from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.plan.model import Plan, plan_from_json
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client

@@ -16,8 +16,8 @@ from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
-from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.loadcall import split_forwarder
+from wheelfix.loader.packagecode import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import EdgeKind, Image, InView, Missing, Repairable, Severity, dll_key, fold
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.codenames import CodeNames
+    from wheelfix.loader.packagecode import CodeNames
     from wheelfix.loader.view import FileView
     from wheelfix.model import Finding, MissingDll, Resolution
     from wheelfix.plan.model import Chosen

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.loader.extensionmodules import has_entry
 from wheelfix.loader.packageloading import begin, load_event, loading_of, startup_at
-from wheelfix.loader.sitefiles import imported_by_path_files, imported_by_start_files
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.pycode.budget import PYTHON_ERRORS, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
@@ -37,7 +36,7 @@ from wheelfix.pycode.run import MAX_STEPS, Enough, OutOfSteps, PythonRun
 from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, is_standard, python_source
 from wheelfix.pycode.statements import Statements
 from wheelfix.pycode.trace import ForeignImport
-from wheelfix.pycode.windows import ROOT, ViewFiles, WindowsMachine
+from wheelfix.pycode.windows import ROOT, ViewFiles, WindowsMachine, imported_by_path_files, imported_by_start_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

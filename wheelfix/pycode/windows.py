@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import ntpath
+import posixpath
 import re
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,8 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import module_owners, owners_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
-from wheelfix.loader.loading import Loader
+from wheelfix.loader.loading import Loader, NoProviders, Target
 from wheelfix.loader.packageloading import startup_at
-from wheelfix.loader.sitefiles import roots_of_path_files
-from wheelfix.loader.target import NoProviders, Target
 from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy, dll_key, fold
 from wheelfix.pycode.budget import MAX_TEXT
@@ -35,10 +34,58 @@ from wheelfix.pycode.objects import (
 from wheelfix.pycode.sourcecode import is_standard, python_source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, EdgeKind, Provider
     from wheelfix.pycode.objects import CodeModule
+
+START_FILES = (3, 15)
+"""The first Python that reads ``.start`` files (PEP 829); with one of the same name, it skips imports of a ``.pth``."""
+
+
+def _site_files(view: FileView, suffix: str) -> Iterator[str]:
+    for file in view.own_files:
+        if file.path.endswith(suffix) and parent(file.path) == SITE_PACKAGES:
+            yield file.path
+
+
+def _lines(view: FileView, path: str) -> list[str]:
+    return [line.strip() for line in (view.read_text(path, 1 << 16) or "").lstrip("\ufeff").splitlines()]
+
+
+def imported_by_path_files(view: FileView, python: tuple[int, int] | None) -> Iterator[str]:
+    """The modules that ``.pth`` files import."""
+    starts = set(_site_files(view, ".start")) if python is not None and python >= START_FILES else set()
+    for path in _site_files(view, ".pth"):
+        if f"{path.removesuffix('.pth')}.start" not in starts:
+            yield from (name for line in _lines(view, path) for name in _imported_by_line(line))
+
+
+def imported_by_start_files(view: FileView, python: tuple[int, int] | None) -> Iterator[str]:
+    """The modules of the entry points in ``.start`` files; an older Python does not read them."""
+    if python is not None and python < START_FILES:
+        return
+    for path in _site_files(view, ".start"):
+        for line in _lines(view, path):
+            entry = re.fullmatch(r"([A-Za-z_][\w.]*):[A-Za-z_][\w.]*", line)
+            if entry is not None:
+                yield entry[1]
+
+
+def roots_of_path_files(view: FileView) -> list[str]:
+    """The folders that ``.pth`` files put on ``sys.path``."""
+    every = (line for path in _site_files(view, ".pth") for line in _lines(view, path))
+    lines = (line.replace("\\", "/") for line in every if line and not line.startswith(("#", "import ")))
+    return [posixpath.normpath(f"{SITE_PACKAGES}/{line}") for line in lines if ":" not in line]
+
+
+def _imported_by_line(line: str) -> list[str]:
+    """The modules that a line of a ``.pth`` file imports."""
+    match = re.match(r"import\s+([\w.]+(?:\s*,\s*[\w.]+)*)", line)
+    return [name.strip() for name in match[1].split(",")] if match else []
+
 
 MAX_SOURCE = 256 << 10
 """Bytes of a Python file that is read because another one imports it; larger ones are not."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.archive.faults import PIP, UV
 from wheelfix.base.values import dataclass
-from wheelfix.loader.suffixes import PE_SUFFIXES
+from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
 from wheelfix.rules.wording import count, listing

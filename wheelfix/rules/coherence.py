@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
 from wheelfix.loader.followed import followed_imports, top_level
-from wheelfix.loader.orders import orders_of
+from wheelfix.loader.resolve import orders_of
 from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule

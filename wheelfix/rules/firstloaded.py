@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.loadcall import runs_on
-from wheelfix.loader.orders import orders_of
+from wheelfix.loader.resolve import orders_of
 from wheelfix.loader.view import BASE
 from wheelfix.model import (
     EdgeKind,
@@ -32,7 +32,7 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from wheelfix.loader.orders import ImportOrders
+    from wheelfix.loader.resolve import ImportOrders
     from wheelfix.loader.view import Beside
     from wheelfix.model import Edge, Symbol
     from wheelfix.rules.context import Subject

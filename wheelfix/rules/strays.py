@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.codenames import names_in_code
+from wheelfix.loader.packagecode import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import Finding, Image, InView, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
@@ -22,7 +22,7 @@ from wheelfix.rules.registry import finding, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.codenames import CodeNames
+    from wheelfix.loader.packagecode import CodeNames
 
 _OF_PYTHON = frozenset({"python", "vcredist", "ucrt", "api-set", "system"})
 """Kinds of DLLs that are beside python.exe in a normal installation."""

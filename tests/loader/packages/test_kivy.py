@@ -11,8 +11,8 @@ from tests.support.wheels import build_wheel
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.neighbours import Neighbours
 from wheelfix.loader.packages import kivy
+from wheelfix.loader.places import Neighbours
 from wheelfix.model import Verdict
 
 if TYPE_CHECKING:
