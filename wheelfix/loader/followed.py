@@ -30,7 +30,7 @@ from wheelfix.pycode.sourcecode import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import LoadOutcome, UnreadCall
     from wheelfix.pycode.importer import ImportEnd
+    from wheelfix.pycode.trace import Unclear
 
 _DEFINED = re.compile(r"(?:async )?(?:def|class) (\w+)")
 _NAMES = re.compile(r"\w+")
@@ -202,15 +203,40 @@ class FollowedImports:
 
     # ------------------------------------------------------------------------------------------ what code does
 
-    def faults(self, faults: tuple[CodeFault, ...]) -> tuple[CodeFault, ...]:
-        """The faults of the code: those that an import meets, and those of files that no import has run."""
-        ran = self.ran
-        others = (fault for fault in faults if fault.root not in ran and fault.file not in ran)
-        texts = {(fault.file, fault.line): fault.text for fault in faults if fault.text}
-        ends = ((file, end) for file, end in self.decided.items() if end.error)
-        own = (_fault(self._view, file, end, texts.get(end.place, "")) for file, end in ends)
-        reached = (replace(fault, reached=self.runs(fault.root)) for fault in others)
-        return (*(fault for fault in own if fault is not None), *reached)
+    def faults(self) -> tuple[CodeFault, ...]:
+        """What fails, or may fail, in the code: what importing the package meets, then what else its files meet."""
+        ran = {path for end in self.tops.values() for path in end.ran}
+        others = [file.path for file in self._files if file.may_fail and file.path not in ran and counts(file.path)]
+        ends = {**self.tops, **{path: self.of(_module(path)) for path in others[:MAX_PACKAGES]}}
+        found = (self._fault_of(path, end, path not in others or self.runs(path)) for path, end in ends.items())
+        return tuple(dict.fromkeys(fault for fault in found if fault is not None))
+
+    def _fault_of(self, root: str, end: ImportEnd, reached: bool) -> CodeFault | None:
+        """What an import of a file meets; None if nothing is known to fail."""
+        if end.error and (end.decided or end.fault is not None or end.missed) and _is_own(end):
+            fault = _fault(self._view, root, end)
+            certain = fault is not None and fault.sure and not any(map(self._matters, end.unclear))
+            return replace(fault, sure=certain, reached=reached) if fault is not None else None
+        if end.decided:
+            return None
+        for file in (file for file in self._files if file.path in end.ran):
+            for call in file.unread_calls:
+                if any((one.file == call.file and one.line <= call.line <= one.last) for one in end.unclear):
+                    name = f"{call.function}({call.argument})"
+                    return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False, reached=reached)
+            if file.absent:
+                return _of_absent(root, file.absent, reached=reached)
+        own = [file.absent for file in self._files if file.path == root and not reached and file.absent]
+        inside = [one for one in own[0] if "/" in one[0]] if own and root not in end.ran else []
+        return replace(_of_absent(root, inside), sure=True) if inside else None
+
+    def _matters(self, unclear: Unclear) -> bool:
+        """Whether a statement that was passed over may have loaded something: others in its file do."""
+        return (
+            not unclear.file
+            or unclear.imports
+            or any(word in python_source(self._view, unclear.file) for word in WORDS)
+        )
 
     def calls(self, calls: Iterable[UnreadCall]) -> tuple[UnreadCall, ...]:
         """Calls that could not be read, with whether an import gets to them; one that was followed does without."""
@@ -299,9 +325,7 @@ def followed_imports(view: FileView, profile: Profile) -> FollowedImports:
 
 def _only_adds(file: FileLoads) -> bool:
     """Whether all that a file is known to do is to add folders, as the code of delvewheel does."""
-    return not (
-        file.events or file.names or file.faults or file.along or any(call.at_import for call in file.unread_calls)
-    )
+    return not (file.events or file.along or file.may_fail)
 
 
 def _is_failed_import(outcome: LoadOutcome) -> bool:
@@ -368,7 +392,14 @@ def _may_be_loaded_before(view: FileView, target: str) -> bool:
     return beside is None or not beside.complete or bool(beside.absent) or bool(view.named(dll_key(target)))
 
 
-def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | None:
+def _of_absent(root: str, absent: Sequence[tuple[str, str, int]], *, reached: bool = False) -> CodeFault:
+    """The fault of code that is known to ask for what is not there, if it gets that far."""
+    _, file, line = absent[0]
+    names = tuple(dict.fromkeys(name for name, *_ in absent))
+    return CodeFault("load", root, file, line, names, NOT_FOUND, sure=False, reached=reached)
+
+
+def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:
     """The fault that an import meets; None for a file that is there and cannot be loaded in any process."""
     fault, (file, line) = end.fault, end.place
     if fault is not None and fault.cause == "extension":
@@ -380,23 +411,21 @@ def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | 
             # Code that has looked for a file of the package before asks for another one in vain, as soundfile does.
             bundled = any("/" in name for name in end.missed)
             sure = bundled or (not fault.along_path and not _may_be_loaded_before(view, fault.target))
-            return CodeFault(fault.cause, root, file, line, (fault.target,), end.error, sure=sure, reached=True)
+            return CodeFault(fault.cause, root, file, line, (fault.target,), end.error, sure=sure)
         if failure.code == MOD_NOT_FOUND and view.named(chain[-1].lower()):
-            return CodeFault(
-                "order", root, file, line, (fault.target,), end.error, sure=True, reached=True, chain=chain
-            )
+            return CodeFault("order", root, file, line, (fault.target,), end.error, sure=True, chain=chain)
         return None
     if not end.missed:
         names = (fault.target,) if fault is not None else (root,)
         text = shown_message(end) or "…"
-        return CodeFault("end", root, file, line, names, end.error, sure=True, reached=True, text=text)
+        return CodeFault("end", root, file, line, names, end.error, sure=True, text=text)
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
     # A wheel without DLLs of its own, such as python-magic, leaves them to the user.
     bundles = any(view.layer(path) is Layer.SUBJECT for path in view.image_paths)
     known = any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)
     sure = inside or (bundles and not known)
-    made = CodeFault("raise", root, file, line, end.missed, end.error, sure=sure, reached=True)
-    return replace(made, chain=end.chain, text=text or shown_message(end))
+    made = CodeFault("raise", root, file, line, end.missed, end.error, sure=sure)
+    return replace(made, chain=end.chain, text=shown_message(end))
 
 
 def shown_message(end: ImportEnd) -> str:

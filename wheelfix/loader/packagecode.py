@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFault, CodeFolder, UnreadCall
+    from wheelfix.model import CodeFolder, UnreadCall
 
 _PATTERN = re.compile(r"[*?\[]")
 _PATH = b"PATH"
@@ -55,14 +55,20 @@ class FileLoads:
     """Every folder that it gives to ``os.add_dll_directory``, also those that are not in the view."""
     unread_calls: tuple[UnreadCall, ...] = ()
     """Its loads and folders that could not be read."""
-    faults: tuple[CodeFault, ...] = ()
-    """What fails, or may fail, when it is imported."""
+    absent: tuple[tuple[str, str, int], ...] = ()
+    """Files, folders and bare names that are not there, each with the file and line that asks for it at import, and
+    that does not catch this."""
     flags: tuple[tuple[str, int], ...] = ()
     """The flags of those events that are not loaded as Python does by default."""
     along: tuple[str, ...] = ()
     """Folders that it puts on PATH before it loads DLLs."""
     late: frozenset[str] = frozenset()
     """The events that happen only in functions which the file itself does not call: not when it is imported."""
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether importing it asks for something that is not in its package, or is not known."""
+        return bool(self.names or self.absent or any(call.at_import for call in self.unread_calls))
 
     @property
     def acts_at_import(self) -> bool:
@@ -104,11 +110,6 @@ class PackageLoads:
     def unread_calls(self) -> tuple[UnreadCall, ...]:
         """Loads and folders that could not be read."""
         return tuple(dict.fromkeys(call for file in self.files for call in file.unread_calls))
-
-    @property
-    def faults(self) -> tuple[CodeFault, ...]:
-        """What fails, or may fail, when files are imported."""
-        return tuple(dict.fromkeys(fault for file in self.files for fault in file.faults))
 
 
 _LOADS: weakref.WeakKeyDictionary[FileView, dict[Profile, PackageLoads]] = weakref.WeakKeyDictionary()
@@ -172,7 +173,7 @@ def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoad
 
 def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
     """What one Python file does to the DLL search, read from its source."""
-    from wheelfix.pycode.reading import code_faults, read_path_code
+    from wheelfix.pycode.reading import read_path_code
 
     view = around.view
     code = read_path_code(source, path, budget_of(view), around)
@@ -180,6 +181,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     loaded: dict[str, LoadEvent] = {}
     flags: dict[str, int] = {}
     levels: dict[str, int] = {}
+    absent: list[tuple[str, str, int]] = []
     for load in code.loads:
         for target in load.targets:
             found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, load.file))
@@ -189,13 +191,15 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
                 known = AS_PYTHON_DOES if load.flags is None else load.flags
                 flags[file] = known if flags.get(file, known) == known else AS_PYTHON_DOES
                 levels[file] = max(load.level, levels.get(file, LATER))
+            if not found and load.level != LATER and not load.guarded:
+                absent.append((target, load.file, load.line))
             if not found and "/" not in target and "*" not in target and "." in target:
                 named[target] = None
     # Folders that are not in the view are searched too: another distribution may have filled them.
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))
     added = tuple(folder for folder in searched if view.in_folder(folder) or not around.is_own(folder))
-    # What is nowhere in the view may come from elsewhere; that is decided where all providers are known.
-    faults = tuple(one for one in code_faults(code, path) if one.cause != "order" or around.named(one.chain[-1]))
+    unguarded = (one for one in code.found_folders if one.level != LATER and not one.guarded)
+    absent += [(one.folder, one.file, one.line) for one in unguarded]
     return FileLoads(
         path,
         added,
@@ -203,11 +207,18 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
         tuple(named),
         code.folders,
         code.unread_calls,
-        faults,
+        tuple(one for one in dict.fromkeys(absent) if _is_absent(around, one[0])),
         tuple((file, own) for file, own in flags.items() if own != AS_PYTHON_DOES),
         tuple(dict.fromkeys(folder for load in code.loads for folder in load.along)),
         frozenset(file for file, level in levels.items() if level == LATER),
     )
+
+
+def _is_absent(around: ViewFiles, asked: str) -> bool:
+    """Whether a path of the package is not there, or nothing has a DLL of a bare name."""
+    if "/" in asked:
+        return around.is_own(asked) and not around.exists(asked) and not _PATTERN.search(asked)
+    return around.finds(asked, ()) is False
 
 
 def declared_folders(view: FileView) -> tuple[str, ...]:

@@ -251,7 +251,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     edges = [*with_needs_in_practice(whole), *companions.edges()]
     failing = {loaded.event.path for loaded in found if loaded.failure and not loaded.event.guarded}
     # A load that fails in any order has a failure of its own, with all that is known about it.
-    faults = followed.faults(loads.faults)
+    faults = followed.faults()
     faults = tuple(one for one in faults if one.cause != "order" or one.names[0] not in failing)
     unimportable = unimportable_modules(view, profile) if startup is None else ()
     outcomes = (*_failed_code(view, faults), *map(_outcome, found), *unimportable)

@@ -35,7 +35,7 @@ from wheelfix.pycode.objects import (
 from wheelfix.pycode.run import MAX_STEPS, Enough, OutOfSteps, PythonRun
 from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, is_standard, python_source
 from wheelfix.pycode.statements import Statements
-from wheelfix.pycode.trace import ForeignImport
+from wheelfix.pycode.trace import ForeignImport, Unclear
 from wheelfix.pycode.windows import ROOT, ViewFiles, WindowsMachine, imported_by_path_files, imported_by_start_files
 
 if TYPE_CHECKING:
@@ -370,7 +370,9 @@ class Importer:
 
     def _run_file(self, module: CodeModule, path: str) -> None:
         if self.run.machine.view.file(path).size > MAX_SOURCE:
-            raise Undecided(f"{path} is too large")
+            reason = Undecided(f"{path} is too large")
+            reason.place = (path, 0)
+            raise reason
         source = python_source(self.run.machine.view, path).decode("utf-8-sig", "replace")
         tree = self.run.budget.parse_more(source, path)
         if tree is None:
@@ -539,7 +541,9 @@ class ImportEnd:
     chain: tuple[str, ...] = ()
     """For ``missed``: from the last of these files that exists to the DLL that it needs and that is not found."""
     place: tuple[str, int] = ("", 0)
-    """The file and line that raised the exception."""
+    """The file and line that raised the exception, or else of the first statement that was passed over."""
+    unclear: tuple[Unclear, ...] = ()
+    """The statements that were passed over."""
     caught: frozenset[int] = frozenset()
     """The Windows codes of loads that failed on the way."""
     loaded: frozenset[str] = frozenset()
@@ -603,7 +607,7 @@ def _end(run: PythonRun, module: str) -> ImportEnd:
     except Enough:
         pass
     except RecursionError:
-        run.unclear.append(("its code is nested too deeply", ("", 0)))
+        run.unclear.append(Unclear("its code is nested too deeply"))
     except (Undecided, *PYTHON_ERRORS) as reason:
         with contextlib.suppress(OutOfSteps):
             run.note_unclear(reason)
@@ -635,11 +639,11 @@ def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
     text = run.text_of(error) if error is not None else ""
     unclear = list(run.unclear)
     if error is not None and error.by_python and error.failure is None and not missed:
-        unclear.append((f"its code may not be modelled exactly ({kinds[0]})", error.place))
-    reason, place = unclear[0] if unclear else ("", error.place if error is not None else ("", 0))
+        unclear.append(Unclear(f"its code may not be modelled exactly ({kinds[0]})", *error.place))
+    place = error.place if error is not None else (unclear[0].file, unclear[0].line) if unclear else ("", 0)
     return ImportEnd(
         decided=not unclear,
-        reason=reason,
+        reason=unclear[0].reason if unclear else "",
         error=kinds[0] if kinds else "",
         message=text if isinstance(text, str) else "",
         kinds=kinds,
@@ -649,6 +653,7 @@ def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
         ran=tuple(run.ran),
         chain=machine.last_chain if missed and len(machine.last_chain) > 1 else (),
         place=place,
+        unclear=tuple(unclear),
         caught=frozenset(machine.codes),
         loaded=frozenset(machine.process.modules),
         done=machine.done,

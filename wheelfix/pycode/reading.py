@@ -32,7 +32,7 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import NEXT, OutOfSteps
-from wheelfix.pycode.sourcecode import Mentions, called, catches, goes_on
+from wheelfix.pycode.sourcecode import Mentions, called, catches, goes_on, spelled
 from wheelfix.pycode.trace import CERTAIN, LATER, LOADING, PERHAPS, FoundCall, FoundEnd, FoundFolder, FoundLoad
 from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, SITE, WindowsMachine, load_error, os_error
 
@@ -64,8 +64,6 @@ _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
-_SHOWN_NODES = 60
-_SHOWN_TEXT = 80
 
 
 class CodeReading:
@@ -578,15 +576,6 @@ def _catches(guard: PyValue, kind: str) -> bool | None:
         return True if True in found else None if None in found else False
     kinds = guard.value if isinstance(guard.value, tuple) else (guard.value,)
     return any(catches(ast.Name(one.name), kind) for one in kinds if isinstance(one, CodeClass | Native))
-
-
-def spelled(node: ast.expr) -> str:
-    """An expression as the code has it, shortened; one that takes too long to write out is ``…``."""
-    for count, _ in enumerate(ast.walk(node)):
-        if count > _SHOWN_NODES:
-            return "…"
-    text = ast.unparse(node)
-    return text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
 
 
 def raised_text(run: PythonRun, raised: ast.expr | None) -> str:

@@ -41,7 +41,7 @@ from wheelfix.pycode.objects import (
     joined,
     of_class,
 )
-from wheelfix.pycode.trace import CERTAIN, LOADING, PERHAPS, ForeignImport
+from wheelfix.pycode.trace import CERTAIN, LOADING, PERHAPS, ForeignImport, Unclear
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -196,8 +196,8 @@ class PythonRun:
         """Files, each with the last line that concerns DLLs: after all of these nothing else has to be followed."""
         self.assumed: frozenset[str] = frozenset()
         """Top-level modules that are taken to be there although they are not."""
-        self.unclear: list[tuple[str, tuple[str, int]]] = []
-        """Statements that were passed over because it is not known what they do: the reason, the file and line."""
+        self.unclear: list[Unclear] = []
+        """Statements that were passed over because it is not known what they do."""
         self.reading: CodeReading | None = None
         """What is found, if a file is read; None if an import is followed."""
         self._branches: list[Changes] = []
@@ -209,8 +209,14 @@ class PythonRun:
             self.machine.others.setdefault(file, _loading_name(node) if node is not None else "add_dll_directory")
             return
         text = str(reason) if isinstance(reason, Undecided) else f"{NOT_MODELLED} ({type(reason).__name__})"
-        place = getattr(reason, "place", None) or ("", 0)
-        self.unclear.append((text, place if place[0] else (file, node.lineno if node is not None else 0)))
+        place = reason.error.place if isinstance(reason, Thrown) else getattr(reason, "place", ("", 0))
+        if place[0]:
+            self.unclear.append(Unclear(text, place[0], place[1], place[1]))
+        elif node is not None:
+            imports = isinstance(node, ast.Import | ast.ImportFrom)
+            self.unclear.append(Unclear(text, file, node.lineno, node.end_lineno or 0, imports))
+        else:
+            self.unclear.append(Unclear(text))
         if len(self.unclear) >= MAX_UNCLEAR:
             raise OutOfSteps("too much of its code cannot be followed")
 

@@ -367,6 +367,19 @@ def called(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
+_SHOWN_NODES = 60
+_SHOWN_TEXT = 80
+
+
+def spelled(node: ast.expr) -> str:
+    """An expression as the code has it, shortened; one that takes too long to write out is ``…``."""
+    for count, _ in enumerate(ast.walk(node)):
+        if count > _SHOWN_NODES:
+            return "…"
+    text = ast.unparse(node)
+    return text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
+
+
 def _imports(
     statements: list[ast.stmt], package: str, budget: CodeBudget, kinds: tuple[str, ...] = (NOT_LOADED,)
 ) -> Iterator[tuple[str, bool]]:

@@ -99,6 +99,20 @@ class FoundEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class Unclear:
+    """A statement of a followed import that was passed over, because what it does is not known."""
+
+    reason: str
+    file: str = ""
+    """The file that it is in; empty where anything may have happened."""
+    line: int = 0
+    last: int = 0
+    """The last line of the statement."""
+    imports: bool = False
+    """Whether it imports a module."""
+
+
+@dataclass(frozen=True, slots=True)
 class ForeignImport:
     """An import of a module of another distribution."""
 
