@@ -143,9 +143,10 @@ def test_what_cffi_may_lack_is_no_failure():
 def test_of_namesakes_for_several_processors_the_fitting_one_is_loaded():
     """As in clr_loader, whose code asks how large a pointer is."""
     code = (
+        "import ctypes, os, sys\n"
         "arch = 'amd64' if sys.maxsize > 2**32 else 'x86'\n"
         "if sys.maxsize > 2**32:\n    arch = 'amd64'\nelse:\n    arch = 'x86'\n"
-        "ffi.dlopen(os.path.join(os.path.dirname(__file__), 'dlls', arch, 'Loader.dll'))\n"
+        "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'dlls', arch, 'Loader.dll'))\n"
     )
     files = {
         f"{SITE}pkg/__init__.py": code,

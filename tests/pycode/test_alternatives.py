@@ -11,43 +11,43 @@ from wheelfix.pycode.flow import _only_loads
 from wheelfix.pycode.machinecalls import OF_UNKNOWN
 from wheelfix.pycode.objects import UNKNOWN, Alternatives, alternatives, joined
 from wheelfix.pycode.sourcecode import is_standard, never_holds
-from wheelfix.pycode.trace import CERTAIN, LATER, LOADING, PERHAPS
+from wheelfix.pycode.trace import LOADING
 
 HEAD = "import ctypes, os, random\nhere = os.path.dirname(__file__)\nunknown = random.random() > 2\n"
 
 
-def loads(code: str) -> list[tuple[tuple[str, ...], int]]:
-    """The DLLs that some code may load, and how certain that is."""
+def loads(code: str) -> list[tuple[tuple[str, ...], bool]]:
+    """The DLLs that some code may load, and whether importing the file may do that."""
     found = read(HEAD + code, "pkg/a.dll", "pkg/b.dll")
-    return [(tuple(target.rpartition("/")[2] for target in load.targets), load.level) for load in found.loads]
+    return [(tuple(target.rpartition("/")[2] for target in load.targets), load.at_import) for load in found.loads]
 
 
 def test_a_name_of_both_ways_stands_for_both_values() -> None:
     code = "name = 'a.dll'\nif unknown:\n    name = 'b.dll'\nctypes.CDLL(os.path.join(here, name))"
-    assert loads(code) == [(("b.dll", "a.dll"), CERTAIN)]
+    assert loads(code) == [(("b.dll", "a.dll"), True)]
 
 
 def test_an_expression_has_both_values() -> None:
-    assert loads("ctypes.CDLL(os.path.join(here, 'a.dll' if unknown else 'b.dll'))") == [(("a.dll", "b.dll"), CERTAIN)]
+    assert loads("ctypes.CDLL(os.path.join(here, 'a.dll' if unknown else 'b.dll'))") == [(("a.dll", "b.dll"), True)]
 
 
 @pytest.mark.parametrize(
-    ("code", "level"),
+    ("code", "at_import"),
     [
-        ("if unknown:\n    {}", PERHAPS),
-        ("while unknown:\n    {}", PERHAPS),
-        ("for x in unknown:\n    {}", PERHAPS),
-        ("def f():\n    {}", LATER),
-        ("class C:\n    def f(self, name='x'):\n        {}", LATER),
-        ("def f():\n    {}\nf()", CERTAIN),
-        ("if unknown:\n    raise ValueError\n{}", PERHAPS),
-        ("match unknown:\n    case True:\n        {}", PERHAPS),
-        ("try:\n    import other\nexcept ImportError:\n    {}", PERHAPS),
-        ("with open('x') as f:\n    {}", CERTAIN),
+        ("if unknown:\n    {}", True),
+        ("while unknown:\n    {}", True),
+        ("for x in unknown:\n    {}", True),
+        ("def f():\n    {}", False),
+        ("class C:\n    def f(self, name='x'):\n        {}", False),
+        ("def f():\n    {}\nf()", True),
+        ("if unknown:\n    raise ValueError\n{}", True),
+        ("match unknown:\n    case True:\n        {}", True),
+        ("try:\n    import other\nexcept ImportError:\n    {}", True),
+        ("with open('x') as f:\n    {}", True),
     ],
 )
-def test_how_certain_a_load_is(code: str, level: int) -> None:
-    assert loads(code.format("ctypes.CDLL(os.path.join(here, 'a.dll'))")) == [(("a.dll",), level)]
+def test_whether_a_load_is_for_an_import(code: str, at_import: bool) -> None:
+    assert loads(code.format("ctypes.CDLL(os.path.join(here, 'a.dll'))")) == [(("a.dll",), at_import)]
 
 
 def test_what_one_way_changes_does_not_reach_the_other() -> None:
@@ -56,7 +56,7 @@ def test_what_one_way_changes_does_not_reach_the_other() -> None:
         "if unknown:\n    C.name = 'b.dll'\n    names['x'] = 'b.dll'\n"
         "else:\n    ctypes.CDLL(os.path.join(here, C.name))\n    ctypes.CDLL(os.path.join(here, names['x']))\n"
     )
-    assert loads(code) == [(("a.dll",), PERHAPS)] * 2
+    assert loads(code) == [(("a.dll",), True)] * 2
 
 
 def test_a_generator_that_waits_in_a_branch_keeps_what_its_caller_does() -> None:

@@ -57,14 +57,14 @@ def test_code_that_reports_a_failed_load_is_quoted_and_the_cause_is_blamed(tmp_p
     # llama-cpp-python: the error named llama.dll as the cause, and was not the line that Python prints.
     code = HERE + (
         "def load(name):\n    p = os.path.join(here, name + '.dll')\n    try:\n        return ctypes.CDLL(p)\n"
-        "    except Exception as e:\n        raise RuntimeError(f\"Failed to load '{p}' ({sys.argv[1]}): {e}\")\n"
+        "    except Exception as e:\n        raise RuntimeError(f\"Failed to load '{p}': {e}\")\n"
         "load('core')\n"
     )
     core = forge_dll("core.dll", imports={"part.dll": ["f"]})
     report = scanned(tmp_path, {"pkg/__init__.py": code, "pkg/core.dll": core})
     assert report.first_failure is not None
     assert report.first_failure.message == (
-        "RuntimeError: Failed to load '…\\pkg\\core.dll' (…): Could not find module '…\\pkg\\core.dll' "
+        "RuntimeError: Failed to load '…\\pkg\\core.dll': Could not find module '…\\pkg\\core.dll' "
         "(or one of its dependencies). Try using the full path with constructor syntax."
     )
     assert report.first_failure.chain == ("core.dll", "part.dll")

@@ -217,14 +217,15 @@ class FollowedImports:
             fault = _fault(self._view, root, end)
             certain = fault is not None and fault.sure and not any(map(self._matters, end.unclear))
             return replace(fault, sure=certain, reached=reached) if fault is not None else None
-        if end.decided:
+        if end.decided and not end.error:
             return None
+        places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
         for file in (file for file in self._files if file.path in end.ran):
             for call in file.unread_calls:
-                if any((one.file == call.file and one.line <= call.line <= one.last) for one in end.unclear):
+                if any(path == call.file and first <= call.line <= last for path, first, last in places):
                     name = f"{call.function}({call.argument})"
                     return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False, reached=reached)
-            if file.absent:
+            if file.absent and not end.decided:
                 return _of_absent(root, file.absent, reached=reached)
         own = [file.absent for file in self._files if file.path == root and not reached and file.absent]
         inside = [one for one in own[0] if "/" in one[0]] if own and root not in end.ran else []

@@ -26,7 +26,6 @@ from wheelfix.pycode.sourcecode import (
     python_source,
     read_imports,
 )
-from wheelfix.pycode.trace import LATER
 from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
     flags: dict[str, int] = {}
-    levels: dict[str, int] = {}
+    at_import: set[str] = set()
     absent: list[tuple[str, str, int]] = []
     for load in code.loads:
         for target in load.targets:
@@ -190,15 +189,16 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
                 loaded[file] = LoadEvent(file, "cffi" if load.function == "dlopen" else "code", guarded=guarded)
                 known = AS_PYTHON_DOES if load.flags is None else load.flags
                 flags[file] = known if flags.get(file, known) == known else AS_PYTHON_DOES
-                levels[file] = max(load.level, levels.get(file, LATER))
-            if not found and load.level != LATER and not load.guarded:
+                at_import |= {file} if load.at_import else set()
+            # What is loaded as Python does by default may be in the process by then; cffi looks along PATH.
+            if not found and load.at_import and not load.guarded and ("/" in target or load.function == "dlopen"):
                 absent.append((target, load.file, load.line))
             if not found and "/" not in target and "*" not in target and "." in target:
                 named[target] = None
     # Folders that are not in the view are searched too: another distribution may have filled them.
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))
     added = tuple(folder for folder in searched if view.in_folder(folder) or not around.is_own(folder))
-    unguarded = (one for one in code.found_folders if one.level != LATER and not one.guarded)
+    unguarded = (one for one in code.found_folders if one.at_import and not one.guarded)
     absent += [(one.folder, one.file, one.line) for one in unguarded]
     return FileLoads(
         path,
@@ -210,7 +210,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
         tuple(one for one in dict.fromkeys(absent) if _is_absent(around, one[0])),
         tuple((file, own) for file, own in flags.items() if own != AS_PYTHON_DOES),
         tuple(dict.fromkeys(folder for load in code.loads for folder in load.along)),
-        frozenset(file for file, level in levels.items() if level == LATER),
+        frozenset(loaded.keys() - at_import),
     )
 
 

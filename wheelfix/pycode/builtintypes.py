@@ -300,7 +300,7 @@ def listed(run: PythonRun, text: str) -> list[str]:
         return run.machine.names(text)
     if run.reading is None:
         raise folder_error(run, text)
-    run.reading.list_absent(text)
+    run.reading.raise_absent(text)
     return SomeOf()
 
 

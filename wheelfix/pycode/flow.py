@@ -35,7 +35,6 @@ from wheelfix.pycode.objects import (
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RAISE, RETURN
 from wheelfix.pycode.sourcecode import never_holds
 from wheelfix.pycode.statements import assigned
-from wheelfix.pycode.trace import CERTAIN, LATER, PERHAPS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -83,10 +82,10 @@ class Flow:
 
     # ------------------------------------------------------------------------------------- ways that are possible
 
-    def _apart(self, body: list[ast.stmt], level: int) -> Generator[PyValue, None, tuple[int, Changes]]:
+    def _apart(self, body: list[ast.stmt], *, later: bool = False) -> Generator[PyValue, None, tuple[int, Changes]]:
         """Follow statements of a file that is read, and take back what they change; say how they end, and that."""
         run, reading = self.run, self._reading
-        before, reading.level = reading.level, min(reading.level, level)
+        before, reading.later = reading.later, reading.later or later
         environment, depth = run.environment, run.depth
         run.begin_branch()
         try:
@@ -96,7 +95,7 @@ class Flow:
             reading.raised = thrown
             flow = RAISE
         finally:
-            reading.level = before
+            reading.later = before
             changes = run.end_branch()
         return flow, changes
 
@@ -121,7 +120,7 @@ class Flow:
             return (yield from self._both_ways(node))
         if self.run.reading is not None and _asks_environment(node.test):
             # With the variable set, the other way is taken: what is loaded there may be loaded.
-            yield from self._apart(node.orelse if holds else node.body, LATER)
+            yield from self._apart(node.orelse if holds else node.body, later=True)
         return (yield from self.run.block(node.body if holds else node.orelse))
 
     def _both_ways(self, node: ast.If) -> Flowing:
@@ -129,7 +128,7 @@ class Flow:
         for body, assumed in ((node.body, True), (node.orelse, False)):
             self.run.begin_branch()
             self._narrow(node.test, assumed)
-            inner, changes = yield from self._apart(body, PERHAPS)
+            inner, changes = yield from self._apart(body)
             changes = {**self.run.end_branch(), **changes}
             flow |= inner
             if inner & NEXT:
@@ -169,27 +168,21 @@ class Flow:
             return (yield from self.run.block(node.orelse))
         environment, flow, left = self.run.environment, 0, 0
         reading = self.run.reading
-        level = reading.level if reading is not None else CERTAIN
         items = self.run.iterate(found) if not isinstance(found, UnknownValue | Native) else iter([UNKNOWN])
         unclear = isinstance(found, UnknownValue | Native | SomeOf)
-        try:
-            for count, item in enumerate(items):
-                self.run.environment = environment
-                if count > MAX_TURNS:
-                    raise Undecided("a loop goes on for too long")
-                if reading is not None and (unclear or left):
-                    reading.level = min(reading.level, PERHAPS)
-                    inner = yield from self._perhaps_a_turn(node, item)
-                else:
-                    self.run.assign(node.target, item)
-                    inner = yield from self.run.block(node.body)
-                flow |= inner
-                left = flow & (BREAK | RETURN | RAISE)
-                if not inner & (NEXT | CONTINUE) and not unclear:
-                    return (flow & (RETURN | RAISE)) | (NEXT if flow & BREAK else 0)
-        finally:
-            if reading is not None:
-                reading.level = level
+        for count, item in enumerate(items):
+            self.run.environment = environment
+            if count > MAX_TURNS:
+                raise Undecided("a loop goes on for too long")
+            if reading is not None and (unclear or left):
+                inner = yield from self._perhaps_a_turn(node, item)
+            else:
+                self.run.assign(node.target, item)
+                inner = yield from self.run.block(node.body)
+            flow |= inner
+            left = flow & (BREAK | RETURN | RAISE)
+            if not inner & (NEXT | CONTINUE) and not unclear:
+                return (flow & (RETURN | RAISE)) | (NEXT if flow & BREAK else 0)
         self.run.environment = environment
         return (flow & (RETURN | RAISE)) | (yield from self._else(node.orelse, perhaps=bool(flow & BREAK)))
 
@@ -208,7 +201,7 @@ class Flow:
     def _perhaps_a_turn(self, node: ast.For | ast.AsyncFor, item: PyValue) -> Flowing:
         self.run.begin_branch()
         self.run.assign(node.target, item)
-        inner, changes = yield from self._apart(node.body, PERHAPS)
+        inner, changes = yield from self._apart(node.body)
         changes = {**self.run.end_branch(), **changes}
         self.run.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
         return inner | NEXT
@@ -217,7 +210,7 @@ class Flow:
         """The ``else`` of a loop, which is left out after ``break``."""
         if not perhaps or not body:
             return (yield from self.run.block(body))
-        flow, changes = yield from self._apart(body, PERHAPS)
+        flow, changes = yield from self._apart(body)
         self.run.merge([changes, {}] if flow & NEXT else [{}])
         return flow | NEXT
 
@@ -228,7 +221,7 @@ class Flow:
             if holds is None and self.run.reading is None:
                 return self._leave_out(node, [node.body])
             if holds is None:
-                inner, changes = yield from self._apart(node.body, PERHAPS)
+                inner, changes = yield from self._apart(node.body)
                 self.run.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
                 return NEXT | ((flow | inner) & (RETURN | RAISE))
             if not holds:
@@ -254,7 +247,7 @@ class Flow:
             if fits and not branches:
                 return flow | (yield from self.run.block(case.body))
             if fits is not False:
-                inner, changes = yield from self._apart(case.body, PERHAPS)
+                inner, changes = yield from self._apart(case.body)
                 flow |= inner
                 branches += [changes] if inner & NEXT else []
             if fits:
@@ -361,10 +354,10 @@ class Flow:
             return (yield from self._handle(node, failed))
         if reading is None:
             return flow if flow != NEXT else (yield from self.run.block(node.orelse))
-        if reading.unsure_calls == unsure and reading.level != LATER and not flow & RAISE and _only_loads(node.body):
+        if reading.unsure_calls == unsure and not reading.later and not flow & RAISE and _only_loads(node.body):
             reading.guards.append(Managed("suppress", Native("BaseException")))
             for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
-                yield from self._apart(handler.body, LATER)
+                yield from self._apart(handler.body, later=True)
             reading.guards.pop()
         else:
             yield from self._other_handlers(node, changes, raised=bool(flow & RAISE))
@@ -376,7 +369,7 @@ class Flow:
         for handler in node.handlers:
             if handler.name:
                 self.run.bind(handler.name, UNKNOWN)
-            flow, other = yield from self._apart(handler.body, PERHAPS if risky else LATER)
+            flow, other = yield from self._apart(handler.body, later=not risky)
             if risky and flow & NEXT:
                 self.run.merge([{}, other])
             elif flow & NEXT:
@@ -407,7 +400,7 @@ class Flow:
             try:
                 if caught:
                     return (yield from self.run.block(handler.body))
-                flow, changes = yield from self._apart(handler.body, PERHAPS)
+                flow, changes = yield from self._apart(handler.body)
                 self.run.merge([changes])
                 return flow | RAISE
             finally:

@@ -271,14 +271,11 @@ class Importer:
         """A module that a file imports which is read: its code is followed once one of its names is asked for."""
         path = self.run.machine.files.module(name)
         if path:
-            reading.imported(path)
             module = self.module_at(path)
             self.run.modules[name] = module
             return module
         if path == "" and reading.is_caught(NO_MODULE):
             raise error(NO_MODULE, f"No module named '{name}'")
-        if path is None:
-            reading.foreign = True
         return Native(name)
 
     def module_at(self, path: str) -> CodeModule:

@@ -39,7 +39,6 @@ from wheelfix.pycode.objects import (
 )
 from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import is_standard
-from wheelfix.pycode.trace import LATER
 from wheelfix.pycode.windows import HOME, ROOT, SITE
 
 if TYPE_CHECKING:
@@ -540,7 +539,7 @@ class PythonLibrary:
             if not isinstance(key, str):
                 return UNKNOWN
             found = self.run.machine.variable(key)
-            if found is None and self.run.reading is not None and self.run.reading.level == LATER:
+            if found is None and self.run.reading is not None and self.run.reading.later:
                 return UNKNOWN  # with the variable set, the code gets here
             if found is None:
                 raise error("KeyError", key)

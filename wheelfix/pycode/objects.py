@@ -77,7 +77,7 @@ class Native:
 class CodeModule:
     """A module of the package, with its names."""
 
-    __slots__ = ("brings", "file", "name", "names", "waiting")
+    __slots__ = ("file", "name", "names", "waiting")
 
     def __init__(self, name: str, file: str, names: dict[str, PyValue]) -> None:
         self.name = name
@@ -86,8 +86,6 @@ class CodeModule:
         self.names = names
         self.waiting = False
         """Whether its code is followed only once one of its names is asked for."""
-        self.brings: tuple[bool, dict[str, None]] | None = None
-        """Whether following it has imported modules of others, and the files of the package that it has imported."""
 
     @property
     def is_compiled(self) -> bool:

@@ -41,7 +41,7 @@ from wheelfix.pycode.objects import (
     joined,
     of_class,
 )
-from wheelfix.pycode.trace import CERTAIN, LOADING, PERHAPS, ForeignImport, Unclear
+from wheelfix.pycode.trace import LOADING, ForeignImport, Unclear
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -228,29 +228,19 @@ class PythonRun:
                 raise Enough
 
     def close_folder(self, folder: str) -> None:
-        """Remove a folder from the search again."""
-        if self.reading is not None:
-            self.reading.close_folder(folder)
-        else:
+        """Remove a folder from the search again; reading a file finds every folder that it may add."""
+        if self.reading is None:
             self.machine.close_folder(folder)
 
     def combined(self, compute: Callable[..., PyValue], *values: PyValue) -> PyValue:
         """What is computed for all combinations of alternatives; those for which that fails are left out."""
         found, failed = [], None
         ways = [alternatives(value) for value in values]
-        reading = self.reading
-        level = reading.level if reading is not None else CERTAIN
-        try:
-            for given in itertools.islice(itertools.product(*ways), MAX_COMBINED):
-                if reading is not None:
-                    reading.level = min(level, PERHAPS)
-                try:
-                    found.append(compute(*given))
-                except Thrown as thrown:
-                    failed = thrown
-        finally:
-            if reading is not None:
-                reading.level = level
+        for given in itertools.islice(itertools.product(*ways), MAX_COMBINED):
+            try:
+                found.append(compute(*given))
+            except Thrown as thrown:
+                failed = thrown
         if not found and failed is not None:
             raise failed
         return joined([*found, *([UNKNOWN] if math.prod(map(len, ways)) > MAX_COMBINED else [])])

@@ -29,7 +29,6 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
-from wheelfix.pycode.trace import CERTAIN, PERHAPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -190,20 +189,13 @@ class Statements:
 
     def block(self, body: list[ast.stmt]) -> Generator[PyValue, None, int]:
         """Carry out statements; yields what they yield, returns how they end."""
-        reading, left = self.run.reading, 0
-        level = reading.level if reading is not None else CERTAIN
-        try:
-            for node in body:
-                self.run.step()
-                flow = yield from self._statement(node)
-                left |= flow & ~NEXT
-                if not flow & NEXT:
-                    return left
-                if left and reading is not None:
-                    reading.level = min(reading.level, PERHAPS)
-        finally:
-            if reading is not None:
-                reading.level = level
+        left = 0
+        for node in body:
+            self.run.step()
+            flow = yield from self._statement(node)
+            left |= flow & ~NEXT
+            if not flow & NEXT:
+                return left
         return left | NEXT
 
     def _statement(self, node: ast.stmt) -> Generator[PyValue, None, int]:
@@ -325,11 +317,13 @@ class Statements:
     def visit_Assert(self, node: ast.Assert) -> None:
         if self.run.condition(node.test) is False:
             thrown = error("AssertionError")
-            raise self.run.reading.ending(thrown, node) if self.run.reading is not None else thrown
+            thrown.raised = True
+            raise thrown
 
     def visit_Raise(self, node: ast.Raise) -> None:
         thrown = self._raised(node)
-        raise self.run.reading.ending(thrown, node) if self.run.reading is not None else thrown
+        thrown.raised = True
+        raise thrown
 
     def _raised(self, node: ast.Raise) -> Thrown:
         if node.exc is None:
