@@ -23,6 +23,7 @@ from wheelfix.pycode.sourcecode import (
     NOT_LOADED,
     WORDS,
     counts,
+    last_line,
     named_in_strings,
     python_code,
     python_source,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from wheelfix.pycode.importer import ImportEnd
     from wheelfix.pycode.trace import Unclear
 
-_DEFINED = re.compile(r"(?:async )?(?:def|class) (\w+)")
 _NAMES = re.compile(r"\w+")
 _PATCH = b"# start delvewheel patch", b"# end delvewheel patch"
 """The lines around the code that delvewheel puts into a file."""
@@ -341,20 +341,6 @@ def _tops(view: FileView, coded: Iterable[str]) -> Iterator[tuple[str, str]]:
             if path in view and view.layer(path) is not Layer.ENVIRONMENT:
                 yield name, path
                 break
-
-
-def last_line(source: bytes) -> int:
-    """The last line of a file in which there is the name of what loads DLLs, or of a function that has such a name."""
-    lines = source.decode("utf-8", "replace").splitlines()
-    words = [word.decode() for word in WORDS]
-    functions, current = set(words), ""
-    for line in lines:
-        if line[:1].strip():
-            named = _DEFINED.match(line)
-            current = named[1] if named else ""
-        if current and any(word in line for word in words):
-            functions.add(current)
-    return max((at for at, line in enumerate(lines, 1) if any(word in line for word in functions)), default=0)
 
 
 def packages_above(path: str) -> list[str]:

@@ -620,13 +620,6 @@ class Calls:
         if isinstance(after, CodeFunction):
             self.call(after, [made], {})
 
-    @staticmethod
-    def _of_class(kind: CodeClass, name: str) -> PyValue:
-        for one in kind.order():
-            if isinstance(one, CodeClass) and name in one.names:
-                return one.names[name]
-        return None
-
 
 def _has_yield(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     pending: list[ast.AST] = list(node.body)

@@ -30,7 +30,7 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import NEXT, OutOfSteps
-from wheelfix.pycode.sourcecode import Mentions, called, catches, goes_on, spelled
+from wheelfix.pycode.sourcecode import Mentions, called, catches, goes_on, last_line, spelled
 from wheelfix.pycode.trace import LOADING, FoundFolder, FoundLoad
 from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, WindowsMachine, load_error, os_error
 
@@ -54,8 +54,6 @@ MAX_MODULES = 12
 """Other files of the package that are followed because one file imports them."""
 MAX_YIELDED = 20
 """Items of a generator that nobody is known to call."""
-MOST = 300
-UNKNOWN_TEXT = "…"
 _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
@@ -73,6 +71,8 @@ class CodeReading:
         """Whether the code is one that only calls of users run."""
         self.guards: list[PyValue] = []
         """The ``try`` statements and context managers around the current one."""
+        self.done = False
+        """Whether the last statement that concerns DLLs was carried out: then no other file is followed."""
         self.muted = 0
         """How many files are being followed for their names and not for what they load."""
         self.node: ast.expr = ast.Constant(None, lineno=0)
@@ -176,7 +176,7 @@ class CodeReading:
 
     def wake(self, module: CodeModule) -> None:
         """Follow another file of the package for its names, quietly; the next file that is read has them, too."""
-        if module.waiting:
+        if module.waiting and not self.done:
             module.waiting = False
             self._woken += 1
             variables, self.run.machine.variables = self.run.machine.variables, dict(self.run.machine.variables)
@@ -443,9 +443,9 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     on_path: tuple[str, ...] = ()
     try:
         functions = Mentions(tree, source, budget).functions
-        if not _follow_file(reading, tree) & NEXT and not reading.findings:
+        if not _follow_file(reading, tree, source) & NEXT and not reading.findings:
             reading.unread += _behind_the_end(tree, path)
-        on_path = reading.path_folders() or ()
+        on_path, reading.done = reading.path_folders() or (), False
         for node in functions:
             if node not in reading.called and node in reading.defined:
                 reading.look_into(reading.defined[node])
@@ -469,14 +469,17 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     )
 
 
-def _follow_file(reading: CodeReading, tree: ast.Module) -> int:
+def _follow_file(reading: CodeReading, tree: ast.Module, source: str) -> int:
     """Follow the statements of a file; say how they end."""
     run = reading.run
     module = run.new_module(reading.root)
     run.modules[module.name] = module
     run.environment = type(run.environment)(module.names, module.names, reading.root)
+    last = last_line(source.encode())
     try:
-        return run.execute(tree.body)
+        flow = run.execute([node for node in tree.body if node.lineno <= last])
+        reading.done = True
+        return run.execute([node for node in tree.body if node.lineno > last]) if flow & NEXT else flow
     except OutOfSteps:
         raise
     except (Thrown, Undecided):

@@ -12,7 +12,9 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field
+from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.model import Machine
 from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, count_tokens, is_lazy
 from wheelfix.pycode.trace import LOADING
 
@@ -125,8 +127,6 @@ NOT_LOADED = "ImportError"
 """What importing an extension module raises when a DLL that it needs is missing."""
 NO_MODULE = "ModuleNotFoundError"
 """What an import raises when there is no such module."""
-LOAD_ERRORS = ("OSError", "FileNotFoundError")
-"""What a failed load of ctypes raises."""
 _OTHER_NAMES = {"WindowsError": "OSError", "EnvironmentError": "OSError", "IOError": "OSError", "WinError": "OSError"}
 _OF_MODULES = {f"{module}.error": "OSError" for module in ("os", "socket", "select")}
 
@@ -178,6 +178,9 @@ WORDS = (
 )
 """What is in the bytes of every file that loads DLLs or adds folders to the search, unless it computes names."""
 _LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
+_ONLY_IMPORTED = re.compile(r"[ \t]*from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$)", re.MULTILINE)
+"""An import that gives nothing another name: what is imported counts where it is used."""
+_OF_WINDOWS = re.compile(r"(?:win|ole)dll\.(\w+)")
 _SPELLED = re.compile("|".join(word.decode() for word in WORDS))
 
 
@@ -194,6 +197,24 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
         return Mentions(tree, source, budget).any
     except (RecursionError, OutOfBudget):
         return True
+
+
+_DEFINED = re.compile(r"(?:async )?(?:def|class) (\w+)")
+
+
+def last_line(source: bytes) -> int:
+    """The last line of a file in which there is the name of what loads DLLs, or of a function that has such a name."""
+    lines = source.decode("utf-8", "replace").splitlines()
+    words = [word.decode() for word in WORDS]
+    functions, current = set(words), ""
+    for line in lines:
+        if line[:1].strip():
+            named = _DEFINED.match(line)
+            current = named[1] if named else ""
+        if current and any(word in line for word in words):
+            functions.add(current)
+    code = ((at, line) for at, line in enumerate(lines, 1) if line.lstrip()[:1] != "#")
+    return max((at for at, line in code if any(word in line for word in functions)), default=0)
 
 
 class Mentions:
@@ -249,10 +270,15 @@ class Mentions:
 
 
 def _lines_with_words(source: str) -> list[int]:
-    """The numbers of the lines in which there is a word of code that loads DLLs, as Python counts lines."""
+    """The numbers of the lines in which code that loads DLLs of others is named, as Python counts lines."""
     text = source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
     lines, number, at = [], 1, 0
     for found in _SPELLED.finditer(text):
+        of_windows = _OF_WINDOWS.match(text, found.start())
+        if of_windows is not None and classify(f"{of_windows[1]}.dll", Machine.AMD64).on_every_machine:
+            continue  # ctypes.windll.user32 loads what is always there
+        if _ONLY_IMPORTED.match(text, text.rfind("\n", 0, found.start()) + 1):
+            continue
         number, at = number + text.count("\n", at, found.start()), found.start()
         lines.append(number)
     return lines

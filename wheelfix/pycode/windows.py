@@ -15,7 +15,7 @@ from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
 from wheelfix.loader.loading import Loader, NoProviders, Target
 from wheelfix.loader.packageloading import startup_at
-from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.loader.view import BASE, SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy, dll_key, fold
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.objects import (
@@ -93,8 +93,6 @@ MAX_SEARCHED = 8 << 20
 """Bytes of Python code of a package in which assignments to environment variables are looked for."""
 MAX_DEPTH = 100
 """Folders above a file; a deeper one is left out, because every folder above it is remembered by its whole path."""
-MAX_IMPORTS = 200
-"""Files that importing one file runs and that are looked at."""
 _OF_INTEREST = (
     *(b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll"),
     *(b".dll", b"__file__", b"__path__", b"environ[", b"environ.", b"sys.prefix", b"resources"),
@@ -293,15 +291,15 @@ class ViewFiles:
         return ""
 
     def source(self, path: str) -> str | None:
-        """The source of a Python file of the view; of other distributions only what may say where files are."""
+        """The source of a Python file of the view that may say where files are."""
         if path not in self.view or not path.endswith(".py") or self.view.file(path).size > MAX_SOURCE:
             return None
-        if self.view.layer(path) is Layer.ENVIRONMENT and not self._may_say_where_files_are(path):
+        if not self._may_say_where_files_are(path):
             return None
         return python_source(self.view, path).decode("utf-8", "replace")
 
     def _may_say_where_files_are(self, path: str) -> bool:
-        """Whether a file of another distribution is worth following; an import that is modelled is not."""
+        """Whether a file is worth following for its names; an import that is modelled is not."""
         known: dict[str, bool] = self.view.notes.setdefault("says where files are", {})
         if path not in known:
             if base_name(path) == "__init__.py":
