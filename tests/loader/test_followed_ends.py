@@ -35,3 +35,54 @@ def test_a_module_meets_what_every_package_above_it_has_loaded(code: dict[str, s
     outcomes = resolve(view, Profile(machine=Machine.AMD64)).outcomes
     (code_of,) = (outcome.code for outcome in outcomes if outcome.event.path.endswith("_m.pyd"))
     assert code_of == expected
+
+
+UNCLEAR = "import random\nif random.random() > 2:\n    from pkg import more\n"
+GONE = LOADS.format("'core.dll'")
+
+
+@pytest.mark.parametrize(
+    ("files", "faults"),
+    [
+        pytest.param(
+            {"pkg/__init__.py": "from pkg import docs, load\n", "pkg/docs.py": UNCLEAR, "pkg/load.py": GONE},
+            [("load", True, True)],
+            id="what is unclear has to do with other things, as in mne_lsl",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "from pkg import load\n", "pkg/load.py": UNCLEAR + GONE},
+            [("load", False, True)],
+            id="what is unclear is where DLLs are loaded",
+        ),
+        pytest.param(
+            {
+                "pkg/__init__.py": "try:\n    import _api\nexcept Exception:\n    from cffi import FFI\n"
+                "    lib = FFI().dlopen('libvips-42.dll')\n"
+            },
+            [("load", False, True)],
+            id="it depends on a module that may be there, as in pyvips",
+        ),
+        pytest.param(
+            {
+                "pkg/__init__.py": "import pkg.more\n" + UNCLEAR * 12,
+                "pkg/waf.py": GONE,
+            },
+            [("load", True, False)],
+            id="the import gets nowhere, and a file beside it asks for a DLL that is not there, as in ddtrace",
+        ),
+        pytest.param(
+            {
+                "pkg/__init__.py": "import ctypes, os\nname = [n for n in os.listdir('.') if n == 'x']\n"
+                "ctypes.CDLL(name[0])\n"
+            },
+            [("unread", False, True)],
+            id="the name of the DLL comes from a list that may be empty",
+        ),
+    ],
+)
+def test_what_an_import_that_is_not_followed_to_its_end_meets(
+    files: dict[str, str], faults: list[tuple[str, bool, bool]]
+) -> None:
+    view = make_view({f"{SITE_PACKAGES}/{path}": data for path, data in (files | {"pkg/more.py": ""}).items()})
+    found = resolve(view, Profile()).code_faults
+    assert [(fault.cause, fault.sure, fault.reached) for fault in found] == faults

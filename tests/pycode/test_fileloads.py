@@ -6,7 +6,7 @@ import pytest
 
 from tests.pycode.running import read
 from wheelfix.pycode.budget import CodeBudget
-from wheelfix.pycode.sourcecode import names_loader
+from wheelfix.pycode.sourcecode import last_line, names_loader
 
 HERE = "Lib/site-packages/pkg/__init__.py"
 
@@ -160,3 +160,24 @@ def test_folders_behind_an_exception_that_other_programs_prevent_are_unread() ->
     )
     (call,) = read(code).unread_calls
     assert (call.function, call.argument, call.line) == ("add_dll_directory", "os.path.join(home, 'bin')", 5)
+
+
+@pytest.mark.parametrize(
+    ("code", "loads"),
+    [
+        ("import ctypes\nctypes.windll.user32.GetActiveWindow()\n", False),
+        ("from ctypes import windll\nwindll.kernel32.GetTickCount()\n", False),
+        ("from ctypes import windll\nwindll.wintab32.WTOpenA()\n", True),
+        ("from ctypes import windll as w\nw.wintab32.WTOpenA()\n", True),
+        ("from ctypes import windll\nload(windll)\n", True),
+    ],
+)
+def test_what_windows_has_concerns_no_dll_of_others(code: str, loads: bool) -> None:
+    """As in wxPython and Kivy, whose code asks windows and keys of user32."""
+    assert names_loader(code, HERE, CodeBudget()) is loads
+
+
+def test_the_last_line_that_concerns_dlls() -> None:
+    """A comment of numpy says why something must not happen during dlopen; its function that adds a folder is first."""
+    code = "def patch():\n    os.add_dll_directory('x')\n\n\npatch()\nimport rest\n# not during dlopen\nx = 1\n"
+    assert last_line(code.encode()) == 5

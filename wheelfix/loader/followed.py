@@ -52,6 +52,7 @@ MAX_PACKAGES = 4
 MAX_SOURCE = 256 << 10
 """Larger Python files (in bytes) are not asked for what they import: they were generated."""
 NOT_FOUND = "FileNotFoundError"
+ADD_FOLDER = "add_dll_directory"
 MANY_IMPORTERS = 40
 """Python files that import one extension module and are asked whether they catch its failure."""
 MAX_IMPORTERS = 4
@@ -215,21 +216,27 @@ class FollowedImports:
         """What an import of a file meets; None if nothing is known to fail."""
         if end.error and (end.decided or end.fault is not None or end.missed) and _is_own(end):
             fault = _fault(self._view, root, end)
-            certain = fault is not None and fault.sure and not any(map(self._matters, end.unclear))
-            return replace(fault, sure=certain, reached=reached) if fault is not None else None
+            matters = any(map(self._matters, end.unclear))
+            if fault is None or not matters or not any("/" in name for name in fault.names):
+                return replace(fault, sure=fault.sure and not matters, reached=reached) if fault is not None else None
         if end.decided and not end.error:
             return None
         places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
         for file in (file for file in self._files if file.path in end.ran):
-            for call in file.unread_calls:
+            for call in (
+                call
+                for call in file.unread_calls
+                if call.at_import and not call.guarded and call.function != ADD_FOLDER
+            ):
                 if any(path == call.file and first <= call.line <= last for path, first, last in places):
                     name = f"{call.function}({call.argument})"
                     return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False, reached=reached)
-            if file.absent and not end.decided:
-                return _of_absent(root, file.absent, reached=reached)
-        own = [file.absent for file in self._files if file.path == root and not reached and file.absent]
-        inside = [one for one in own[0] if "/" in one[0]] if own and root not in end.ran else []
-        return replace(_of_absent(root, inside), sure=True) if inside else None
+            bare = [one for one in file.absent if "/" not in one[0]]
+            if bare and not end.decided:
+                return _of_absent(root, bare, reached=reached)
+        own = (one for file in self._files if file.path == root for one in file.absent)
+        inside = [one for one in own if "/" in one[0]] if root not in end.ran else []
+        return replace(_of_absent(root, inside, reached=reached), sure=not reached) if inside else None
 
     def _matters(self, unclear: Unclear) -> bool:
         """Whether a statement that was passed over may have loaded something: others in its file do."""

@@ -222,6 +222,8 @@ class UnreadCall:
     """Whether importing its file gets to it, or may do so; False for functions that are only called later."""
     reached: bool = False
     """Whether importing the package runs that file, or may do so."""
+    guarded: bool = False
+    """Whether the code catches its failure and goes on without."""
 
 
 @dataclass(frozen=True, slots=True)

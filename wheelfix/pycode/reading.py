@@ -7,7 +7,7 @@ import ntpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import dataclass, replace
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
@@ -329,8 +329,8 @@ class CodeReading:
                 argument = node.args[0] if node.args else node.func
             elif isinstance(node, ast.Subscript):
                 argument = node.slice
-            file = self.run.environment.file
-            self.unread.append(UnreadCall(file, node.lineno, function, spelled(argument), at_import=not self.later))
+            call = UnreadCall(self.run.environment.file, node.lineno, function, spelled(argument), not self.later)
+            self.unread.append(replace(call, guarded=self.is_guarded("OSError")))
 
 
 def _as_path(run: PythonRun, text: str) -> str:

@@ -94,8 +94,8 @@ MAX_SEARCHED = 8 << 20
 MAX_DEPTH = 100
 """Folders above a file; a deeper one is left out, because every folder above it is remembered by its whole path."""
 _OF_INTEREST = (
-    *(b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll"),
-    *(b".dll", b"__file__", b"__path__", b"environ[", b"environ.", b"sys.prefix", b"resources"),
+    *(b"dll", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen"),
+    *(b"path.join", b"pathlib", b"__file__", b"__path__", b"environ[", b"environ.", b"sys.prefix", b"resources"),
 )
 """Code that loads DLLs, or tells others where files are, contains one of these. What else a package takes from
 other distributions (decorators of attrs, functions of NumPy) is as unknown as if they were not there."""
