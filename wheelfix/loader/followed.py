@@ -214,28 +214,31 @@ class FollowedImports:
 
     def _fault_of(self, root: str, end: ImportEnd, reached: bool) -> CodeFault | None:
         """What an import of a file meets; None if nothing is known to fail."""
+        absent = [one for file in self._files if file.path in end.ran for one in file.absent]
         if end.error and (end.decided or end.fault is not None or end.missed) and _is_own(end):
             fault = _fault(self._view, root, end)
             matters = any(map(self._matters, end.unclear))
-            if fault is None or not matters or not any("/" in name for name in fault.names):
+            names = [name for name in fault.names if "/" in name] if fault is not None else []
+            if not matters or {*names} <= {name for name, *_ in absent}:
                 return replace(fault, sure=fault.sure and not matters, reached=reached) if fault is not None else None
         if end.decided and not end.error:
             return None
         places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
-        for file in (file for file in self._files if file.path in end.ran):
-            for call in (
-                call
-                for call in file.unread_calls
-                if call.at_import and not call.guarded and call.function != ADD_FOLDER
+        for call in (call for file in self._files if file.path in end.ran for call in file.unread_calls):
+            if (
+                call.at_import
+                and not call.guarded
+                and call.function != ADD_FOLDER
+                and _is_at(call.file, call.line, places)
             ):
-                if any(path == call.file and first <= call.line <= last for path, first, last in places):
-                    name = f"{call.function}({call.argument})"
-                    return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False, reached=reached)
-            bare = [one for one in file.absent if "/" not in one[0]]
-            if bare and not end.decided:
-                return _of_absent(root, bare, reached=reached)
-        own = (one for file in self._files if file.path == root for one in file.absent)
-        inside = [one for one in own if "/" in one[0]] if root not in end.ran else []
+                name = f"{call.function}({call.argument})"
+                return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False, reached=reached)
+        if not end.decided:
+            met = [one for one in absent if "/" not in one[0] or _is_at(one[1], one[2], places)]
+            if met:
+                return _of_absent(root, met, reached=reached)
+        own = [one for file in self._files if file.path == root and root not in end.ran for one in file.absent]
+        inside = [one for one in own if "/" in one[0]]
         return replace(_of_absent(root, inside, reached=reached), sure=not reached) if inside else None
 
     def _matters(self, unclear: Unclear) -> bool:
@@ -384,6 +387,11 @@ def _may_be_loaded_before(view: FileView, target: str) -> bool:
         return False
     beside = view.beside
     return beside is None or not beside.complete or bool(beside.absent) or bool(view.named(dll_key(target)))
+
+
+def _is_at(file: str, line: int, places: list[tuple[str, int, int]]) -> bool:
+    """Whether a line is in one of some statements."""
+    return any(path == file and first <= line <= last for path, first, last in places)
 
 
 def _of_absent(root: str, absent: Sequence[tuple[str, str, int]], *, reached: bool = False) -> CodeFault:

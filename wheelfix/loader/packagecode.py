@@ -190,11 +190,12 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
                 known = AS_PYTHON_DOES if load.flags is None else load.flags
                 flags[file] = known if flags.get(file, known) == known else AS_PYTHON_DOES
                 at_import |= {file} if load.at_import else set()
-            # What is loaded as Python does by default may be in the process by then; cffi looks along PATH.
-            if not found and load.at_import and not load.guarded and ("/" in target or load.function == "dlopen"):
-                absent.append((target, load.file, load.line))
             if not found and "/" not in target and "*" not in target and "." in target:
                 named[target] = None
+        # What is loaded as Python does by default may be in the process by then; cffi looks along PATH.
+        asked = [one for one in load.targets if "/" in one or load.function == "dlopen"]
+        if load.at_import and not load.guarded and not any(_files_meant(view, one, load.file) for one in load.targets):
+            absent += [(one, load.file, load.line) for one in asked]
     # Folders that are not in the view are searched too: another distribution may have filled them.
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))
     added = tuple(folder for folder in searched if view.in_folder(folder) or not around.is_own(folder))
