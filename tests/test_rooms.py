@@ -28,7 +28,6 @@ ORDER: tuple[str, ...] = (
     "knowledge schemas",
     "loader pycode",
     "roots",
-    "exam.needs",  # what rules judge; the rest of the room runs them
     "rules",
     "exam",
     "plan",
@@ -40,7 +39,7 @@ ORDER: tuple[str, ...] = (
     "__main__",
 )
 """Rooms and modules of the package; one may import what stands in its own line or above it."""
-CIRCLES_OF_TYPES = ({"rules.context", "rules.wantedcuda"}, {"pycode.reading", "pycode.run"})
+CIRCLES_OF_TYPES = ({"pycode.reading", "pycode.run"},)
 
 LATE_IMPORTS = {
     "cli": "the parser of a command is made, and its --help and usage errors shown, without what the command runs",

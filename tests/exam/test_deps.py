@@ -13,8 +13,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.exam.deps import MOST_LINES, required_wheels
-from wheelfix.exam.versionchoice import MOST_ASKED, choose_versions
+from wheelfix.exam.versionchoice import MOST_ASKED, MOST_LINES, choose_versions, required_wheels
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine
 from wheelfix.remote.client import Client

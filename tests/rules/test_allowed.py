@@ -6,8 +6,7 @@ import pytest
 
 from tests.rules.subjects import SITE, dll, edge, loads, run, subject
 from wheelfix.model import Severity
-from wheelfix.rules.allowed import matches_any, with_allowed
-from wheelfix.rules.registry import finding
+from wheelfix.rules.registry import finding, matches_any, with_allowed
 
 PYD = SITE + "pkg/_core.pyd"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, subject, torch, wheel
 from wheelfix.model import System
-from wheelfix.rules.cudasummary import cuda_summary
+from wheelfix.rules.cuda import cuda_summary
 
 if TYPE_CHECKING:
     from wheelfix.rules.context import Subject

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
 from wheelfix.model import LoadEvent, LoadOutcome
-from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.failures import visible_failure
+from wheelfix.rules.registry import with_allowed
 
 PYD = SITE + "pkg/_core.pyd"
 FAILED = loads(PYD, 1114, ("_core.pyd", "odd.dll"))

@@ -307,7 +307,7 @@ ELSEWHERE = {
     "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_conformance.py",
     "otherdistributions.py": "tests/rules/test_page_commands.py",
     "registry.py": "errors of the command line, not hints of findings",
-    "wantedcuda.py": "says why a release was chosen",
+    "context.py": "says why a release was chosen",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.subjects import SITE, dll, edge, subject, torch, wheel
-from wheelfix.rules.wantedcuda import wanted_cuda
+from wheelfix.rules.context import wanted_cuda
 
 MODULE = SITE + "pkg/_x.pyd"
 

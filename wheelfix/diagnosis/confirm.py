@@ -20,17 +20,15 @@ from wheelfix.loader.requirements import Requirements, fits, newest_fitting
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import EdgeKind, InView, LoadEvent, LoadOutcome, Severity, canonical, dll_key
-from wheelfix.rules.abi import python_abi
-from wheelfix.rules.coherence import several_openmp
+from wheelfix.rules.abi import numpy_abi, python_abi
+from wheelfix.rules.coherence import mixed_cudnn, mixed_mkl, openmp_too_old, several_openmp
 from wheelfix.rules.cuda import mixed_cuda_majors
+from wheelfix.rules.dependencies import broken_forwarders, unexported
 from wheelfix.rules.gpu import driver_too_old, gpu_code
 from wheelfix.rules.gpufit import in_order
-from wheelfix.rules.numpyabi import numpy_abi
 from wheelfix.rules.pe import unreadable_images, wrong_machine
 from wheelfix.rules.registry import Check, found_by, run_checks
-from wheelfix.rules.symbols import broken_forwarders, unexported
 from wheelfix.rules.vcruntime import vc_runtime_too_old
-from wheelfix.rules.versions import mixed_cudnn, mixed_mkl, openmp_too_old
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:

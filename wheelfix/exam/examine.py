@@ -7,34 +7,59 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import RecordFault
 from wheelfix.base.values import replace
-from wheelfix.exam.details import Details, archs_of_all, scanned_images
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
-from wheelfix.exam.missing import list_missing
-from wheelfix.exam.provided import list_provided
-from wheelfix.exam.targets import target_verdicts
 from wheelfix.knowledge.targets import chosen_targets
+from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import Image, Machine, ScanReport, Severity
-from wheelfix.rules.allowed import with_allowed
+from wheelfix.model import (
+    Candidate,
+    Edge,
+    GpuFit,
+    Image,
+    InView,
+    LoadOutcome,
+    Machine,
+    MayComeFrom,
+    Missing,
+    MissingDll,
+    OwnedBy,
+    ProvidedDll,
+    ScannedImage,
+    ScanReport,
+    Severity,
+    TargetVerdict,
+    dll_key,
+    verdict_of,
+)
+from wheelfix.pe.gpucode import read_gpu_code
+from wheelfix.pe.modulenames import read_numpy
+from wheelfix.pe.signature import read_signature
+from wheelfix.pe.version import read_version
 from wheelfix.rules.context import Subject
-from wheelfix.rules.cudasummary import cuda_summary
-from wheelfix.rules.failures import visible_failure
-from wheelfix.rules.firstloaded import failure_of_order
+from wheelfix.rules.cuda import cuda_summary
+from wheelfix.rules.dependencies import Need, gather, is_required
+from wheelfix.rules.failures import failure_of_order, visible_failure
+from wheelfix.rules.gpufit import fit_of_image, in_order
+from wheelfix.rules.hints import providers_of
 from wheelfix.rules.otherdistributions import is_absent_module
-from wheelfix.rules.registry import check_patterns, run
+from wheelfix.rules.registry import check_patterns, run, with_allowed
+from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.exam.examination import Progress
+    from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.view import FileView
-    from wheelfix.model import FileVersion, Finding, Prediction, Resolution
+    from wheelfix.model import ByteSource, FileVersion, Finding, LoadEvent, NumpyApi, Prediction, Resolution, Signature
+    from wheelfix.pe.gpucode import GpuCode
     from wheelfix.roots.root import Candidates
+
 
 PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
@@ -219,3 +244,248 @@ def machine_of(tags: tuple[str, ...], view: FileView, platform: str = "win_amd64
     counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
     counted.pop(Machine.UNKNOWN, None)
     return counted.most_common(1)[0][0] if counted else PLATFORM_MACHINES[platform]
+
+
+class Details:
+    """Reads such facts once; one source serves all questions about a file, so that it is inflated once."""
+
+    def __init__(
+        self, view: FileView, options: ScanOptions, versions: Mapping[str, FileVersion | None] | None = None
+    ) -> None:
+        """``versions`` are known already, by the names that files have in the wheel or on disk."""
+        self._view = view
+        self._open: tuple[str, ByteSource] | None = None
+        known = versions or {}
+        self._versions = {file.path: known[file.origin] for file in view.own_files if file.origin in known}
+        self._codes: dict[str, GpuCode | None] = {}
+        self._trusted_roots = options.roots.trusted_roots
+        self._signatures: dict[str, Signature | None] = {}
+        self._numpys: dict[str, NumpyApi | None] = {}
+
+    def read_ahead(self, options: ScanOptions) -> None:
+        """Read what the options ask for, several images at a time: inflating lets other threads work."""
+        code = options.archs or options.gpu is not None
+        signatures = options.signatures or options.signers
+        if not (code or options.versions or signatures):
+            return
+
+        def read(path: str) -> None:
+            source = self._view.source(path)
+            # In the order in which these lie in a file, so that it is inflated in one go.
+            if code:
+                self._codes[path] = read_gpu_code(source)
+            if options.versions:
+                self._versions[path] = read_version(source)
+            if signatures:
+                self._signatures[path] = read_signature(source, self._trusted_roots)
+            if options.versions and path.lower().endswith(".pyd"):
+                self._numpys[path] = read_numpy(source)
+
+        paths = [path for path in self._view.images() if self._readable(path)]
+        paths.sort(key=lambda path: -self._view.file(path).size)
+        with WorkerPool(options.jobs) as pool:
+            pool.map(read, paths)
+
+    def version(self, path: str) -> FileVersion | None:
+        """What the version resource says; None without one."""
+        if path not in self._versions:
+            self._versions[path] = read_version(self._source(path)) if self._readable(path) else None
+        return self._versions[path]
+
+    def gpu_code(self, path: str) -> GpuCode | None:
+        """The GPU code inside; None for a file without sections for it."""
+        if path not in self._codes:
+            self._codes[path] = read_gpu_code(self._source(path)) if self._readable(path) else None
+        return self._codes[path]
+
+    def signature(self, path: str) -> Signature | None:
+        """What its signature is worth; None for what is not an image."""
+        if path not in self._signatures:
+            found = read_signature(self._source(path), self._trusted_roots) if self._readable(path) else None
+            self._signatures[path] = found
+        return self._signatures[path]
+
+    def numpy(self, path: str) -> NumpyApi | None:
+        """Which NumPy it was built for; None without any."""
+        if path not in self._numpys:
+            self._numpys[path] = read_numpy(self._source(path)) if self._readable(path) else None
+        return self._numpys[path]
+
+    def _readable(self, path: str) -> bool:
+        return isinstance(self._view.image(path), Image)
+
+    def _source(self, path: str) -> ByteSource:
+        """The file asked about last stays open: its inflated parts serve the next question."""
+        if self._open is None or self._open[0] != path:
+            self._open = (path, self._view.source(path))
+        return self._open[1]
+
+
+def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedImage]:
+    """The images of a view, with as many details as the options ask for."""
+    wants_code = options.archs or options.gpu is not None
+    for path, facts in subject.view.images().items():
+        if not isinstance(facts, Image):
+            yield ScannedImage(subject.origin(path), facts)
+            continue
+        code = subject.code_of(path) if wants_code else None
+        yield ScannedImage(
+            path=subject.origin(path),
+            facts=facts,
+            version=subject.version(path) if options.versions else None,
+            archs=code.archs if code is not None else None,
+            gpu=_gpu_fit(subject, facts, code) if code is not None and code.archs else None,
+            numpy=subject.numpy_of(path) if options.versions and path.lower().endswith(".pyd") else None,
+            signature=subject.signature(path),
+        )
+
+
+def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
+    if subject.gpu is None or subject.card is None:
+        return None
+    return GpuFit(subject.gpu, subject.card, fit_of_image(code, image.size, subject.card).value)
+
+
+def archs_of_all(images: Iterable[ScannedImage]) -> tuple[str, ...]:
+    """The architectures that some image has code for."""
+    return tuple(in_order({arch for image in images for arch in image.archs or ()}))
+
+
+def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll, ...]:
+    """Every DLL that is needed and has no provider, required ones first, by name."""
+    unmet = (edge for edge in subject.resolution.edges if isinstance(edge.provider, Missing))
+    found = [_described(subject, need, index) for need in gather(unmet, lambda edge: edge.required)]
+    return tuple(sorted(found, key=lambda missing: not missing.required))
+
+
+def _described(subject: Subject, need: Need, index: Candidates | None) -> MissingDll:
+    return MissingDll(
+        name=need.name,
+        kind=need.kind,
+        required=is_required(subject, need.edges),
+        needed_by=tuple(map(subject.origin, need.importers)),
+        chain=_chain(subject, need.first),
+        candidates=_candidates(need.name, index, subject),
+        providers=providers_of(need.name, subject),
+    )
+
+
+def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
+    """The way to the missing DLL: from a load that fails because of it, else from a file that needs it."""
+    return subject.failed_chains.get(dll_key(edge.name)) or (base_name(edge.importer), edge.name)
+
+
+def _candidates(name: str, index: Candidates | None, subject: Subject) -> tuple[Candidate, ...]:
+    """The files of that name in the roots, and with ``--fetch`` on the package index, as a report shows them."""
+    if index is None:
+        return ()
+    if not index.candidates(name):
+        index.look_on_index(name, subject.cuda.text, subject.machine)
+    return tuple(
+        Candidate(file.location, file.root.where, index.shown_version(file), f"{file.origin}, {file.root.learned}")
+        for file in index.candidates(name)
+    )
+
+
+def list_provided(subject: Subject) -> tuple[ProvidedDll, ...]:
+    """Every DLL that the subject's own files get from other distributions, by distribution and name."""
+    found: dict[tuple[str, tuple[str, ...], str], ProvidedDll] = {}
+    for edge in subject.resolution.edges:
+        one = _provided(subject, edge) if edge.importer in subject.images else None
+        if one is not None:
+            key = (one.how, one.distributions, dll_key(one.name))
+            needed_by = (*found[key].needed_by, *one.needed_by) if key in found else one.needed_by
+            found[key] = replace(found.get(key, one), needed_by=tuple(dict.fromkeys(needed_by)))
+    return tuple(sorted(found.values(), key=lambda one: (one.distributions, dll_key(one.name))))
+
+
+def _provided(subject: Subject, edge: Edge) -> ProvidedDll | None:
+    asked = (subject.origin(edge.importer),)
+    match edge.provider:
+        case OwnedBy(distribution=name, reachable=reachable, because=because, specifier=specifier):
+            how = "requirement" if reachable else "out-of-reach"
+            return ProvidedDll(edge.name, how, (name,), asked, specifier, because=because)
+        case MayComeFrom(distributions=names, because=because):
+            return ProvidedDll(edge.name, "unsure", names, asked, because=because)
+        case InView(path):
+            owner = subject.owner(path)
+            return ProvidedDll(edge.name, "file", (owner,), asked, path=path) if owner else None
+        case _:
+            return None
+
+
+def target_verdicts(
+    subject: Subject, findings: Sequence[Finding], first_failure: Prediction | None
+) -> tuple[TargetVerdict, ...]:
+    """Return the answer for each target; ``first_failure`` is the error that comes on every Windows."""
+    return tuple(_verdict(subject, target, findings, first_failure) for target in subject.targets)
+
+
+def _verdict(
+    subject: Subject, target: TargetList, findings: Sequence[Finding], first_failure: Prediction | None
+) -> TargetVerdict:
+    names = [one.name for one in subject.targets]
+    own = [item for item in findings if item.evidence.get("target") == target.name]
+    counted = [item for item in findings if item.evidence.get("target") not in names or item in own]
+    return TargetVerdict(
+        name=target.name,
+        title=target.title,
+        build=target.build,
+        date=target.date,
+        verdict=verdict_of(counted),
+        absent=tuple(name for item in own if item.severity is Severity.ERROR for name in _names(item)),
+        perhaps_absent=tuple(
+            name
+            for item in own
+            if not _is_unknown(item) and item.severity is not Severity.ERROR
+            for name in _names(item)
+        ),
+        unknown=tuple(name for item in own if _is_unknown(item) for name in _names(item)),
+        first_failure=first_failure or _failure(subject, own),
+    )
+
+
+def _is_unknown(item: Finding) -> bool:
+    """Whether nothing is known about the DLLs of a finding: then it is about all of them, and names no importer."""
+    return "importer" not in item.evidence
+
+
+def _names(item: Finding) -> list[str]:
+    """The DLLs, or the functions, that a finding is about."""
+    names, symbols = item.evidence.get("names"), item.evidence.get("symbols")
+    dlls = [str(name) for name in names] if isinstance(names, list) else []
+    functions = item.evidence.get("functions")
+    if isinstance(functions, dict):
+        found = [f"{dll}!{one}" for dll, several in functions.items() if isinstance(several, list) for one in several]
+        return [dll for dll in dlls if dll not in functions] + found
+    if isinstance(symbols, list):
+        return [f"{dll}!{symbol if isinstance(symbol, str) else f'#{symbol}'}" for dll in dlls for symbol in symbols]
+    return dlls
+
+
+def _failure(subject: Subject, findings: Sequence[Finding]) -> Prediction | None:
+    """The error of the first load that fails on a target: absent files are noticed before absent functions."""
+    errors = [item for item in findings if item.severity is Severity.ERROR]
+    order = {outcome.event.path: number for number, outcome in enumerate(subject.resolution.outcomes)}
+    found: list[tuple[int, bool, LoadOutcome]] = []
+    for item in errors:
+        event = _event(subject, str(item.evidence.get("importer")))
+        chain = item.evidence.get("chain")
+        if event is not None and isinstance(chain, list):
+            function = "symbols" in item.evidence
+            code = PROC_NOT_FOUND if function else MOD_NOT_FOUND
+            detail = ", ".join(_names(item)[:3])
+            names = tuple(str(name) for name in chain)
+            found.append((order[event.path], function, LoadOutcome(event, code, names, detail)))
+    if not found:
+        return None
+    return predict(subject.view, subject.resolution, min(found, key=lambda entry: entry[:2])[2])
+
+
+def _event(subject: Subject, origin: str) -> LoadEvent | None:
+    """The load that maps a file, given by the path that reports show."""
+    path = next((path for path in subject.loaded_through if subject.origin(path) == origin), "")
+    while through := subject.loaded_through.get(path, ""):
+        path = through
+    events = (outcome.event for outcome in subject.resolution.outcomes)
+    return next((event for event in events if event.path == path and not event.guarded), None)

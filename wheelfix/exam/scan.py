@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.errors import InputError, failure_of
-from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure
-from wheelfix.exam.inputs import Shares, file_size, lost_input
+from wheelfix.exam.examination import (
+    ArchiveFacts,
+    Examination,
+    Identity,
+    Progress,
+    ScanFailure,
+    Shares,
+    file_size,
+    lost_input,
+)
 from wheelfix.exam.wheel import looking_at
 from wheelfix.loader.installations import Distribution, distribution_in
 from wheelfix.loader.places import open_environment, view_of_folder

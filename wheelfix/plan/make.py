@@ -26,9 +26,8 @@ from wheelfix.plan.planner import Planner
 from wheelfix.pycode.pythonsource import python_code
 from wheelfix.remote.addresses import identity
 from wheelfix.roots.release import GROUPS, shown_version
-from wheelfix.rules.allowed import matches_any, missing_names
 from wheelfix.rules.archive import only_on_request, record_faults
-from wheelfix.rules.registry import Group, found_by, group_of
+from wheelfix.rules.registry import Group, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import sha256_of

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.names import installed_path
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import UsageError
-from wheelfix.exam.needs import Need
-from wheelfix.exam.requests import needers, request_for, requests_by_group, wanted_release
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.loadcall import runs_on
@@ -24,7 +22,17 @@ from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
 from wheelfix.model import EdgeKind, Image, InView, Malformed, Severity, dll_key, fold
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
-from wheelfix.plan.needs import destinations, family_companions, objections, processed_by, unmet_needs
+from wheelfix.plan.needs import (
+    destinations,
+    family_companions,
+    needers,
+    objections,
+    processed_by,
+    request_for,
+    requests_by_group,
+    unmet_needs,
+    wanted_release,
+)
 from wheelfix.roots.choice import (
     Choice,
     Conflict,
@@ -36,10 +44,10 @@ from wheelfix.roots.choice import (
     never_vendored,
 )
 from wheelfix.roots.release import GROUPS, OneRelease, group_of
-from wheelfix.rules.allowed import matches_any
-from wheelfix.rules.dependencies import says_out_of_reach
+from wheelfix.rules.dependencies import Need, says_out_of_reach
+from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
-from wheelfix.rules.strays import misplaced, used_files
+from wheelfix.rules.registry import matches_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

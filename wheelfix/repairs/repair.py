@@ -14,7 +14,7 @@ from wheelfix.base.inputfiles import begin_run
 from wheelfix.base.options import RepairOptions
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import EnvironmentFailure, failure_of
-from wheelfix.exam.inputs import Shares, file_size
+from wheelfix.exam.examination import Shares, file_size
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import Repairable, Severity
 from wheelfix.repairs.outcome import FailedRepair, Repaired, RepairOutcome, refuse_input, target_of

@@ -1,24 +1,49 @@
-"""WF309, and which findings explain which failed loads: a failure is predicted only where an error explains it."""
+"""WF308, WF309, WF321, WF322, WF327: loads that fail alone, or after other imports, and which findings explain which.
+
+A failure is predicted only where an error explains it. In one process an import by name gets the module of that name
+that is there already, whichever distribution loaded it: of several DLLs of one name the first serves everyone.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
-from wheelfix.model import EdgeKind, Finding, InView, LoadOutcome, Repairable, Severity, dll_key
+from wheelfix.base.values import dataclass
+from wheelfix.knowledge.system import runtime_file
+from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND, runs_on
+from wheelfix.loader.orders import orders_of
+from wheelfix.loader.view import BASE
+from wheelfix.model import (
+    EdgeKind,
+    Finding,
+    Image,
+    InView,
+    LoadOutcome,
+    Repairable,
+    Severity,
+    VcRedist,
+    canonical,
+    dll_key,
+)
 from wheelfix.rules.abi import python_abi, unimportable
 from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads, raised_by_code
-from wheelfix.rules.context import Subject, base
-from wheelfix.rules.dependencies import missing_imports
+from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.dependencies import broken_forwarders, missing_imports, unexported
 from wheelfix.rules.otherdistributions import owner_not_reachable
 from wheelfix.rules.pe import debug_crt, unreadable_images, wrong_machine
 from wheelfix.rules.registry import finding, found_by, rule, run_checks
-from wheelfix.rules.symbols import broken_forwarders, unexported
-from wheelfix.rules.wording import arrow
+from wheelfix.rules.vcruntime import CONSTEXPR_MUTEX, locks_unconstructed_mutex
+from wheelfix.rules.wording import arrow, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
+
+    from wheelfix.loader.orders import ImportOrders
+    from wheelfix.loader.view import Beside
+    from wheelfix.model import Edge, Symbol
+    from wheelfix.rules.context import Subject
+
 
 _NO_IMAGE = (unreadable_images, wrong_machine)
 _OTHER_SYMBOLS = (unexported, broken_forwarders)
@@ -154,3 +179,299 @@ def _last(path: str) -> str:
 def _causes(outcome: LoadOutcome) -> frozenset[str]:
     """The file at which a load fails, and the one that asks for it: a finding is about one of the two."""
     return frozenset(dll_key(name) for name in outcome.chain[-2:])
+
+
+@rule(
+    "WF308",
+    "depends-on-import-order",
+    Severity.INFO,
+    Repairable.NEVER,
+    "A module loads only after other modules of the package; imported on its own it fails.",
+)
+def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
+    """Find modules that fail in a fresh process and load once something else of the package is loaded."""
+    grouped: dict[tuple[str, bool], list[LoadOutcome]] = {}
+    for outcome in subject.resolution.outcomes:
+        if outcome.alone is not None and not outcome.alone.after:
+            grouped.setdefault((dll_key(outcome.alone.chain[-1]), outcome.alone.sure), []).append(outcome)
+    for (_, sure), outcomes in sorted(grouped.items()):
+        first = outcomes[0]
+        assert first.alone is not None
+        names = [base(outcome.event.path) for outcome in outcomes]
+        cause, verb = first.alone.chain[-1], "it fails" if len(names) == 1 else "they fail"
+        yield finding(
+            "WF308",
+            subject.origin(first.event.path),
+            f"{listing(names)} {'loads' if len(names) == 1 else 'load'} only after other modules of the package: in a "
+            f"fresh process {verb} with error {first.alone.code} ({arrow(first.alone.chain)}); "
+            + (
+                "the package's own code imports those first"
+                if sure
+                else "whether the package's code always imports those first could not be determined"
+            ),
+            hint=(
+                f"add the folder of {cause} with os.add_dll_directory in the package's __init__.py, or put a copy of "
+                f"{cause} beside {names[0]}"
+            ),
+            evidence={
+                "modules": [outcome.event.module or base(outcome.event.path) for outcome in outcomes],
+                "code": first.alone.code,
+                "chain": [*first.alone.chain],
+                "certain": sure,
+            },
+            # Importing it is what loads a module: pywin32's axdebug needs axscript. A DLL needs code that is followed.
+            severity=Severity.INFO if sure or cause.lower().endswith(".pyd") else Severity.UNSURE,
+        )
+
+
+@rule(
+    "WF327",
+    "imported-after-another-package",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "A package of the wheel can be imported only after another package of the same wheel.",
+)
+def imported_after_another_package(subject: Subject) -> Iterator[Finding]:
+    """Find top-level packages that fail on their own, and load where another one of the wheel imports them."""
+    for outcome in subject.resolution.outcomes:
+        alone = outcome.alone
+        if alone is None or not alone.after:
+            continue
+        package = (outcome.event.module or base(outcome.event.path)).partition(".")[0]
+        yield finding(
+            "WF327",
+            subject.origin(outcome.event.path),
+            f"'import {package}' fails with error {alone.code} ({arrow(alone.chain)}) unless {alone.after} was "
+            f"imported before; {alone.after} prepares that, and imports {package} itself",
+            hint=f"import {alone.after} first; or let {package} add the folder of {alone.chain[-1]} by itself",
+            evidence={
+                "module": outcome.event.module,
+                "package": package,
+                "after": alone.after,
+                "code": alone.code,
+                "chain": [*alone.chain],
+            },
+        )
+
+
+CRASH = 1114
+"""The error of a DLL whose initialisation fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A DLL with which an importer fails, if it is in the process first."""
+
+    edge: Edge
+    path: str
+    """The DLL that comes first."""
+    reason: str
+    symbols: tuple[Symbol, ...] = ()
+
+
+@rule(
+    "WF321",
+    "older-runtime-first",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "An older msvcp140.dll is found first and is used by a DLL that was built for a newer one.",
+)
+def older_runtime_first(subject: Subject) -> Iterator[Finding]:
+    """Find a runtime beside python.exe, or in the search before the right one, that crashes its user."""
+    grouped: dict[str, list[Clash]] = {}
+    for edge in subject.resolution.edges:
+        path = edge.provider.path if isinstance(edge.provider, InView) else ""
+        if path and path not in subject.images and subject.reached(edge.importer):
+            clash = _old_runtime(subject, edge, path)
+            if clash is not None:
+                grouped.setdefault(path, []).append(clash)
+    for path, clashes in sorted(grouped.items()):
+        where = "beside python.exe" if folder(path) in ("", BASE) else f"in {folder(path)}"
+        yield finding(
+            "WF321",
+            subject.origin(path),
+            f"{base(path)} {where} is found first, and {clashes[0].reason}",
+            hint="install the current Visual C++ redistributable, and replace or remove that older copy",
+            evidence={
+                "needed_by": [*dict.fromkeys(subject.origin(clash.edge.importer) for clash in clashes)],
+                "runtime": str(subject.version(path)),
+                "code": CRASH,
+            },
+        )
+
+
+@rule(
+    "WF322",
+    "import-order-of-distributions",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "It works or fails depending on which of two distributions is imported first.",
+)
+def import_order(subject: Subject) -> Iterator[Finding]:
+    """Import other distributions before this one in the model, where a DLL of theirs cannot stand in for its own."""
+    beside = subject.view.beside
+    twins: dict[str, list[Clash]] = {}
+    for edge in subject.resolution.edges if beside is not None else ():
+        if edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer):
+            for clash in _clashes(subject, edge):
+                twins.setdefault(clash.path, []).append(clash)
+    if beside is None or not twins or canonical(subject.name) not in beside:
+        return
+    orders = orders_of(beside, subject.profile)
+    before = _asked_before(subject, beside)
+    if before is not None:
+        yield from _one_order(subject, orders, twins, before)
+        return
+    for path, clashes in sorted(twins.items()):
+        for other in _importers_of(subject, beside, path):
+            state = orders.state((other,))
+            if state is not None and path in state.modules:
+                failure = _failure_after(subject, orders, (other,), clashes)
+                if failure is not None:
+                    yield _order_finding(subject, orders, other, failure, Severity.WARNING)
+                break
+
+
+def _one_order(
+    subject: Subject, orders: ImportOrders, twins: dict[str, list[Clash]], before: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Judge the subject after the distributions that are imported before it in the order that was asked about."""
+    for path, clashes in sorted(twins.items()):
+        loaders = (number for number in range(len(before)) if path in _modules(orders, before[: number + 1]))
+        first = next(loaders, None)
+        failure = _failure_after(subject, orders, before, clashes) if first is not None else None
+        if first is not None and failure is not None:
+            yield _order_finding(subject, orders, before[first], failure, Severity.ERROR)
+
+
+def _modules(orders: ImportOrders, names: tuple[str, ...]) -> Container[str]:
+    state = orders.state(names)
+    return state.modules if state is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderFailure:
+    """Why a distribution fails after others: what its loads get, and with which error."""
+
+    clashes: tuple[Clash, ...]
+    code: int
+    load: str = ""
+    """The file whose load fails; empty where the process crashes later."""
+    chain: tuple[str, ...] = ()
+
+
+def _failure_after(
+    subject: Subject, orders: ImportOrders, before: tuple[str, ...], clashes: list[Clash]
+) -> _OrderFailure | None:
+    """How the subject fails after others because of some DLLs of theirs; None if it works."""
+    tried = orders.after(before, canonical(subject.name))
+    got = {(edge.importer, edge.provider.path) for edge in tried.edges if isinstance(edge.provider, InView)}
+    met = tuple(clash for clash in clashes if (clash.edge.importer, clash.path) in got)
+    paths = {clash.path for clash in met}
+    for loaded in tried.failed:
+        if loaded.failure is not None and paths.intersection(loaded.failure.chain):
+            chain = tuple(map(base, loaded.failure.chain))
+            chain = chain if chain[0] == base(loaded.event.path) else (base(loaded.event.path), *chain)
+            return _OrderFailure(met, loaded.failure.code, loaded.event.path, chain)
+    crashes = tuple(clash for clash in met if not clash.symbols)
+    return _OrderFailure(crashes, CRASH) if crashes else None
+
+
+def _order_finding(
+    subject: Subject, orders: ImportOrders, other: str, failure: _OrderFailure, severity: Severity
+) -> Finding:
+    name, clash = subject.name or "this package", failure.clashes[0]
+    owner, file = subject.owner(clash.path), base(clash.path)
+    users = list(dict.fromkeys(base(one.edge.importer) for one in failure.clashes))
+    works = not orders.after((canonical(name),), other).failed
+    text = f"importing {other} before {name} fails"
+    text += f", importing {name} before {other} works" if works else f", and so does {other} after {name}"
+    text += f": {file} of {owner} is then used by {listing(users)}, and {clash.reason}"
+    return finding(
+        "WF322",
+        subject.origin(clash.path),
+        text,
+        hint=f"import {name} first, or make both use one {file}" if works else f"make both use one {file}",
+        evidence={
+            "fails": [other, name],
+            "works": [name, other] if works else [],
+            "importer": subject.origin(clash.edge.importer),
+            "needed_by": [*dict.fromkeys(subject.origin(one.edge.importer) for one in failure.clashes)],
+            "symbols": [*clash.symbols],
+            "code": failure.code,
+            "load": subject.origin(failure.load) if failure.load else "",
+            "chain": [*failure.chain],
+        },
+        severity=severity,
+    )
+
+
+def _importers_of(subject: Subject, beside: Beside, path: str) -> list[str]:
+    """The distributions whose import may load a DLL of the set: its own, and those that require it."""
+    owner, own = subject.owner(path), canonical(subject.name)
+    requiring = [name for name in beside if owner in beside.related(beside.requires(name), (), subject.profile)]
+    return [name for name in dict.fromkeys([owner, *sorted(requiring)]) if name not in ("", own)]
+
+
+def _asked_before(subject: Subject, beside: Beside) -> tuple[str, ...] | None:
+    """The distributions before this one in the order that was asked about; None where it does not name this one."""
+    order = []
+    for name in subject.import_order:
+        module = beside.file_of_module(name.replace("-", "_"))
+        order.append(canonical(name) if canonical(name) in beside else beside.owner(module or ""))
+    own = canonical(subject.name)
+    return tuple(name for name in order[: order.index(own)] if name) if own in order else None
+
+
+def _clashes(subject: Subject, edge: Edge) -> Iterator[Clash]:
+    """The files of that name which another distribution loads, and with which the importer fails."""
+    own = edge.provider.path if isinstance(edge.provider, InView) else ""
+    if not own and not isinstance(edge.provider, VcRedist):
+        return
+    for path in subject.view.named(dll_key(edge.name)):
+        other = subject.owner(path)
+        if path == own or not other or other == subject.owner(own):
+            continue
+        old = _old_runtime(subject, edge, path)
+        if old is not None:
+            yield old
+            continue
+        twin, importer = subject.view.image(path), subject.view.image(edge.importer)
+        if isinstance(twin, Image) and isinstance(importer, Image) and runs_on(twin.machine, subject.machine):
+            asked = (item for item in importer.imports if dll_key(item.dll) == dll_key(edge.name))
+            absent = tuple(symbol for item in asked for symbol in item.symbols if not twin.exports.offers(symbol))
+            if absent:
+                shown = listing([str(symbol) for symbol in absent])
+                yield Clash(edge, path, f"it does not export {shown}: error 127", absent)
+
+
+def _old_runtime(subject: Subject, edge: Edge, path: str) -> Clash | None:
+    """An msvcp140.dll without the mutex that a DLL was compiled for."""
+    importer = subject.view.image(edge.importer)
+    if dll_key(base(path)) != "msvcp140.dll" or not isinstance(importer, Image):
+        return None
+    if not locks_unconstructed_mutex(importer) or runtime_file(dll_key(base(edge.importer))) is not None:
+        return None
+    version = subject.version(path)
+    if version is None or version.file[:2] >= CONSTEXPR_MUTEX or version.file[0] != CONSTEXPR_MUTEX[0]:
+        return None
+    own, wanted = (".".join(map(str, pair)) for pair in (version.file[:2], CONSTEXPR_MUTEX))
+    crash = "error 1114" if subject.startup is not None else "the process crashes when it locks a std::mutex"
+    return Clash(edge, path, f"it is {own}, while {base(edge.importer)} needs {wanted} or later: {crash}")
+
+
+def failure_of_order(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:
+    """The load that fails because of what is in the process before it, where an error says so."""
+    for item in findings:
+        if item.severity is not Severity.ERROR or not found_by(item, older_runtime_first, import_order):
+            continue
+        code, load, chain = (item.evidence.get(key) for key in ("code", "load", "chain"))
+        crashed = item.evidence.get("needed_by") if code == CRASH and subject.startup is not None else ()
+        for outcome in subject.resolution.outcomes:
+            origin = subject.origin(outcome.event.path)
+            if load and origin == load and isinstance(code, int) and isinstance(chain, list):
+                return LoadOutcome(outcome.event, code, tuple(map(str, chain)), item.message)
+            if isinstance(crashed, list) and origin in crashed:
+                steps = (base(outcome.event.path), base(item.subject.replace("\\", "/")))
+                return LoadOutcome(outcome.event, CRASH, steps, item.message)
+    return None

@@ -1,23 +1,25 @@
-"""WF307, WF318 to WF320, WF329: DLLs that other distributions provide or may provide, and absent distributions."""
+"""WF307, WF318 to WF320, WF329, WF330: DLLs that other distributions provide or may, and absent distributions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import program_of
+from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity, canonical
 from wheelfix.rules.context import folder
+from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import evidence_of, needs, toolkit_searched
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.exam.needs import Need
     from wheelfix.rules.context import Subject
+    from wheelfix.rules.dependencies import Need
+
 
 _SHOWN = 6
 
@@ -255,3 +257,53 @@ def _names(subject: Subject, *found: Need) -> list[Json]:
 def is_absent_module(found: set[tuple[str, str]], module: str) -> bool:
     """Whether a finding, by its code and subject, says that a module is not installed."""
     return ("WF320", module) in found
+
+
+@rule(
+    "WF330",
+    "requirement-not-met",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "A distribution that is required is not installed, or in a version that is not allowed.",
+)
+def requirement_not_met(subject: Subject) -> Iterator[Finding]:
+    """Find requirements that an installer would have met; where an import fails for certain, WF320 says so."""
+    beside, own = subject.view.beside, subject.distribution
+    known = {absent.distribution for absent in subject.resolution.absent_modules}
+    who = f"{own.name} {own.version}"
+    for unmet in unmet_requirements(own.requires, beside, subject.profile) if beside is not None else ():
+        if unmet.name in known:
+            continue
+        there = f"but {unmet.name} {unmet.installed} is" if unmet.installed else "which is not"
+        hint = install(unmet.requirement)
+        if unmet.installed:
+            hint += "; 'python -m pip check' lists everything there that does not fit together"
+        yield finding(
+            "WF330",
+            unmet.name,
+            f"{who} requires {unmet.requirement}, {there} installed",
+            hint=hint,
+            evidence={"distribution": unmet.name, "requirement": unmet.requirement, "installed": unmet.installed},
+        )
+    python = subject.environment_python
+    if python is not None and not _runs_on(own.requires_python, python):
+        yield finding(
+            "WF330",
+            "Python",
+            f"{who} requires Python {own.requires_python}, but the environment has Python {dotted(python)}",
+            hint=(
+                f"'python -m pip install --force-reinstall {own.name}' with the environment's own Python installs a "
+                "release that allows it"
+            ),
+            evidence={"distribution": "", "requirement": own.requires_python, "installed": dotted(python)},
+        )
+
+
+def _runs_on(requires_python: str, python: tuple[int, int]) -> bool:
+    """Whether Requires-Python allows a Python; the last patch release decides, and what cannot be read allows all."""
+    from packaging.specifiers import SpecifierSet
+
+    try:
+        return SpecifierSet(requires_python[:2000]).contains(f"{dotted(python)}.99")
+    except ValueError:
+        return True

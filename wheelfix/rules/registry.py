@@ -1,4 +1,4 @@
-"""The list of everything wheelfix can find: codes, names, severities, pages and the functions behind them.
+"""The list of everything wheelfix can find: codes, names, severities, pages, themes and the functions behind them.
 
 A rule is a function ``Subject -> Iterable[Finding]`` under one or several :func:`rule` decorators, one for each
 code it can emit, in any module of this package: all of them are imported when the list is first asked for, so that
@@ -7,6 +7,7 @@ nothing but the commands that need rules pays for them.
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import importlib
 import re
@@ -14,14 +15,15 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.base.inputfiles import listed_modules
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import UsageError
-from wheelfix.model import Finding, Json, Repairable, Severity
+from wheelfix.model import Finding, Json, Repairable, Severity, dll_key, fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wheelfix.rules.context import Subject
+
 
 Check: TypeAlias = "Callable[[Subject], Iterable[Finding]]"
 _C = TypeVar("_C", bound=Check)
@@ -229,3 +231,79 @@ def _identity(item: Finding) -> tuple[str, str, str, str]:
 
 def _order(item: Finding) -> tuple[int, str, str, str]:
     return _SEVERITIES.index(item.severity), item.code, item.subject, item.message
+
+
+class Theme(Enum):
+    """Findings that belong together, by their codes."""
+
+    MISSING = frozenset({"WF301", "WF302", "WF303", "WF304"})
+    """A DLL that the wheel needs is not there."""
+    UNKNOWN = frozenset({"WF317", "WF318"})
+    """Whether a DLL that the wheel needs is provided is not known."""
+    FORWARDER = frozenset({"WF311"})
+    """An export is forwarded to a DLL that is not there, or to nothing in it."""
+    OUT_OF_REACH = frozenset({"WF305", "WF307"})
+    """A DLL is there, where the loader does not look."""
+    NOT_ON_TARGET = frozenset({"WF323", "WF325", "WF326"})
+    """A DLL is, or may be, absent from a kind of Windows."""
+    PARTIAL_CUDA = frozenset({"WF403"})
+    """Some of CUDA's DLLs are there, others are not."""
+    OTHER_CUDA = frozenset({"WF402", "WF407", "WF503"})
+    """The CUDA release is not what the wheel, its tag or the driver wants."""
+
+
+def is_about(item: Finding, *themes: Theme) -> bool:
+    """Whether a finding has one of these themes."""
+    return any(item.code in theme.value for theme in themes)
+
+
+_ABOUT_MISSING = (
+    Theme.MISSING,
+    Theme.UNKNOWN,
+    Theme.OUT_OF_REACH,
+    Theme.FORWARDER,
+    Theme.NOT_ON_TARGET,
+    Theme.PARTIAL_CUDA,
+)
+
+
+def matches_any(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a DLL name, however spelled, is meant by one of the globs."""
+    key = dll_key(name)
+    return any(fnmatch.fnmatchcase(key, fold(pattern)) or key == dll_key(pattern) for pattern in patterns)
+
+
+def with_allowed(findings: Sequence[Finding], patterns: Sequence[str]) -> tuple[Finding, ...]:
+    """The findings; one whose DLLs are all allowed to be missing becomes a note."""
+    if not patterns:
+        return tuple(findings)
+    changed = [_as_note(item) if _is_allowed(item, patterns) else item for item in findings]
+    order = tuple(Severity)
+    return tuple(sorted(changed, key=lambda item: (order.index(item.severity), item.code, item.subject, item.message)))
+
+
+def _is_allowed(item: Finding, patterns: Sequence[str]) -> bool:
+    names = missing_names(item)
+    return bool(names) and all(matches_any(name, patterns) for name in names)
+
+
+def _as_note(item: Finding) -> Finding:
+    return replace(item, severity=Severity.INFO, message=f"{item.message} (allowed to be missing)")
+
+
+def missing_names(item: Finding) -> list[str]:
+    """The DLLs whose absence a finding is about; one finding may be about several."""
+    if not is_about(item, *_ABOUT_MISSING):
+        return []
+    if is_about(item, Theme.FORWARDER):
+        target = item.evidence.get("target")
+        return [str(target)] if target and not item.evidence.get("symbols") else []
+    for key in ("names", "missing"):
+        names = item.evidence.get(key)
+        if isinstance(names, list) and names:
+            return [_last(str(name)) for name in names]
+    return [_last(item.subject)]
+
+
+def _last(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports, presence, unknown_exports
 from wheelfix.model import EdgeKind, Finding, Image, InView, Json, Repairable, Severity, System, dll_key
 from wheelfix.rules.context import Subject, base
+from wheelfix.rules.dependencies import Need, excuse_of, gather
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import excuse_of
 from wheelfix.rules.wording import listing, strings
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Repairable, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import read_toolset
 from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.dependencies import needs
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import needs
 from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:

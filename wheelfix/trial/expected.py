@@ -16,7 +16,7 @@ from wheelfix.loader.view import base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity, dll_key
 from wheelfix.pycode.importend import import_end
 from wheelfix.rules.codeloads import unsure_code_loads
-from wheelfix.rules.loadorder import depends_on_import_order
+from wheelfix.rules.failures import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
 from wheelfix.rules.registry import found_by
 from wheelfix.streams.pool import WorkerPool
