@@ -30,6 +30,7 @@ from wheelfix.model import (
     Symbol,
 )
 from wheelfix.pe.gpucode import GpuCode
+from wheelfix.pe.modulenames import read_numpy
 from wheelfix.rules import registry
 from wheelfix.rules.context import Subject
 
@@ -166,8 +167,9 @@ def subject(
     ]
     resolution = Resolution(tuple(edges), outcomes, frozenset(), search_dirs)
     arrived = {*reached, *closure(resolution)}
+    view = FileView(files, dict(images))
     return Subject(
-        view=FileView(files, dict(images)),
+        view=view,
         profile=Profile(machine, (3, 11)),
         resolution=replace(resolution, reached=frozenset(arrived)),
         machine=machine,
@@ -179,6 +181,7 @@ def subject(
         version=known.get,
         gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,
         signature=(signatures or {}).get,
+        numpy=lambda path: read_numpy(view.source(path)),
     )
 
 

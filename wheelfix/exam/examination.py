@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.errors import WheelfixError
-    from wheelfix.loader.installations import Distribution
     from wheelfix.model import ScanReport
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.rules.context import Subject
@@ -23,34 +22,6 @@ if TYPE_CHECKING:
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is called with how much of the work is done, and how much there is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What identifies the wheel, folder or distribution that is examined."""
-
-    path: str
-    distribution: Distribution
-
-    @property
-    def name(self) -> str:
-        """The distribution's name."""
-        return self.distribution.name
-
-    @property
-    def version(self) -> str:
-        """The distribution's version; empty where it is not known."""
-        return self.distribution.version
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """The expanded tags, of the wheel's name or of the WHEEL file."""
-        return self.distribution.tags
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """What the metadata requires."""
-        return self.distribution.requires
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +41,6 @@ class Examination:
 
     report: ScanReport
     subject: Subject
-    identity: Identity
     facts: ArchiveFacts = field(default_factory=ArchiveFacts)
 
 

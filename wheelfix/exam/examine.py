@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.archive.faults import RecordFault
 from wheelfix.base.values import replace
-from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
+from wheelfix.exam.examination import ArchiveFacts, Examination
 from wheelfix.knowledge.targets import chosen_targets
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
@@ -39,7 +40,7 @@ from wheelfix.pe.gpucode import read_gpu_code
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
-from wheelfix.rules.context import Subject
+from wheelfix.rules.context import Subject, not_known
 from wheelfix.rules.cuda import cuda_summary
 from wheelfix.rules.dependencies import Need, gather, is_required
 from wheelfix.rules.failures import failure_of_order, visible_failure
@@ -50,13 +51,14 @@ from wheelfix.rules.registry import check_patterns, run, with_allowed
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.exam.examination import Progress
     from wheelfix.knowledge.targets import TargetList
+    from wheelfix.loader.installations import Distribution
     from wheelfix.loader.view import FileView
-    from wheelfix.model import ByteSource, FileVersion, Finding, LoadEvent, NumpyApi, Prediction, Resolution, Signature
+    from wheelfix.model import ByteSource, FileVersion, Finding, LoadEvent, Prediction, Resolution
     from wheelfix.pe.gpucode import GpuCode
     from wheelfix.roots.root import Candidates
 
@@ -66,7 +68,8 @@ PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm6
 
 def examine_view(
     view: FileView,
-    identity: Identity,
+    path: str,
+    distribution: Distribution,
     options: ScanOptions,
     facts: ArchiveFacts,
     index: Candidates | None = None,
@@ -81,43 +84,49 @@ def examine_view(
     For an installed package this machine's CUDA toolkit and NVTX count, as far as its code searches their folders.
     """
     view.read_images(options.jobs, progress)
-    profile, resolution = load(view, identity, options, python, installed=installed)
-    machine = profile.machine
-    details = Details(view, options, versions)
-    details.read_ahead(options)
+    profile, resolution = load(view, distribution, options, python, installed=installed)
+    details = Details(view, versions or {})
+    signature = functools.partial(read_signature, trusted_roots=options.roots.trusted_roots)
+    wants_signatures = options.signatures or options.signers
+    wanted: list[Callable[[ByteSource], object]] = [read_gpu_code] if options.archs or options.gpu is not None else []
+    wanted += [read_version] if options.versions else []
+    wanted += [signature] if wants_signatures else []
+    wanted += [read_numpy] if options.versions else []
+    if wanted:
+        details.read_ahead(wanted, options.jobs)
     subject = Subject(
         view=view,
         profile=profile,
         resolution=resolution,
-        machine=machine,
-        distribution=identity.distribution,
+        machine=profile.machine,
+        distribution=distribution,
         installed=installed,
         archive_faults=facts.faults,
-        record_faults=(*facts.record_faults, *_gone(view, identity)),
+        record_faults=(*facts.record_faults, *_gone(view, distribution)),
         loading=loading_of(view),
         unowned=facts.unowned,
         targets=chosen_targets(options.targets),
         gpu=options.gpu,
         driver=options.driver,
-        version=details.version,
-        gpu_code=details.gpu_code,
-        numpy=details.numpy,
-        signature=details.signature if options.signatures or options.signers else not_requested,
+        version=functools.partial(details.read, read_version),
+        gpu_code=functools.partial(details.read, read_gpu_code),
+        numpy=functools.partial(details.read, read_numpy),
+        signature=functools.partial(details.read, signature) if wants_signatures else not_known,
         judges_signatures=options.signatures,
         import_order=options.import_order,
     )
-    return Examination(_judged(subject, identity, options, index), subject, identity, facts)
+    return Examination(_judged(subject, path, options, index), subject, facts)
 
 
-def _gone(view: FileView, identity: Identity) -> Iterator[RecordFault]:
+def _gone(view: FileView, distribution: Distribution) -> Iterator[RecordFault]:
     """The DLLs that belong to what is installed, and are neither there nor added by a plan."""
     message = "RECORD of the installed distribution lists it, and it is not there"
-    for path in identity.distribution.absent:
+    for path in distribution.absent:
         if view.find(parent(path), base_name(path)) is None:
             yield RecordFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
 
 
-def _judged(subject: Subject, identity: Identity, options: ScanOptions, index: Candidates | None) -> ScanReport:
+def _judged(subject: Subject, path: str, options: ScanOptions, index: Candidates | None) -> ScanReport:
     """Run the rules on what was read and resolved, and put the report together."""
     images = tuple(scanned_images(subject, options))
     check_patterns(options.select, "select")
@@ -125,12 +134,12 @@ def _judged(subject: Subject, identity: Identity, options: ScanOptions, index: C
     findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
     first_failure = _first_failure(subject, findings)
     return ScanReport(
-        path=identity.path,
-        name=identity.name,
-        version=identity.version,
-        tags=identity.tags,
+        path=path,
+        name=subject.name,
+        version=subject.distribution.version,
+        tags=subject.distribution.tags,
         # Pure Python is for no processor in particular; the profile still needs one to load with.
-        machine=subject.machine if images or machine_of_tags(identity.tags) else Machine.UNKNOWN,
+        machine=subject.machine if images or machine_of_tags(subject.distribution.tags) else Machine.UNKNOWN,
         images=images,
         resolution=subject.resolution,
         missing=list_missing(subject, index),
@@ -159,7 +168,7 @@ def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Predictio
 
 def load(
     view: FileView,
-    identity: Identity,
+    distribution: Distribution,
     options: ScanOptions,
     python: tuple[int, int] | None = None,
     *,
@@ -167,7 +176,8 @@ def load(
 ) -> tuple[Profile, Resolution]:
     """Load the subject in the model; the images must have been read."""
     assume, cuda = assumptions(options.assume, options.no_assume)
-    machine, own = machine_of(identity.tags, view, options.remote.target.platform), python_of_tags(identity.tags)
+    tags = distribution.tags
+    machine, own = machine_of(tags, view, options.remote.target.platform), python_of_tags(tags)
     if installed:  # the environment's Python imports it, whatever its tags say
         machine, own = machine_of_python(view) or machine, python or own
     profile = Profile(machine, own or python, assume, cuda)
@@ -175,7 +185,7 @@ def load(
     built = loading.cuda if loading is not None and loading.startup is not None else None
     if options.roots.discover and (cuda or built):
         profile = _with_folders(profile, built)
-    return profile, resolve(view, profile, identity.requires)
+    return profile, resolve(view, profile, distribution.requires)
 
 
 def _with_folders(profile: Profile, built: str | None) -> Profile:
@@ -204,13 +214,11 @@ def examine_again(
     ``versions`` are version resources that are known, or not to be read.
     """
     scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
-    installed, python = before.subject.installed, before.subject.profile.python
-    return examine_view(view, before.identity, scan, facts, None, python=python, installed=installed, versions=versions)
-
-
-def not_requested(path: str) -> None:
-    """The answer to a question that costs more than the scan was asked to spend."""
-    return
+    subject, path = before.subject, before.report.path
+    python, installed = subject.profile.python, subject.installed
+    return examine_view(
+        view, path, subject.distribution, scan, facts, python=python, installed=installed, versions=versions
+    )
 
 
 def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
@@ -246,73 +254,48 @@ def machine_of(tags: tuple[str, ...], view: FileView, platform: str = "win_amd64
     return counted.most_common(1)[0][0] if counted else PLATFORM_MACHINES[platform]
 
 
-class Details:
-    """Reads such facts once; one source serves all questions about a file, so that it is inflated once."""
+_Fact = TypeVar("_Fact")
 
-    def __init__(
-        self, view: FileView, options: ScanOptions, versions: Mapping[str, FileVersion | None] | None = None
-    ) -> None:
+
+class Details:
+    """Reads facts of images that take most of a file, each once: version, GPU code, signature, NumPy.
+
+    One source serves all questions about a file, so that it is inflated once.
+    """
+
+    def __init__(self, view: FileView, versions: Mapping[str, FileVersion | None]) -> None:
         """``versions`` are known already, by the names that files have in the wheel or on disk."""
         self._view = view
         self._open: tuple[str, ByteSource] | None = None
-        known = versions or {}
-        self._versions = {file.path: known[file.origin] for file in view.own_files if file.origin in known}
-        self._codes: dict[str, GpuCode | None] = {}
-        self._trusted_roots = options.roots.trusted_roots
-        self._signatures: dict[str, Signature | None] = {}
-        self._numpys: dict[str, NumpyApi | None] = {}
+        own = {file.path: file.origin for file in view.own_files if file.origin in versions}
+        self._known: dict[tuple[object, str], Any] = {
+            (read_version, path): versions[origin] for path, origin in own.items()
+        }
 
-    def read_ahead(self, options: ScanOptions) -> None:
-        """Read what the options ask for, several images at a time: inflating lets other threads work."""
-        code = options.archs or options.gpu is not None
-        signatures = options.signatures or options.signers
-        if not (code or options.versions or signatures):
-            return
+    def read_ahead(self, readers: Sequence[Callable[[ByteSource], object]], jobs: int) -> None:
+        """Read some facts of all images, several images at a time: inflating lets other threads work.
+
+        ``readers`` come in the order in which their facts lie in a file, so that it is inflated in one go.
+        """
 
         def read(path: str) -> None:
             source = self._view.source(path)
-            # In the order in which these lie in a file, so that it is inflated in one go.
-            if code:
-                self._codes[path] = read_gpu_code(source)
-            if options.versions:
-                self._versions[path] = read_version(source)
-            if signatures:
-                self._signatures[path] = read_signature(source, self._trusted_roots)
-            if options.versions and path.lower().endswith(".pyd"):
-                self._numpys[path] = read_numpy(source)
+            for reader in readers:
+                if reader is not read_numpy or path.lower().endswith(".pyd"):
+                    self._known[reader, path] = reader(source)
 
-        paths = [path for path in self._view.images() if self._readable(path)]
+        paths = [path for path in self._view.images() if isinstance(self._view.image(path), Image)]
         paths.sort(key=lambda path: -self._view.file(path).size)
-        with WorkerPool(options.jobs) as pool:
+        with WorkerPool(jobs) as pool:
             pool.map(read, paths)
 
-    def version(self, path: str) -> FileVersion | None:
-        """What the version resource says; None without one."""
-        if path not in self._versions:
-            self._versions[path] = read_version(self._source(path)) if self._readable(path) else None
-        return self._versions[path]
-
-    def gpu_code(self, path: str) -> GpuCode | None:
-        """The GPU code inside; None for a file without sections for it."""
-        if path not in self._codes:
-            self._codes[path] = read_gpu_code(self._source(path)) if self._readable(path) else None
-        return self._codes[path]
-
-    def signature(self, path: str) -> Signature | None:
-        """What its signature is worth; None for what is not an image."""
-        if path not in self._signatures:
-            found = read_signature(self._source(path), self._trusted_roots) if self._readable(path) else None
-            self._signatures[path] = found
-        return self._signatures[path]
-
-    def numpy(self, path: str) -> NumpyApi | None:
-        """Which NumPy it was built for; None without any."""
-        if path not in self._numpys:
-            self._numpys[path] = read_numpy(self._source(path)) if self._readable(path) else None
-        return self._numpys[path]
-
-    def _readable(self, path: str) -> bool:
-        return isinstance(self._view.image(path), Image)
+    def read(self, reader: Callable[[ByteSource], _Fact], path: str) -> _Fact | None:
+        """Return a fact of a file; None for what is not an image."""
+        if (reader, path) not in self._known:
+            image = self._view.image(path)
+            self._known[reader, path] = reader(self._source(path)) if isinstance(image, Image) else None
+        found: _Fact | None = self._known[reader, path]
+        return found
 
     def _source(self, path: str) -> ByteSource:
         """The file asked about last stays open: its inflated parts serve the next question."""
@@ -328,14 +311,14 @@ def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedIm
         if not isinstance(facts, Image):
             yield ScannedImage(subject.origin(path), facts)
             continue
-        code = subject.code_of(path) if wants_code else None
+        code = subject.gpu_code(path) if wants_code else None
         yield ScannedImage(
             path=subject.origin(path),
             facts=facts,
             version=subject.version(path) if options.versions else None,
             archs=code.archs if code is not None else None,
             gpu=_gpu_fit(subject, facts, code) if code is not None and code.archs else None,
-            numpy=subject.numpy_of(path) if options.versions and path.lower().endswith(".pyd") else None,
+            numpy=subject.numpy(path) if options.versions and path.lower().endswith(".pyd") else None,
             signature=subject.signature(path),
         )
 

@@ -15,7 +15,6 @@ from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import (
     ArchiveFacts,
     Examination,
-    Identity,
     Progress,
     ScanFailure,
     Shares,
@@ -226,8 +225,8 @@ def examine_folder(
     from wheelfix.exam.examine import examine_view
 
     view, installed = view_of_folder(path), distribution_in(path)
-    identity = Identity(str(path), installed or Distribution(path.name))
-    return examine_view(view, identity, options, ArchiveFacts(), index, progress)
+    distribution = installed or Distribution(path.name)
+    return examine_view(view, str(path), distribution, options, ArchiveFacts(), index, progress)
 
 
 def examine_installed(
@@ -243,10 +242,9 @@ def examine_installed(
 
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
-    identity = Identity(path, distribution)
     view = focused_on(whole_view(environment), distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
-    return examine_view(view, identity, options, facts, index, progress, python, installed=True)
+    return examine_view(view, path, distribution, options, facts, index, progress, python, installed=True)
 
 
 def is_package_folder(path: Path) -> bool:

@@ -74,7 +74,7 @@ def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, 
             drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
     unmatched = [pattern for pattern in patterns if not any(_means(pattern, drop.path) for drop in drops)]
     if unmatched:
-        raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {before.identity.path} matches it")
+        raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {before.report.path} matches it")
     return tuple(drops)
 
 
@@ -187,7 +187,7 @@ class Planner:
         profile = self.before.subject.profile
         if self.options.with_vcredist:
             profile = replace(profile, assume=profile.assume - {"vcredist"})
-        return resolve(self.view, profile, self.before.identity.requires)
+        return resolve(self.view, profile, self.before.subject.distribution.requires)
 
     def _answer_all(self) -> None:
         """Answer needs in rounds, until the model says that nothing changes."""
@@ -444,7 +444,7 @@ class Planner:
     @property
     def _data(self) -> str:
         info = self.before.facts.info
-        return info.data if info else f"{self.before.identity.name}.data"
+        return info.data if info else f"{self.before.report.name}.data"
 
     # ------------------------------------------------------------------------------------- what a choice depends on
 

@@ -336,7 +336,7 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
     modules = {
         path: api
         for path in subject.images
-        if path.lower().endswith(".pyd") and subject.reached(path) and (api := subject.numpy_of(path)) is not None
+        if path.lower().endswith(".pyd") and subject.reached(path) and (api := subject.numpy(path)) is not None
     }
     old = [path for path, api in modules.items() if api.headers == 1]
     python = subject.profile.python

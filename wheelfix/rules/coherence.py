@@ -214,7 +214,7 @@ def _releases(subject: Subject, paths: list[str], digits: int) -> dict[tuple[int
     """Return the files by the first numbers of their version resource, as far as it is known."""
     found: dict[tuple[int, ...], list[str]] = {}
     for path in paths:
-        version = subject.version_of(path)
+        version = subject.version(path)
         if version is not None and any(version.file):
             found.setdefault(version.file[:digits], []).append(path)
     return found
@@ -324,9 +324,9 @@ def openmp_too_old(subject: Subject) -> Iterator[Finding]:
             and dll_key(edge.name) == "libiomp5md.dll"
             and dll_key(base(edge.importer)).startswith("mkl_intel_thread.")
         )
-        if not needs or not isinstance(edge.provider, InView):
+        if not needs or not isinstance(edge.provider, InView) or edge.provider.path not in subject.images:
             continue
-        runtime, mkl = subject.version_of(edge.provider.path), subject.version_of(edge.importer)
+        runtime, mkl = subject.version(edge.provider.path), subject.version(edge.importer)
         if runtime is None or mkl is None or not _is_older(runtime, mkl):
             continue
         built = f"{runtime.file[2]}-{runtime.file[3] // 100:02}"

@@ -40,8 +40,6 @@ from wheelfix.model import (
     dll_key,
     fold,
 )
-from wheelfix.pe.gpucode import GpuCode, read_gpu_code
-from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_source
 from wheelfix.roots.card import card_arch
 from wheelfix.roots.release import Wanted
@@ -58,10 +56,12 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, UnreadCall
+    from wheelfix.pe.gpucode import GpuCode
 
 
-def _unknown(path: str) -> None:
-    return None
+def not_known(path: str) -> None:
+    """The answer to a question that was not asked of a file."""
+    return
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,21 @@ class Subject:
     """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when it was not asked for."""
     driver: str = ""
     """The version of NVIDIA's driver asked about, as ``551.86``; empty when no driver was."""
-    version: Callable[[str], FileVersion | None] = field(default=_unknown)
-    """The version resource of a file; None when it has none."""
-    gpu_code: Callable[[str], GpuCode | None] | None = None
-    """The GPU code inside a file; read from the file when it is not given."""
-    signature: Callable[[str], Signature | None] = field(default=_unknown)
+    version: Callable[[str], FileVersion | None] = field(default=not_known)
+    """The version resource of a file; None when it has none.
+
+    It lies near the end, so that the whole file is inflated for it: ask only where a verdict depends on it.
+    """
+    gpu_code: Callable[[str], GpuCode | None] = field(default=not_known)
+    """The GPU code inside a file, for which all of it is read; None for a file without such sections."""
+    signature: Callable[[str], Signature | None] = field(default=not_known)
     """What the signature of a file is worth; None when it was not asked for."""
     judges_signatures: bool = True
     """Whether findings about signatures were asked for; False where they are only shown."""
     import_order: tuple[str, ...] = ()
     """The order of imports that was asked about; empty when none was."""
-    numpy: Callable[[str], NumpyApi | None] | None = None
-    """Which NumPy a module was built for; read from the file when it is not given."""
+    numpy: Callable[[str], NumpyApi | None] = field(default=not_known)
+    """Which NumPy a module was built for, for which all of it is read; None for one that uses none."""
 
     @property
     def name(self) -> str:
@@ -314,25 +317,10 @@ class Subject:
             return tuple(closures)
         return (tuple(dict.fromkeys(path for closure in closures for path in closure)),)
 
-    def version_of(self, path: str) -> FileVersion | None:
-        """Return the version resource of a file of the subject, if it has one.
-
-        It lies near the end, so that the whole file is inflated for it: ask only where a verdict depends on it.
-        """
-        return self.version(path) if path in self.images else None
-
     @functools.cached_property
     def card(self) -> str | None:
         """The architecture of the card asked about, as ``sm_86``; UsageError for an unknown one."""
         return card_arch(self.gpu) if self.gpu is not None else None
-
-    def code_of(self, path: str) -> GpuCode | None:
-        """Return the GPU code inside a file, which means reading all of it; None for a file without such sections."""
-        return self.gpu_code(path) if self.gpu_code is not None else read_gpu_code(self.view.source(path))
-
-    def numpy_of(self, path: str) -> NumpyApi | None:
-        """Return which NumPy a module was built for, which means reading all of it; None for one that uses none."""
-        return self.numpy(path) if self.numpy is not None else read_numpy(self.view.source(path))
 
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""

@@ -391,7 +391,7 @@ def _cudnn(subject: Subject) -> Iterator[str]:
     members = [member for name in names if (member := _of_nvidia(name)) and member.family.id == "cudnn"]
     majors = sorted({member.version for member in members if member.version})
     front = next((path for path in subject.images if dll_key(base(path)).startswith("cudnn64_")), None)
-    version = subject.version_of(front) if front else None
+    version = subject.version(front) if front else None
     if version is not None and any(version.file):
         yield f"cuDNN is {version}."
     elif majors:

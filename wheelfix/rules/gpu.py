@@ -66,7 +66,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
     card = subject.card
     if card is None:
         return
-    found = {path: code for path in subject.images if (code := subject.code_of(path))}
+    found = {path: code for path in subject.images if (code := subject.gpu_code(path))}
     unread = any(code.unread for code in found.values())
     # Packages have DLLs for several vendors side by side: those for other vendors' cards stay unused.
     codes = {path: code for path, code in found.items() if of_vendor(code.archs, card)}
@@ -109,7 +109,7 @@ def gpu_code_unread(subject: Subject) -> Iterator[Finding]:
     if subject.card is None:
         return
     for path in subject.images:
-        code = subject.code_of(path)
+        code = subject.gpu_code(path)
         if code is None or not code.unread or fit(code.archs, subject.card, code.ptx).runs:
             continue
         yield finding(
@@ -133,7 +133,7 @@ def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
     card = subject.card
     if card is None or not subject.images:
         return
-    if any((code := subject.code_of(path)) and (code.archs or code.unread) for path in subject.images):
+    if any((code := subject.gpu_code(path)) and (code.archs or code.unread) for path in subject.images):
         return
     remedy = subject.loading.without_gpu_code if subject.loading is not None else ""
     message = f"no DLL of the wheel has GPU code, so nothing of it runs on {card}"
@@ -272,16 +272,16 @@ def gpu_code_disjoint(subject: Subject) -> Iterator[Finding]:
     doubtful = [path for path in libraries if not begun & _cards(subject, [path], first)]
     if not doubtful:
         return
-    cards = _cards(subject, own, subject.code_of)
+    cards = _cards(subject, own, subject.gpu_code)
     for path in doubtful if cards else ():
-        code = subject.code_of(path)
-        theirs = _cards(subject, [path], subject.code_of)
+        code = subject.gpu_code(path)
+        theirs = _cards(subject, [path], subject.gpu_code)
         if code is not None and theirs and not cards & theirs:
             yield _finding(subject, path, code, own)
 
 
 def _finding(subject: Subject, path: str, code: GpuCode, own: list[str]) -> Finding:
-    codes = {one: found for one in own if (found := subject.code_of(one)) and found.archs}
+    codes = {one: found for one in own if (found := subject.gpu_code(one)) and found.archs}
     archs = in_order({arch for found in codes.values() for arch in found.archs})
     return finding(
         "WF504",
@@ -399,7 +399,7 @@ def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
     card = subject.card
     if not subject.driver or card is None or vendor_of(card) != NVIDIA:
         return
-    codes = {path: code for path in subject.images if (code := subject.code_of(path)) and code.archs}
+    codes = {path: code for path in subject.images if (code := subject.gpu_code(path)) and code.archs}
     refused = {
         path: needed
         for path, code in codes.items()

@@ -65,7 +65,7 @@ class _User:
 def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
     """Hold the runtime DLLs in the wheel, and those that are there before them, against the toolset of their users."""
     for runtime, users in sorted(_users(subject).items()):
-        version = subject.version_of(runtime) if runtime in subject.images else None
+        version = subject.version(runtime) if runtime in subject.images else None
         if version is None or version.file[0] != 14:
             continue
         newest = max(users, key=lambda user: (user.toolset, user.locks))
@@ -93,7 +93,7 @@ def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
             f"take {demangle(base(runtime))} from the redistributable {dotted(user.toolset)} or later, or leave it out"
         ),
         evidence={
-            "runtime": str(subject.version_of(runtime)),
+            "runtime": str(subject.version(runtime)),
             "toolset": dotted(user.toolset),
             "importer": subject.origin(user.path),
         },
@@ -109,7 +109,7 @@ def _may_lose(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding
         f"{base(runtime)} {dotted(own)} is used only if no other {base(runtime)} is loaded before it; with one before "
         f"{dotted(CONSTEXPR_MUTEX)}, {base(user.path)} crashes at the first lock of a std::mutex",
         hint="let delvewheel give it a unique name, or build with _DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR",
-        evidence={"runtime": str(subject.version_of(runtime)), "importer": subject.origin(user.path)},
+        evidence={"runtime": str(subject.version(runtime)), "importer": subject.origin(user.path)},
         severity=Severity.INFO,
     )
 
@@ -118,7 +118,7 @@ def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
     """Tell that Python's vcruntime140.dll is loaded before the wheel's, where that one is known to be older."""
     python = python_runtime(subject.profile.python) if subject.profile.python is not None else None
     for path in subject.images if python is not None else ():
-        version = subject.version_of(path) if dll_key(base(path)) == "vcruntime140.dll" else None
+        version = subject.version(path) if dll_key(base(path)) == "vcruntime140.dll" else None
         if python is None or version is None or version.file[:2] <= python[1] or not _is_wanted(subject, path):
             continue
         own = dotted((version.file[0], version.file[1]))
