@@ -350,6 +350,11 @@ class Edge:
     unexported: tuple[Symbol, ...] = ()
     """Imported symbols that the provider, a file of the view, does not export."""
 
+    @property
+    def file(self) -> str:
+        """The file of the view that answers; empty for every other provider."""
+        return self.provider.path if isinstance(self.provider, InView) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadEvent:

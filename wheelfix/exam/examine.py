@@ -336,7 +336,7 @@ def archs_of_all(images: Iterable[ScannedImage]) -> tuple[str, ...]:
 
 def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll, ...]:
     """Every DLL that is needed and has no provider, required ones first, by name."""
-    unmet = (edge for edge in subject.resolution.edges if isinstance(edge.provider, Missing))
+    unmet = (edge for edge in subject.edges if isinstance(edge.provider, Missing))
     found = [_described(subject, need, index) for need in gather(unmet, lambda edge: edge.required)]
     return tuple(sorted(found, key=lambda missing: not missing.required))
 
@@ -373,7 +373,7 @@ def _candidates(name: str, index: Candidates | None, subject: Subject) -> tuple[
 def list_provided(subject: Subject) -> tuple[ProvidedDll, ...]:
     """Every DLL that the subject's own files get from other distributions, by distribution and name."""
     found: dict[tuple[str, tuple[str, ...], str], ProvidedDll] = {}
-    for edge in subject.resolution.edges:
+    for edge in subject.edges:
         one = _provided(subject, edge) if edge.importer in subject.images else None
         if one is not None:
             key = (one.how, one.distributions, dll_key(one.name))
@@ -449,7 +449,7 @@ def _names(item: Finding) -> list[str]:
 def _failure(subject: Subject, findings: Sequence[Finding]) -> Prediction | None:
     """The error of the first load that fails on a target: absent files are noticed before absent functions."""
     errors = [item for item in findings if item.severity is Severity.ERROR]
-    order = {outcome.event.path: number for number, outcome in enumerate(subject.resolution.outcomes)}
+    order = {outcome.event.path: number for number, outcome in enumerate(subject.outcomes)}
     found: list[tuple[int, bool, LoadOutcome]] = []
     for item in errors:
         event = _event(subject, str(item.evidence.get("importer")))
@@ -470,5 +470,5 @@ def _event(subject: Subject, origin: str) -> LoadEvent | None:
     path = next((path for path in subject.loaded_through if subject.origin(path) == origin), "")
     while through := subject.loaded_through.get(path, ""):
         path = through
-    events = (outcome.event for outcome in subject.resolution.outcomes)
+    events = (outcome.event for outcome in subject.outcomes)
     return next((event for event in events if event.path == path and not event.guarded), None)

@@ -88,8 +88,8 @@ def _means(pattern: str, path: str) -> bool:
 
 def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
     """DLLs that a load takes and that make it fail, with what is wrong: replaced if a root has a better one."""
-    loaded = {outcome.event.path for outcome in subject.resolution.outcomes}
-    imports = [edge for edge in subject.resolution.edges if edge.kind is EdgeKind.IMPORT]
+    loaded = {outcome.event.path for outcome in subject.outcomes}
+    imports = [edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT]
     loaded.update(edge.provider.path for edge in imports if isinstance(edge.provider, InView))
     unfit = {edge.provider.path: edge for edge in imports if edge.unexported and isinstance(edge.provider, InView)}
     for path in sorted(loaded):

@@ -112,7 +112,7 @@ def python_abi(subject: Subject) -> Iterator[Finding]:
                     if abi3_only
                     else "build the extension with the Python that the tag names, in a clean build folder"
                 ),
-                evidence={"imports": item.dll, "tags": [*subject.distribution.tags], "loaded": loaded},
+                evidence={"imports": item.dll, "tags": subject.distribution.tags, "loaded": loaded},
                 severity=Severity.ERROR if loaded else Severity.WARNING,
             )
 
@@ -142,10 +142,10 @@ def _for_another_python(subject: Subject, claim: Claim) -> Finding:
         f"{python}; {consequence}",
         hint=reinstall(subject),
         evidence={
-            "tags": [*subject.distribution.tags],
+            "tags": subject.distribution.tags,
             "python": python,
             "loaded": not loads,
-            "paths": [*map(subject.origin, modules)],
+            "paths": subject.origins(modules),
         },
         severity=Severity.WARNING if loads else Severity.ERROR,
     )
@@ -178,7 +178,7 @@ def _only_for_one_python(subject: Subject) -> Iterator[Finding]:
             f"{base(path)} imports {dll}, but the wheel is tagged py3-none; it loads on Python {major}.{minor} only "
             "and fails with error 126 on every other",
             hint="tag the wheel for that Python and platform, or build with Py_LIMITED_API and tag it abi3",
-            evidence={"imports": dll, "tags": [*subject.distribution.tags], "loaded": True},
+            evidence={"imports": dll, "tags": subject.distribution.tags, "loaded": True},
             severity=Severity.WARNING,
         )
 
@@ -208,7 +208,7 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
 def unimportable(subject: Subject) -> Iterator[Finding]:
     """Find modules whose file is sound and that Python cannot import all the same."""
     foreign = for_another_python(subject)
-    for outcome in subject.resolution.outcomes:
+    for outcome in subject.outcomes:
         if outcome.event.cause != "module" or (foreign and outcome.code == MOD_NOT_FOUND):
             continue
         path, module = outcome.event.path, outcome.event.module
@@ -354,7 +354,7 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
                 if there
                 else "build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2"
             ),
-            evidence={"requirement": required, "installed": there, "paths": [*map(subject.origin, old)]},
+            evidence={"requirement": required, "installed": there, "paths": subject.origins(old)},
             severity=Severity.ERROR if there and any(path in _uncaught(subject) for path in old) else Severity.WARNING,
         )
     yield from _too_new(subject, required, allowed, there, modules)
@@ -362,7 +362,7 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
 
 def _uncaught(subject: Subject) -> set[str]:
     """The modules whose failed import nothing in the package catches."""
-    return {outcome.event.path for outcome in subject.resolution.outcomes if not outcome.event.guarded}
+    return {outcome.event.path for outcome in subject.outcomes if not outcome.event.guarded}
 
 
 def _too_new(
@@ -389,7 +389,7 @@ def _too_new(
                 else f"require numpy>={dotted(needed)}, or build with NPY_TARGET_VERSION for {dotted(oldest)}; nothing "
                 f"fails if the package imports {_one(young)} only with NumPy {dotted(needed)}"
             ),
-            evidence={"requirement": required, "needs": dotted(needed), "paths": [*map(subject.origin, young)]},
+            evidence={"requirement": required, "needs": dotted(needed), "paths": subject.origins(young)},
             # Some such modules are imported only where NumPy is new enough, as h5py's strings are.
             severity=Severity.ERROR if certain else Severity.INFO,
         )

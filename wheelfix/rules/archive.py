@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from wheelfix.archive.faults import PIP, UV
 from wheelfix.base.values import dataclass
 from wheelfix.loader.suffixes import PE_SUFFIXES
-from wheelfix.model import Finding, Json, Repairable, Severity
+from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
 from wheelfix.rules.wording import count, listing
 
@@ -273,7 +273,7 @@ def _findings(subject: ArchiveSubject, faults: Iterable[_WheelFault]) -> Iterato
 
 
 def _single(fault: _WheelFault, blocker: str) -> Finding:
-    evidence: dict[str, Json] = {"kind": fault.kind, "rejected_by": [*fault.rejected_by]}
+    evidence: dict[str, object] = {"kind": fault.kind, "rejected_by": fault.rejected_by}
     if fault.expected or fault.found:
         evidence |= {"expected": fault.expected, "found": fault.found}
     return finding(
@@ -295,7 +295,7 @@ def _together(group: list[_WheelFault], blocker: str) -> Finding:
         names[0],
         f"{count(len(group), 'member')} ({listing(names)}): {first.message}{_refusal(first.rejected_by)}",
         hint=_hint(first, blocker),
-        evidence={"kind": first.kind, "rejected_by": [*first.rejected_by], "count": len(group), "paths": [*names]},
+        evidence={"kind": first.kind, "rejected_by": first.rejected_by, "count": len(group), "paths": names},
         severity=_severity(first),
         repairable=Repairable.NEVER if _is_lasting(first) else None,
     )

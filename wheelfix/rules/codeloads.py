@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import CodeFault, Finding, Json, Repairable, Severity, dll_key
+from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
@@ -174,7 +174,7 @@ def _shown(name: str) -> str:
     return name.removeprefix(SITE_PACKAGES + "/")
 
 
-def _evidence(subject: Subject, fault: CodeFault) -> dict[str, Json]:
+def _evidence(subject: Subject, fault: CodeFault) -> dict[str, object]:
     return {
         "file": subject.origin(fault.file),
         "line": fault.line,
@@ -217,7 +217,7 @@ def package_code_unread(subject: Subject) -> Iterator[Finding]:
             f"the code of {base(paths[0])}{more} was not read: {reason}; {unknown}",
             hint="look at the file: code that loads DLLs is short; or test the import on a clean Windows machine",
             evidence={
-                "files": [subject.origin(path) for path in paths[:_SHOWN]],
+                "files": subject.origins(paths[:_SHOWN]),
                 "count": len(paths),
                 "reason": reason,
             },

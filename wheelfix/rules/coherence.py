@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_released_whole
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.orders import orders_of
-from wheelfix.model import Finding, Image, InView, Json, Repairable, Severity, canonical, dll_key
+from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import arrow, dotted, listing, strings
+from wheelfix.rules.wording import arrow, dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,7 +66,7 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
                 "link everything against one OpenMP runtime (for MSVC: /openmp:llvm or /openmp, not both), or take the "
                 "second out of the wheel; KMP_DUPLICATE_LIB_OK=TRUE only hides it"
             ),
-            evidence={base(item): strings(found[item][1]) for item in sorted(found)},
+            evidence={base(item): found[item][1] for item in sorted(found)},
             severity=Severity.WARNING if clash else Severity.INFO,
         )
     yield from _openmp_of_others(subject)
@@ -88,13 +88,13 @@ def _openmp_of_others(subject: Subject) -> Iterator[Finding]:
         if theirs and mine:
             imported = other in _imported(subject, beside)
             both = f"importing {name} imports {other}" if imported else f"{name} and {other} in one process"
-            paths = [subject.origin(path) for path in (mine[0], theirs[0])]
+            paths = subject.origins((mine[0], theirs[0]))
             yield finding(
                 "WF405",
                 paths[0],
                 f"{both}: {paths[1]} is loaded, too; the second one to start ends the process with OMP: Error #15",
                 hint="use builds of both that share one OpenMP runtime; KMP_DUPLICATE_LIB_OK=TRUE only hides it",
-                evidence={base(mine[0]): [*paths], "distribution": other},
+                evidence={base(mine[0]): paths, "distribution": other},
                 severity=Severity.WARNING if imported else Severity.INFO,
             )
 
@@ -173,7 +173,7 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             f"{base(paths[0])} is in the wheel {len(paths)} times with different content "
             f"({listing([folder(subject.origin(path)) for path in paths])}); {consequence}",
             hint=f"ship one {base(paths[0])}, or build each with a unique name",
-            evidence={"key": key, "paths": strings(subject.origin(path) for path in paths)},
+            evidence={"key": key, "paths": subject.origins(paths)},
         )
 
 
@@ -224,8 +224,8 @@ def _spelled(releases: dict[tuple[int, ...], list[str]]) -> str:
     return listing([f"{base(paths[0])} {dotted(release)}" for release, paths in sorted(releases.items())])
 
 
-def _evidence(subject: Subject, releases: dict[tuple[int, ...], list[str]]) -> dict[str, Json]:
-    return {dotted(release): [*map(subject.origin, paths)] for release, paths in sorted(releases.items())}
+def _evidence(subject: Subject, releases: dict[tuple[int, ...], list[str]]) -> dict[str, object]:
+    return {dotted(release): subject.origins(paths) for release, paths in sorted(releases.items())}
 
 
 @rule(
@@ -251,7 +251,7 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
                     f"{listing([base(path) for path in paths])} {'is' if len(paths) == 1 else 'are'} of cuDNN {major}, "
                     f"but the library that loads the parts is {base(main)}, which will not use them",
                     hint=f"{repair_command(subject, drop_option(subject, paths))} removes what is not used",
-                    evidence={"paths": [*map(subject.origin, paths)]},
+                    evidence={"paths": subject.origins(paths)},
                 )
             compared = [path for path in paths if is_released_whole(base(path), subject.name)]
             releases = _releases(subject, compared, 4) if len(compared) > 1 else {}
@@ -286,7 +286,7 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
                 f"{listing([base(path) for path in odd])} will not be used: mkl_core beside "
                 f"{'it' if len(odd) == 1 else 'them'} is .{listing(sorted(layers))} and loads its own parts only",
                 hint=f"{repair_command(subject, drop_option(subject, odd))} removes what is not used",
-                evidence={"paths": [*map(subject.origin, odd)]},
+                evidence={"paths": subject.origins(odd)},
             )
         releases = _releases(subject, sorted(own), 2) if len(own) > 1 else {}
         if len(releases) > 1:
@@ -318,7 +318,7 @@ def _is_mkl_core(path: str) -> bool:
 )
 def openmp_too_old(subject: Subject) -> Iterator[Finding]:
     """Hold the date of Intel's OpenMP runtime against the year of MKL."""
-    for edge in subject.resolution.edges:
+    for edge in subject.edges:
         needs = (
             isinstance(edge.provider, InView)
             and dll_key(edge.name) == "libiomp5md.dll"

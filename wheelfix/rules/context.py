@@ -47,7 +47,7 @@ from wheelfix.roots.tree import numbers
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.knowledge.cuda import Release
@@ -116,6 +116,16 @@ class Subject:
         return self.profile.python if self.installed else None
 
     @property
+    def edges(self) -> tuple[Edge, ...]:
+        """Who needs whom, and who meets each need."""
+        return self.resolution.edges
+
+    @property
+    def outcomes(self) -> tuple[LoadOutcome, ...]:
+        """What becomes of each load that the package performs."""
+        return self.resolution.outcomes
+
+    @property
     def startup(self) -> Startup | None:
         """What importing the package loads, where that is modelled as a whole."""
         return self.loading.startup if self.loading is not None else None
@@ -148,8 +158,8 @@ class Subject:
     def foreign(self) -> dict[str, ImageFacts]:
         """Files of the environment, and not of the subject, that the subject's loads get."""
         found = {}
-        for edge in self.resolution.edges:
-            path = edge.provider.path if isinstance(edge.provider, InView) else ""
+        for edge in self.edges:
+            path = edge.file
             if path and path not in self.images and path not in self.malformed and self.reached(edge.importer):
                 facts = self.view.image(path)
                 if facts is not None:
@@ -164,7 +174,7 @@ class Subject:
     def edges_from(self) -> dict[str, tuple[Edge, ...]]:
         """The edges of each importer."""
         grouped: dict[str, list[Edge]] = {}
-        for edge in self.resolution.edges:
+        for edge in self.edges:
             grouped.setdefault(edge.importer, []).append(edge)
         return {importer: tuple(edges) for importer, edges in grouped.items()}
 
@@ -172,7 +182,7 @@ class Subject:
     def edges_to(self) -> dict[str, tuple[Edge, ...]]:
         """The edges that a file of the view answers, by its path."""
         grouped: dict[str, list[Edge]] = {}
-        for edge in self.resolution.edges:
+        for edge in self.edges:
             if isinstance(edge.provider, InView):
                 grouped.setdefault(edge.provider.path, []).append(edge)
         return {path: tuple(edges) for path, edges in grouped.items()}
@@ -180,7 +190,7 @@ class Subject:
     @functools.cached_property
     def failures(self) -> tuple[LoadOutcome, ...]:
         """The load events that fail, in their order."""
-        return tuple(outcome for outcome in self.resolution.outcomes if outcome.code)
+        return tuple(outcome for outcome in self.outcomes if outcome.code)
 
     @functools.cached_property
     def caught(self) -> frozenset[str]:
@@ -220,7 +230,7 @@ class Subject:
         """The folded names of the missing DLLs that something the package loads needs."""
         return frozenset(
             dll_key(edge.name)
-            for edge in self.resolution.edges
+            for edge in self.edges
             if isinstance(edge.provider, Missing) and edge.required and self.reached(edge.importer)
         )
 
@@ -276,7 +286,7 @@ class Subject:
         """
         through: dict[str, str] = {}
         pending: list[str] = []
-        for outcome in self.resolution.outcomes:
+        for outcome in self.outcomes:
             if outcome.event.path not in through:
                 through[outcome.event.path] = ""
                 pending.append(outcome.event.path)
@@ -311,7 +321,7 @@ class Subject:
     @functools.cached_property
     def processes(self) -> tuple[tuple[str, ...], ...]:
         """Groups of files that are certainly in one process: all that a startup loads, or the closure of one load."""
-        events = list(dict.fromkeys(outcome.event.path for outcome in self.resolution.outcomes))
+        events = list(dict.fromkeys(outcome.event.path for outcome in self.outcomes))
         closures = [self.closure(path) for path in events]
         if self.startup is None:
             return tuple(closures)
@@ -325,6 +335,10 @@ class Subject:
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""
         return self.view.origin(path)
+
+    def origins(self, paths: Iterable[str]) -> list[str]:
+        """Return the names that files have in the wheel or on disk, each once."""
+        return list(dict.fromkeys(map(self.origin, paths)))
 
     def owner(self, path: str) -> str:
         """Return the other distribution that a file of the set belongs to; empty for the subject's own files."""
@@ -424,7 +438,7 @@ def wanted_cuda(subject: Subject) -> Wanted:
 
 def _names(subject: Subject) -> dict[str, frozenset[str]]:
     """Return the CUDA DLLs that the wheel has or asks for, each with the releases that have such a name."""
-    asked = {dll_key(edge.name) for edge in subject.resolution.edges if edge.kind is not EdgeKind.COMPANION}
+    asked = {dll_key(edge.name) for edge in subject.edges if edge.kind is not EdgeKind.COMPANION}
     asked |= {dll_key(load.name) for load in subject.loading.named} if subject.loading is not None else set()
     own = {dll_key(posixpath.basename(path)) for path in subject.images}
     names = filter(is_of_nvidia, asked | own)  # before the table is read, which few wheels need

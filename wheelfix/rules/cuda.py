@@ -34,7 +34,7 @@ from wheelfix.rules.dependencies import missing
 from wheelfix.rules.gpufit import parse_arch
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import dotted, listing, strings
+from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -120,7 +120,7 @@ def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
             f"{_asked(first_names[0], found)} is of CUDA {first}, {_asked(second_names[0], found)} of CUDA {second}; "
             "both are loaded into one process, and what one allocates the other cannot use",
             hint="build everything against one CUDA toolkit; look for a second one on PATH or in CUDA_PATH",
-            evidence={str(major): strings(names) for major, names in sorted(sides.items())},
+            evidence={str(major): names for major, names in sorted(sides.items())},
         )
 
 
@@ -174,7 +174,7 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
             f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {loading.cuda}, or leave "
             f"{base(inside[0])} out too"
         ),
-        evidence={"present": strings(subject.origin(path) for path in inside), "missing": strings(names)},
+        evidence={"present": subject.origins(inside), "missing": names},
     )
 
 
@@ -224,7 +224,7 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
             f"{_toolkits(names[0])}" + (f" (as {listing(names[1:])})" if len(names) > 1 else ""),
             hint=f"build against CUDA {dotted(release)} alone, "
             "or give the wheel the label of the toolkit it really needs",
-            evidence={"expected": dotted(release), "dlls": strings(names)},
+            evidence={"expected": dotted(release), "dlls": names},
         )
 
 
@@ -247,7 +247,7 @@ def _builtins_mismatch(subject: Subject) -> Iterator[Finding]:
                 f"take both files from one CUDA {dotted(own)} toolkit: "
                 + repair_command(subject, f"{drop_option(subject, _builtins(subject, path))} --cuda FOLDER")
             ),
-            evidence={"nvrtc": dotted(own), "wanted": wanted, "present": strings(beside)},
+            evidence={"nvrtc": dotted(own), "wanted": wanted, "present": beside},
             repairable=Repairable.SOMETIMES,
         )
 
@@ -350,7 +350,7 @@ def _inside(subject: Subject) -> Iterator[str]:
     inside = {member.family.title: None for path in subject.images if (member := _of_nvidia(base(path)))}
     outside = {
         dll_key(edge.name): edge.name
-        for edge in subject.resolution.edges
+        for edge in subject.edges
         if edge.kind is EdgeKind.IMPORT and not isinstance(edge.provider, InView) and _of_nvidia(edge.name)
     }
     if inside:
@@ -380,14 +380,14 @@ def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
     patches: dict[str, list[str]] = {}
     for patch, name in cuda_table().cupti.items():
         patches.setdefault(dll_key(name), []).append(".".join(map(str, patch)))
-    names = {dll_key(base(path)) for path in subject.images} | {dll_key(edge.name) for edge in subject.resolution.edges}
+    names = {dll_key(base(path)) for path in subject.images} | {dll_key(edge.name) for edge in subject.edges}
     for name in sorted(names & patches.keys()):
         fits = "" if release is None or fits_release(name, release) else f", not of {dotted(release)}"
         yield f"CUPTI is needed as {name}, which is that of CUDA {listing(patches[name])}{fits}."
 
 
 def _cudnn(subject: Subject) -> Iterator[str]:
-    names = [base(path) for path in subject.images] + [edge.name for edge in subject.resolution.edges]
+    names = [base(path) for path in subject.images] + [edge.name for edge in subject.edges]
     members = [member for name in names if (member := _of_nvidia(name)) and member.family.id == "cudnn"]
     majors = sorted({member.version for member in members if member.version})
     front = next((path for path in subject.images if dll_key(base(path)).startswith("cudnn64_")), None)

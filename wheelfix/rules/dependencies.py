@@ -26,7 +26,6 @@ from wheelfix.model import (
     Finding,
     Image,
     InView,
-    Json,
     Missing,
     OwnedBy,
     PythonRuntime,
@@ -41,7 +40,7 @@ from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import arrow, listing, strings
+from wheelfix.rules.wording import arrow, listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -209,7 +208,7 @@ def _companion_finding(subject: Subject, group: list[Need], required: bool, seve
         hint=hint,
         evidence={
             **evidence_of(subject, first),
-            "names": strings(names),
+            "names": names,
             "reason": reason,
             "consequence": reason,
             "source": first.first.source,
@@ -362,7 +361,7 @@ def missing(subject: Subject, kind: EdgeKind, *, required: bool | None = None) -
         subject,
         (
             edge
-            for edge in subject.resolution.edges
+            for edge in subject.edges
             if edge.kind is kind
             and isinstance(edge.provider, Missing)
             and (required is None or edge.required is required)
@@ -510,7 +509,7 @@ def excuse_of(subject: Subject, need: Need) -> Excuse | None:
 
 def _some_module_loads(subject: Subject) -> bool:
     """Whether not every extension module fails; pymongoarrow has one, and only warns where that does."""
-    modules = [outcome for outcome in subject.resolution.outcomes if outcome.event.cause == "extension"]
+    modules = [outcome for outcome in subject.outcomes if outcome.event.cause == "extension"]
     return not modules or any(not outcome.code for outcome in modules)
 
 
@@ -591,19 +590,19 @@ def is_for_excused(subject: Subject, edges: Sequence[Edge]) -> bool:
     names = {dll_key(edge.importer) for edge in edges}
     askers = [
         edge
-        for edge in subject.resolution.edges
+        for edge in subject.edges
         if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing) and dll_key(edge.name) in names
     ]
     return bool(askers) and not is_required(subject, askers)
 
 
-def evidence_of(subject: Subject, need: Need) -> dict[str, Json]:
+def evidence_of(subject: Subject, need: Need) -> dict[str, object]:
     """Return what every finding about an unmet need has as evidence."""
     return {
-        "needed_by": strings(dict.fromkeys(subject.origin(edge.importer) for edge in need.edges)),
-        "chain": strings(subject.chain(need.first.importer, need.name)),
-        "searched": strings(need.searched),
-        "present_at": strings(subject.origin(path) for path in need.present_at),
+        "needed_by": subject.origins(edge.importer for edge in need.edges),
+        "chain": subject.chain(need.first.importer, need.name),
+        "searched": need.searched,
+        "present_at": subject.origins(need.present_at),
         "loaded": need.reached,
         "step": "record" if need.deleted else "missing",
     }
@@ -618,7 +617,7 @@ def evidence_of(subject: Subject, need: Need) -> dict[str, Json]:
 )
 def unexported(subject: Subject) -> Iterator[Finding]:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
-    for edge in subject.resolution.edges:
+    for edge in subject.edges:
         if (
             edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY)
             or not edge.unexported
@@ -628,7 +627,7 @@ def unexported(subject: Subject) -> Iterator[Finding]:
         if not isinstance(edge.provider, InView | PythonRuntime):
             continue
         loaded = subject.reached(edge.importer)
-        own = edge.provider.path if isinstance(edge.provider, InView) else ""
+        own = edge.file
         importer, provider = base(edge.importer), base(own) or edge.name
         if edge.kind is EdgeKind.DELAY:
             consequence = "the first call to it ends the process (0xC06D007F)"
@@ -646,7 +645,7 @@ def unexported(subject: Subject) -> Iterator[Finding]:
             ),
             evidence={
                 "importer": subject.origin(edge.importer),
-                "symbols": [*edge.unexported],
+                "symbols": edge.unexported,
                 "kind": edge.kind.value,
                 "loaded": loaded,
             },
@@ -663,7 +662,7 @@ def unexported(subject: Subject) -> Iterator[Finding]:
 )
 def broken_forwarders(subject: Subject) -> Iterator[Finding]:
     """Find stubs without the DLL they stand for."""
-    for edge in subject.resolution.edges:
+    for edge in subject.edges:
         if edge.kind is not EdgeKind.FORWARDER or not subject.concerns(edge.importer) or not _is_broken(edge):
             continue
         stub = base(edge.importer)
@@ -679,7 +678,7 @@ def broken_forwarders(subject: Subject) -> Iterator[Finding]:
             evidence={
                 "target": edge.name,
                 "forwarder": edge.because,
-                "symbols": [*edge.unexported],
+                "symbols": edge.unexported,
                 "searched": [*edge.provider.searched] if isinstance(edge.provider, Missing) else [],
                 "loaded": loaded,
             },

@@ -83,7 +83,7 @@ def load_fails(subject: Subject) -> Iterator[Finding]:
                 f"loading {base(outcome.event.path)} fails with error {outcome.code} ({arrow(outcome.chain)})"
                 + (f": {outcome.detail}" if outcome.detail else ""),
                 hint="'wheelfix scan -v' shows who loads what; if the package works, please report it",
-                evidence={"code": outcome.code, "chain": [*outcome.chain], "detail": outcome.detail},
+                evidence={"code": outcome.code, "chain": outcome.chain, "detail": outcome.detail},
             )
 
 
@@ -143,7 +143,7 @@ def _ways(subject: Subject, start: str) -> dict[str, tuple[str, ...]]:
     pending = [start]
     for importer in pending:  # grows while it is walked
         for edge in subject.edges_from.get(importer, ()):
-            target = edge.provider.path if isinstance(edge.provider, InView) else ""
+            target = edge.file
             if target and target not in ways and edge.kind in (EdgeKind.IMPORT, EdgeKind.FORWARDER):
                 ways[target] = (*ways[importer], base(target))
                 pending.append(target)
@@ -191,7 +191,7 @@ def _causes(outcome: LoadOutcome) -> frozenset[str]:
 def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
     """Find modules that fail in a fresh process and load once something else of the package is loaded."""
     grouped: dict[tuple[str, bool], list[LoadOutcome]] = {}
-    for outcome in subject.resolution.outcomes:
+    for outcome in subject.outcomes:
         if outcome.alone is not None and not outcome.alone.after:
             grouped.setdefault((dll_key(outcome.alone.chain[-1]), outcome.alone.sure), []).append(outcome)
     for (_, sure), outcomes in sorted(grouped.items()):
@@ -216,7 +216,7 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
             evidence={
                 "modules": [outcome.event.module or base(outcome.event.path) for outcome in outcomes],
                 "code": first.alone.code,
-                "chain": [*first.alone.chain],
+                "chain": first.alone.chain,
                 "certain": sure,
             },
             # Importing it is what loads a module: pywin32's axdebug needs axscript. A DLL needs code that is followed.
@@ -233,7 +233,7 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
 )
 def imported_after_another_package(subject: Subject) -> Iterator[Finding]:
     """Find top-level packages that fail on their own, and load where another one of the wheel imports them."""
-    for outcome in subject.resolution.outcomes:
+    for outcome in subject.outcomes:
         alone = outcome.alone
         if alone is None or not alone.after:
             continue
@@ -249,7 +249,7 @@ def imported_after_another_package(subject: Subject) -> Iterator[Finding]:
                 "package": package,
                 "after": alone.after,
                 "code": alone.code,
-                "chain": [*alone.chain],
+                "chain": alone.chain,
             },
         )
 
@@ -279,8 +279,8 @@ class Clash:
 def older_runtime_first(subject: Subject) -> Iterator[Finding]:
     """Find a runtime beside python.exe, or in the search before the right one, that crashes its user."""
     grouped: dict[str, list[Clash]] = {}
-    for edge in subject.resolution.edges:
-        path = edge.provider.path if isinstance(edge.provider, InView) else ""
+    for edge in subject.edges:
+        path = edge.file
         if path and path not in subject.images and subject.reached(edge.importer):
             clash = _old_runtime(subject, edge, path)
             if clash is not None:
@@ -293,7 +293,7 @@ def older_runtime_first(subject: Subject) -> Iterator[Finding]:
             f"{base(path)} {where} is found first, and {clashes[0].reason}",
             hint="install the current Visual C++ redistributable, and replace or remove that older copy",
             evidence={
-                "needed_by": [*dict.fromkeys(subject.origin(clash.edge.importer) for clash in clashes)],
+                "needed_by": subject.origins(clash.edge.importer for clash in clashes),
                 "runtime": str(subject.version(path)),
                 "code": CRASH,
             },
@@ -311,7 +311,7 @@ def import_order(subject: Subject) -> Iterator[Finding]:
     """Import other distributions before this one in the model, where a DLL of theirs cannot stand in for its own."""
     beside = subject.view.beside
     twins: dict[str, list[Clash]] = {}
-    for edge in subject.resolution.edges if beside is not None else ():
+    for edge in subject.edges if beside is not None else ():
         if edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer):
             for clash in _clashes(subject, edge):
                 twins.setdefault(clash.path, []).append(clash)
@@ -396,11 +396,11 @@ def _order_finding(
             "fails": [other, name],
             "works": [name, other] if works else [],
             "importer": subject.origin(clash.edge.importer),
-            "needed_by": [*dict.fromkeys(subject.origin(one.edge.importer) for one in failure.clashes)],
-            "symbols": [*clash.symbols],
+            "needed_by": subject.origins(one.edge.importer for one in failure.clashes),
+            "symbols": clash.symbols,
             "code": failure.code,
             "load": subject.origin(failure.load) if failure.load else "",
-            "chain": [*failure.chain],
+            "chain": failure.chain,
         },
         severity=severity,
     )
@@ -425,7 +425,7 @@ def _asked_before(subject: Subject, beside: Beside) -> tuple[str, ...] | None:
 
 def _clashes(subject: Subject, edge: Edge) -> Iterator[Clash]:
     """The files of that name which another distribution loads, and with which the importer fails."""
-    own = edge.provider.path if isinstance(edge.provider, InView) else ""
+    own = edge.file
     if not own and not isinstance(edge.provider, VcRedist):
         return
     for path in subject.view.named(dll_key(edge.name)):
@@ -467,7 +467,7 @@ def failure_of_order(subject: Subject, findings: Iterable[Finding]) -> LoadOutco
             continue
         code, load, chain = (item.evidence.get(key) for key in ("code", "load", "chain"))
         crashed = item.evidence.get("needed_by") if code == CRASH and subject.startup is not None else ()
-        for outcome in subject.resolution.outcomes:
+        for outcome in subject.outcomes:
             origin = subject.origin(outcome.event.path)
             if load and origin == load and isinstance(code, int) and isinstance(chain, list):
                 return LoadOutcome(outcome.event, code, tuple(map(str, chain)), item.message)

@@ -28,7 +28,7 @@ from wheelfix.knowledge.cards import (
     windows_driver,
 )
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import Finding, Json, Repairable, Severity
+from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.pe.gpucode import CONTAINERS, WRAPPERS, GpuCode, read_gpu_code
 from wheelfix.rules.context import Subject, base, built_for
 from wheelfix.rules.cuda import needed_majors, used_releases
@@ -81,7 +81,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
             harmful = subject.reached(path) or not served
             groups.setdefault((fits_so, _remedy(path, subject, card, fits_so), harmful), []).append(path)
     for (fits_so, hint, harmful), paths in groups.items():
-        evidence: dict[str, Json] = {
+        evidence: dict[str, object] = {
             "gpu": card,
             "fit": fits_so.value,
             "archs": {subject.origin(path): [*codes[path].archs] for path in paths},
@@ -117,7 +117,7 @@ def gpu_code_unread(subject: Subject) -> Iterator[Finding]:
             subject.origin(path),
             f"could not tell whether {base(path)} has code for {subject.card}: {code.unread}",
             hint=f"install zstd for Python ({INSTALL}) and scan again" if "zstd" in code.unread else "",
-            evidence={"gpu": subject.card, "because": code.unread, "archs": [*code.archs]},
+            evidence={"gpu": subject.card, "because": code.unread, "archs": code.archs},
         )
 
 
@@ -292,7 +292,7 @@ def _finding(subject: Subject, path: str, code: GpuCode, own: list[str]) -> Find
         hint=f"take a release of {base(path)} with code for the wheel's cards, or build the wheel for those of "
         f"{base(path)}",
         evidence={
-            "library": [*code.archs],
+            "library": code.archs,
             "own": {subject.origin(one): [*found.archs] for one, found in codes.items()},
         },
     )
@@ -383,7 +383,7 @@ def _runs(driver: str, cuda: tuple[int, int], spelled: str) -> Finding:
             "that is compiled at run time may fail"
         )
     hint = f"driver {own} or later has no such limit" if limited else ""
-    evidence: dict[str, Json] = {"cuda": spelled, "driver": driver, "limited": limited}
+    evidence: dict[str, object] = {"cuda": spelled, "driver": driver, "limited": limited}
     return finding("WF415", f"CUDA {spelled}", message, hint=hint, evidence=evidence)
 
 

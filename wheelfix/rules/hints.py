@@ -50,7 +50,7 @@ def install(requirement: str) -> str:
 
 def drop_option(subject: Subject, paths: Iterable[str], glob: str = "") -> str:
     """Return the option that removes members; a ``glob`` stands for the names of all in a folder that it matches."""
-    members = [subject.origin(path) for path in paths]
+    members = subject.origins(paths)
     globs = [posixpath.join(posixpath.dirname(member), glob) if _fits(member, glob) else member for member in members]
     return f'--drop "{",".join(dict.fromkeys(globs))}"'
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import program_of
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity, canonical
+from wheelfix.model import Edge, EdgeKind, Finding, InView, MayComeFrom, OwnedBy, Repairable, Severity, canonical
 from wheelfix.rules.context import folder
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
@@ -33,7 +33,7 @@ _SHOWN = 6
 )
 def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that a required distribution has and the loader will not find."""
-    for need in needs(subject, (edge for edge in subject.resolution.edges if _is_out_of_reach(edge))):
+    for need in needs(subject, (edge for edge in subject.edges if _is_out_of_reach(edge))):
         owner = need.first.provider
         if not isinstance(owner, OwnedBy):
             continue
@@ -65,7 +65,7 @@ def _is_out_of_reach(edge: Edge) -> bool:
 )
 def unknown_provider(subject: Subject) -> Iterator[Finding]:
     """Find imports that only a distribution whose contents are not known can answer."""
-    edges = [edge for edge in subject.resolution.edges if isinstance(edge.provider, MayComeFrom) and edge.required]
+    edges = [edge for edge in subject.edges if isinstance(edge.provider, MayComeFrom) and edge.required]
     for need in needs(subject, edges):
         provider = need.first.provider
         assert isinstance(provider, MayComeFrom)
@@ -78,7 +78,7 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
             hint=_hint_for_unknown(need.name, provider),
             evidence={
                 "needed_by": _names(subject, need),
-                "distributions": [*provider.distributions],
+                "distributions": provider.distributions,
                 "because": provider.because,
                 "loaded": need.reached,
                 "step": "optional",
@@ -97,7 +97,7 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
 def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
     """Say for each distribution which DLLs it provides, for which versions, and which builds have them."""
     grouped: dict[tuple[str, str], list[tuple[Need, OwnedBy]]] = {}
-    for need in needs(subject, (edge for edge in subject.resolution.edges if isinstance(edge.provider, OwnedBy))):
+    for need in needs(subject, (edge for edge in subject.edges if isinstance(edge.provider, OwnedBy))):
         provider = need.first.provider
         if isinstance(provider, OwnedBy) and provider.reachable:
             grouped.setdefault((provider.distribution, provider.only), []).append((need, provider))
@@ -118,11 +118,11 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
             text,
             hint=_hint(distribution, only, provider),
             evidence={
-                "names": [*names],
+                "names": names,
                 "distribution": distribution,
                 "specifier": provider.specifier,
-                "via": [*provider.via],
-                "versions": [*provider.versions],
+                "via": provider.via,
+                "versions": provider.versions,
                 "only": only,
                 "because": provider.because,
                 "needed_by": _names(subject, *(need for need, _ in members)),
@@ -133,7 +133,7 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
 def _relies_on_files(subject: Subject) -> Iterator[Finding]:
     """Say which files of other distributions in the set serve the subject."""
     grouped: dict[tuple[str, str], list[Need]] = {}
-    for need in needs(subject, (edge for edge in subject.resolution.edges if edge.importer in subject.images)):
+    for need in needs(subject, (edge for edge in subject.edges if edge.importer in subject.images)):
         provider = need.first.provider
         owner = subject.owner(provider.path) if isinstance(provider, InView) else ""
         if isinstance(provider, InView) and owner:
@@ -147,7 +147,7 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
             names[0],
             f"{listing(names, _SHOWN)} {'is' if len(names) == 1 else 'are'} provided by {owner} {version}, in {place}",
             evidence={
-                "names": [*names],
+                "names": names,
                 "distribution": owner,
                 "version": version,
                 "folder": place,
@@ -249,7 +249,7 @@ def _inside(need: Need) -> list[str]:
     return [path.removeprefix(f"{SITE_PACKAGES}/") for path in need.importers]
 
 
-def _names(subject: Subject, *found: Need) -> list[Json]:
+def _names(subject: Subject, *found: Need) -> list[str]:
     paths: Iterable[str] = (subject.origin(edge.importer) for need in found for edge in need.edges)
     return [*dict.fromkeys(paths)]
 

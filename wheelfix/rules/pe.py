@@ -90,7 +90,7 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
                 if code == "WF203"
                 else "replace it with the whole file from the build and pack the wheel again"
             ),
-            evidence={"kind": facts.kind, "reason": facts.reason, "size": facts.size, "needed_by": [*importers]},
+            evidence={"kind": facts.kind, "reason": facts.reason, "size": facts.size, "needed_by": importers},
             severity=severity,
         )
 
@@ -129,7 +129,7 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
             evidence={
                 "machine": image.machine.value,
                 "expected": subject.machine.value,
-                "needed_by": [*importers],
+                "needed_by": importers,
             },
             severity=severity,
         )
@@ -168,7 +168,7 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
                 if twin and not loaded
                 else "build it in Release or RelWithDebInfo configuration; the debug runtime may not be redistributed"
             ),
-            evidence={"imports": [*wanted], "loaded": loaded, "twin": twin},
+            evidence={"imports": wanted, "loaded": loaded, "twin": twin},
             severity=Severity.ERROR if loaded else Severity.INFO if twin or foreign else Severity.WARNING,
         )
 
@@ -192,7 +192,7 @@ def irregular_tables(subject: Subject) -> Iterator[Finding]:
             subject.origin(path),
             f"{base(path)} has irregular tables: {'; '.join(odd[:3])}{more}",
             hint="compare it with the file of the vendor or of the build; packers and damaged downloads look like this",
-            evidence={"oddities": [*odd]},
+            evidence={"oddities": odd},
         )
 
 
@@ -224,7 +224,7 @@ def other_system(subject: Subject) -> Iterator[Finding]:
         subject.origin(first),
         f"{base(first)} is for {system}, and nothing in the wheel is for Windows, which its tags name{fails}",
         hint="build the wheel on Windows, or give it the tags of the system that it was built on",
-        evidence={"system": system, "paths": [*map(subject.origin, found[:20])], "count": len(found)},
+        evidence={"system": system, "paths": subject.origins(found[:20]), "count": len(found)},
         severity=Severity.ERROR if needed or programs else Severity.WARNING,
     )
 
@@ -261,7 +261,7 @@ def _release_twin(subject: Subject, path: str) -> str:
 def _mixed(subject: Subject, path: str) -> str:
     """Return the release builds that a debug build exchanges calls with, as the end of a sentence; or nothing."""
     partners = {edge.importer for edge in subject.edges_to.get(path, ())}
-    partners |= {edge.provider.path for edge in subject.edges_from.get(path, ()) if isinstance(edge.provider, InView)}
+    partners |= {edge.file for edge in subject.edges_from.get(path, ()) if edge.file}
     release = sorted(
         base(other)
         for other in partners & subject.images.keys()
@@ -303,7 +303,7 @@ def _is_loaded(subject: Subject, path: str) -> bool:
     """Whether the package loads the file itself, and does not go on if that fails."""
     return any(
         outcome.event.path == path and not outcome.event.guarded and outcome.event.cause != "module"
-        for outcome in subject.resolution.outcomes
+        for outcome in subject.outcomes
     )
 
 

@@ -53,8 +53,8 @@ def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
             + (", and is a different file" if differ else ""),
             hint=f"{repair_command(subject, '--clean')} leaves it out",
             evidence={
-                "loaded": [subject.origin(path) for path in winners],
-                "idle": [subject.origin(path) for path in idle],
+                "loaded": subject.origins(winners),
+                "idle": subject.origins(idle),
             },
             severity=Severity.WARNING if differ else None,
         )
@@ -77,7 +77,7 @@ def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
     for path in subject.images:
         own.setdefault(dll_key(base(path)), []).append(path)
     reported = set()
-    for edge in subject.resolution.edges:
+    for edge in subject.edges:
         if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
             continue
         winner, mine = edge.provider.path, own.get(dll_key(edge.name), [])
@@ -100,7 +100,7 @@ def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
                 f"{base(edge.importer)} gets {base(winner)} from {subject.origin(winner)} and not the package's own, "
                 f"{subject.origin(mine[0])}: {place}",
                 hint=remedy,
-                evidence={"importer": subject.origin(edge.importer), "own": [subject.origin(path) for path in mine]},
+                evidence={"importer": subject.origin(edge.importer), "own": subject.origins(mine)},
             )
 
 
@@ -174,7 +174,7 @@ def used_files(subject: Subject) -> frozenset[str]:
     A DLL that nothing loads counts as a plugin, unless another copy of it is loaded: then it is a mere copy, and what
     it imports from beside itself is not used through it.
     """
-    loaded = {*subject.resolution.reached, *(outcome.event.path for outcome in subject.resolution.outcomes)}
+    loaded = {*subject.resolution.reached, *(outcome.event.path for outcome in subject.outcomes)}
     names = {dll_key(base(path)) for path in loaded}
     copies = {
         path for path in subject.images if path.lower().endswith(".dll") and dll_key(base(path)) in names
@@ -183,7 +183,7 @@ def used_files(subject: Subject) -> frozenset[str]:
     used = set(loaded)
     pending = [path for path in subject.images if path not in copies]
     for path in pending:  # grows while it is walked
-        found = {edge.provider.path for edge in subject.edges_from.get(path, ()) if isinstance(edge.provider, InView)}
+        found = {edge.file for edge in subject.edges_from.get(path, ()) if edge.file}
         image = subject.images.get(path)
         needs = (*image.imports, *image.delay_imports) if image is not None else ()
         beside = (subject.view.find(folder(path), dll_key(need.dll)) for need in needs)
@@ -228,7 +228,7 @@ class _DllPlaces:
     @functools.cached_property
     def _names(self) -> set[str]:
         """The names of the package's own DLLs, and of those that it asks for."""
-        wanted = {dll_key(edge.name) for edge in self.subject.resolution.edges}
+        wanted = {dll_key(edge.name) for edge in self.subject.edges}
         return wanted | {dll_key(base(path)) for path in self.own if path.lower().endswith(".dll")}
 
     @functools.cached_property

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, Repairable, Severity, Signature, dll_key
+from wheelfix.model import Edge, EdgeKind, Finding, Missing, Repairable, Severity, Signature, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import count, listing, strings
+from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,7 +91,7 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
                     f"{repair_command(subject, drop_option(subject, paths, 'api-ms-win-*.dll'))}, unless the copy is "
                     "there on purpose"
                 ),
-                evidence={"paths": strings(subject.origin(path) for path in paths)},
+                evidence={"paths": subject.origins(paths)},
                 severity=severity,
             )
 
@@ -121,9 +121,9 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
         message + _verdict(only, shared),
         hint=f"{repair_command(subject, '--drop-test-artifacts')}, and build with BUILD_TEST=0",
         evidence={
-            "paths": strings(subject.origin(path) for path in found),
-            "only_they_need": strings(only),
-            "others_need_too": {name: strings(needers) for name, needers in shared.items()},
+            "paths": subject.origins(found),
+            "only_they_need": only,
+            "others_need_too": dict(shared.items()),
         },
     )
 
@@ -141,7 +141,7 @@ def list_test_artifacts(subject: Subject) -> list[str]:
 def _needs_of(subject: Subject, artefacts: frozenset[str]) -> tuple[list[str], dict[str, list[str]]]:
     """Return missing DLLs that only the artefacts ask for, and those that others ask for too, with their names."""
     unmet: dict[str, list[Edge]] = {}
-    for edge in subject.resolution.edges:
+    for edge in subject.edges:
         if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing):
             unmet.setdefault(dll_key(edge.name), []).append(edge)
     only, shared = [], {}
@@ -208,8 +208,8 @@ def _grouped(subject: Subject, status: str) -> Iterator[tuple[Signature, list[st
     yield from groups.values()
 
 
-def _paths(subject: Subject, paths: Iterable[str]) -> dict[str, Json]:
-    return {"paths": [subject.origin(path) for path in paths]}
+def _paths(subject: Subject, paths: Iterable[str]) -> dict[str, object]:
+    return {"paths": subject.origins(paths)}
 
 
 def _names(paths: list[str]) -> str:

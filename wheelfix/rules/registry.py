@@ -11,6 +11,7 @@ import fnmatch
 import functools
 import importlib
 import re
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -20,7 +21,7 @@ from wheelfix.errors import UsageError
 from wheelfix.model import Finding, Json, Repairable, Severity, dll_key, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from wheelfix.rules.context import Subject
 
@@ -135,7 +136,7 @@ def finding(
     message: str,
     *,
     hint: str = "",
-    evidence: Mapping[str, Json] | None = None,
+    evidence: Mapping[str, object] | None = None,
     severity: Severity | None = None,
     repairable: Repairable | None = None,
 ) -> Finding:
@@ -148,9 +149,18 @@ def finding(
         subject=subject,
         message=message,
         hint=hint,
-        evidence=dict(evidence or {}),
+        evidence={key: _as_json(value) for key, value in (evidence or {}).items()},
         repairable=repairable or known.repairable,
     )
+
+
+def _as_json(value: object) -> Json:
+    if isinstance(value, dict):
+        return {str(key): _as_json(one) for key, one in value.items()}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    assert isinstance(value, Iterable)
+    return [*map(_as_json, value)]
 
 
 def group_of(item: Finding) -> Group:

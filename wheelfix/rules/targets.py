@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports, presence, unknown_exports
-from wheelfix.model import EdgeKind, Finding, Image, InView, Json, Repairable, Severity, System, dll_key
+from wheelfix.model import EdgeKind, Finding, Image, Repairable, Severity, System, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.dependencies import Need, excuse_of, gather
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import listing, strings
+from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -66,7 +66,7 @@ def _needs(subject: Subject) -> tuple[Need, ...]:
     kinds = (*_AT_LOAD, EdgeKind.DELAY)
     own = (
         edge
-        for edge in subject.resolution.edges
+        for edge in subject.edges
         if edge.kind in kinds and isinstance(edge.provider, System) and subject.concerns(edge.importer)
     )
     return gather(own, lambda edge: subject.reached(edge.importer))
@@ -74,11 +74,11 @@ def _needs(subject: Subject) -> tuple[Need, ...]:
 
 def _loaded_for_certain(subject: Subject) -> frozenset[str]:
     """The files that are mapped by loads whose failure nothing catches."""
-    pending = [outcome.event.path for outcome in subject.resolution.outcomes if not outcome.event.guarded]
+    pending = [outcome.event.path for outcome in subject.outcomes if not outcome.event.guarded]
     found = dict.fromkeys(pending)
     for importer in pending:  # grows while it is walked
         for edge in subject.edges_from.get(importer, ()):
-            path = edge.provider.path if isinstance(edge.provider, InView) else ""
+            path = edge.file
             if path and edge.kind in _AT_LOAD and path not in found:
                 found[path] = None
                 pending.append(path)
@@ -207,8 +207,8 @@ class _Judge:
             "where there is no PowerShell, and give it to --target",
             evidence={
                 "target": self.target.name,
-                "names": strings(names),
-                "functions": {name: strings(found) for name, found in functions.items()},
+                "names": names,
+                "functions": dict(functions.items()),
             },
             severity=Severity.UNSURE if certain else Severity.INFO,
         )
@@ -220,14 +220,14 @@ class _Judge:
         first = next(edge.importer for edge in need.edges if edge.kind in _AT_LOAD and edge.importer in self.loaded)
         return f"loading {self.subject.chain(first, need.name)[0]}"
 
-    def _evidence(self, need: Need, fact: Fact) -> dict[str, Json]:
+    def _evidence(self, need: Need, fact: Fact) -> dict[str, object]:
         first = next((edge.importer for edge in need.edges if edge.importer in self.loaded), need.first.importer)
         return {
             "target": self.target.name,
             "names": [need.name],
             "importer": self.subject.origin(first),
-            "needed_by": strings(map(self.subject.origin, need.importers)),
-            "chain": strings(self.subject.chain(first, need.name)),
+            "needed_by": self.subject.origins(need.importers),
+            "chain": self.subject.chain(first, need.name),
             "source": fact.source,
             "date": fact.date,
         }

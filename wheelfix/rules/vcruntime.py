@@ -145,7 +145,7 @@ def _is_wanted(subject: Subject, path: str) -> bool:
 def _users(subject: Subject) -> dict[str, list[_User]]:
     """Return who imports which runtime DLL of the wheel; parts of the runtime itself do not count."""
     found: dict[str, list[_User]] = {}
-    for edge in subject.resolution.edges:
+    for edge in subject.edges:
         if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
             continue
         known = runtime_file(demangle(dll_key(base(edge.provider.path))))
@@ -201,7 +201,7 @@ def _is_shared(path: str) -> bool:
 )
 def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
     """Say once per wheel which runtime DLLs have to be on the machine."""
-    relied = [edge for edge in subject.resolution.edges if isinstance(edge.provider, VcRedist)]
+    relied = [edge for edge in subject.edges if isinstance(edge.provider, VcRedist)]
     required = Requirements(subject.distribution.requires, subject.profile)
     imports = [
         edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge, required)
@@ -221,7 +221,7 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
             f"users get it from {_redistributable(names[0], subject)}; "
             f"{repair_command(subject, '--with-vcredist --root FOLDER')} adds the DLLs"
         ),
-        evidence={"names": [*names], "needed_by": [*importers]},
+        evidence={"names": names, "needed_by": importers},
     )
 
 

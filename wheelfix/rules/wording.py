@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from wheelfix.model import Json
+    from collections.abc import Sequence
 
 
 def listing(items: Sequence[str], limit: int = 3) -> str:
@@ -31,11 +29,6 @@ def arrow(chain: Sequence[str]) -> str:
 def dotted(version: Sequence[int]) -> str:
     """Return a version as people write it: ``12.4``."""
     return ".".join(map(str, version))
-
-
-def strings(items: Iterable[str]) -> list[Json]:
-    """Return names as the evidence of a finding has them."""
-    return [*items]
 
 
 def quoted(requirement: str) -> str:

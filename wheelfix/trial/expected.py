@@ -77,7 +77,7 @@ class Expectations:
         self.report = examination.report
         self.subject = examination.subject
         self._view = self.subject.view
-        outcomes = self.subject.resolution.outcomes
+        outcomes = self.subject.outcomes
         self._failing = {outcome.event.path for outcome in outcomes if outcome.code}
         loading = loading_of(self._view)
         self._starts_with_loads = loading is not None and loading.startup is not None
