@@ -19,7 +19,7 @@ import wheelfix
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, subject, torch, wheel
 from wheelfix.archive.faults import ArchiveFault, RecordFault
 from wheelfix.errors import UsageError
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Repairable, Severity
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Severity
 from wheelfix.rules import registry
 from wheelfix.rules.registry import Theme
 
@@ -46,7 +46,7 @@ def test_a_new_file_in_the_package_is_found(tmp_path: Path) -> None:
     (tmp_path / "brandnew.py").write_text(
         "from wheelfix.model import Repairable, Severity\n"
         "from wheelfix.rules.registry import rule\n"
-        "@rule('WF699', 'brand-new', Severity.INFO, Repairable.NEVER, 'A rule in a file of its own.')\n"
+        "@rule('WF699', 'brand-new', Severity.INFO, 'A rule in a file of its own.')\n"
         "def brand_new(subject):\n    return ()\n"
     )
     code = (
@@ -165,9 +165,9 @@ def test_unknown_rules_are_not_found_but_hinted_at() -> None:
 
 def test_a_code_cannot_be_registered_twice() -> None:
     with pytest.raises(ValueError, match="twice"):
-        registry.rule("WF301", "another-name", Severity.INFO, Repairable.NEVER, "x")
+        registry.rule("WF301", "another-name", Severity.INFO, "x")
     with pytest.raises(ValueError, match="twice"):
-        registry.rule("WF999", "missing-dependency", Severity.INFO, Repairable.NEVER, "x")
+        registry.rule("WF999", "missing-dependency", Severity.INFO, "x")
 
 
 BROKEN = subject(

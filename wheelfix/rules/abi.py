@@ -13,7 +13,7 @@ from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
-from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
+from wheelfix.model import Finding, Image, Severity, dll_key
 from wheelfix.pycode.exceptions import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import install, reinstall
@@ -73,7 +73,6 @@ def read_claim(tags: tuple[str, ...]) -> Claim:
     "WF401",
     "python-abi-mismatch",
     Severity.ERROR,
-    Repairable.NEVER,
     "An extension module imports the DLL of another Python than the wheel's tags name.",
 )
 def python_abi(subject: Subject) -> Iterator[Finding]:
@@ -202,7 +201,6 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
     "WF316",
     "module-not-importable",
     Severity.ERROR,
-    Repairable.NEVER,
     "An extension module is for another Python than the wheel, or has no function for Python to call.",
 )
 def unimportable(subject: Subject) -> Iterator[Finding]:
@@ -233,7 +231,6 @@ def unimportable(subject: Subject) -> Iterator[Finding]:
     "WF411",
     "abi3-violation",
     Severity.WARNING,
-    Repairable.NEVER,
     "A module of an abi3 wheel uses functions that the oldest Python it claims does not have.",
 )
 def abi3_symbols(subject: Subject) -> Iterator[Finding]:
@@ -322,11 +319,7 @@ _FIRST_WHEELS = {
 
 
 @rule(
-    "WF410",
-    "numpy-abi",
-    Severity.WARNING,
-    Repairable.NEVER,
-    "An extension module does not run with every NumPy that the wheel allows.",
+    "WF410", "numpy-abi", Severity.WARNING, "An extension module does not run with every NumPy that the wheel allows."
 )
 def numpy_abi(subject: Subject) -> Iterator[Finding]:
     """Find modules whose NumPy is older, or newer, than one that pip may install beside them."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
+from wheelfix.model import CodeFault, Finding, Severity, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
-from wheelfix.rules.context import Subject, base
+from wheelfix.rules.context import Subject, base, grouped
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@rule(
-    "WF314",
-    "code-loads-missing-dll",
-    Severity.ERROR,
-    Repairable.NEVER,
-    "Python code of the package loads a DLL that is not there.",
-)
+@rule("WF314", "code-loads-missing-dll", Severity.ERROR, "Python code of the package loads a DLL that is not there.")
 def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     """Find loads in Python code that find no file, and code that gives up after looking for one without success."""
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
@@ -50,7 +44,6 @@ def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     "WF315",
     "code-adds-missing-folder",
     Severity.ERROR,
-    Repairable.NEVER,
     "Python code of the package adds a folder that does not exist to the DLL search, or lists its files.",
 )
 def missing_code_folders(subject: Subject) -> Iterator[Finding]:
@@ -74,7 +67,6 @@ def missing_code_folders(subject: Subject) -> Iterator[Finding]:
     "WF331",
     "import-raises",
     Severity.ERROR,
-    Repairable.NEVER,
     "Importing the package raises an exception, although nothing that it loads is missing.",
 )
 def raised_by_code(subject: Subject) -> Iterator[Finding]:
@@ -94,7 +86,6 @@ def raised_by_code(subject: Subject) -> Iterator[Finding]:
     "WF317",
     "code-load-unsure",
     Severity.UNSURE,
-    Repairable.NEVER,
     "Python code of the package loads a DLL at import, and whether that succeeds is not known.",
 )
 def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
@@ -193,18 +184,15 @@ _SHOWN = 20
     "WF207",
     "package-code-unread",
     Severity.WARNING,
-    Repairable.NEVER,
     "Python code of the package was not read to the end, so that the DLLs it loads are not all known.",
 )
 def package_code_unread(subject: Subject) -> Iterator[Finding]:
     """Find code that took more work than it is worth, or that is not Python; one finding for each reason."""
     budget = budget_of(subject.view)
-    grouped: dict[tuple[str, bool], list[str]] = {}
-    for path, reason in sorted(budget.unread.items()):
-        loads = path in budget.loading
-        if loads or reason != NOT_PYTHON:
-            grouped.setdefault((reason, loads), []).append(path)
-    for (reason, loads), paths in sorted(grouped.items()):
+    unread = (((reason, path in budget.loading), path) for path, reason in sorted(budget.unread.items()))
+    for (reason, loads), paths in sorted(grouped(unread).items()):
+        if reason == NOT_PYTHON and not loads:
+            continue
         more = f" and {count(len(paths) - 1, 'other file')}" if len(paths) > 1 else ""
         unknown = (
             "which folders it adds to the DLL search and which DLLs it loads is not known"

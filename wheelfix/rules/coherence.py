@@ -13,7 +13,7 @@ from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_relea
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.orders import orders_of
 from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.context import Subject, base, folder, grouped
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, dotted, listing
@@ -33,13 +33,7 @@ _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 # --------------------------------------------------------------------------------------------------------- OpenMP
 
 
-@rule(
-    "WF405",
-    "several-openmp",
-    Severity.WARNING,
-    Repairable.NEVER,
-    "Two OpenMP runtimes are loaded into one process.",
-)
+@rule("WF405", "several-openmp", Severity.WARNING, "Two OpenMP runtimes are loaded into one process.")
 def several_openmp(subject: Subject) -> Iterator[Finding]:
     """Find import closures with more than one OpenMP runtime."""
     reported: set[frozenset[str]] = set()
@@ -146,15 +140,11 @@ def _is_stub(subject: Subject, path: str) -> bool:
     "WF406",
     "same-name-different-content",
     Severity.WARNING,
-    Repairable.NEVER,
     "Two different DLLs have one name, and one process can load either.",
 )
 def same_name(subject: Subject) -> Iterator[Finding]:
     """Find DLLs of one name of which the first that is loaded serves everyone."""
-    places: dict[str, list[str]] = {}
-    for path in subject.images:
-        if path.lower().endswith(".dll"):
-            places.setdefault(dll_key(base(path)), []).append(path)
+    places = grouped((dll_key(base(path)), path) for path in subject.images if path.lower().endswith(".dll"))
     for key, paths in sorted(places.items()):
         if len(paths) < 2 or not _differ(subject, paths):
             continue
@@ -212,12 +202,8 @@ def _family(subject: Subject, family: str) -> dict[str, dict[str, str]]:
 
 def _releases(subject: Subject, paths: list[str], digits: int) -> dict[tuple[int, ...], list[str]]:
     """Return the files by the first numbers of their version resource, as far as it is known."""
-    found: dict[tuple[int, ...], list[str]] = {}
-    for path in paths:
-        version = subject.version(path)
-        if version is not None and any(version.file):
-            found.setdefault(version.file[:digits], []).append(path)
-    return found
+    versions = ((path, subject.version(path)) for path in paths)
+    return grouped((version.file[:digits], path) for path, version in versions if version and any(version.file))
 
 
 def _spelled(releases: dict[tuple[int, ...], list[str]]) -> str:
@@ -228,19 +214,11 @@ def _evidence(subject: Subject, releases: dict[tuple[int, ...], list[str]]) -> d
     return {dotted(release): subject.origins(paths) for release, paths in sorted(releases.items())}
 
 
-@rule(
-    "WF404",
-    "mixed-cudnn",
-    Severity.WARNING,
-    Repairable.SOMETIMES,
-    "cuDNN's parts are of different releases.",
-)
+@rule("WF404", "mixed-cudnn", Severity.WARNING, "cuDNN's parts are of different releases.", Repairable.SOMETIMES)
 def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
     """Find folders where cuDNN was put together from two downloads."""
     for parts in _family(subject, "cudnn").values():
-        by_major: dict[str, list[str]] = {}
-        for path, major in parts.items():
-            by_major.setdefault(major, []).append(path)
+        by_major = grouped((major, path) for path, major in parts.items())
         mains = {major for major, paths in by_major.items() if any(_is_main(path) for path in paths)}
         for major, paths in sorted(by_major.items()):
             if mains and major not in mains:
@@ -270,7 +248,7 @@ def _is_main(path: str) -> bool:
     return dll_key(base(path)).startswith("cudnn64_")
 
 
-@rule("WF408", "mixed-mkl", Severity.WARNING, Repairable.SOMETIMES, "MKL's parts are of different releases.")
+@rule("WF408", "mixed-mkl", Severity.WARNING, "MKL's parts are of different releases.", Repairable.SOMETIMES)
 def mixed_mkl(subject: Subject) -> Iterator[Finding]:
     """Find folders where MKL was put together from two releases."""
     for _, parts in sorted(_family(subject, "mkl").items()):
@@ -313,8 +291,8 @@ def _is_mkl_core(path: str) -> bool:
     "WF412",
     "openmp-too-old",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "libiomp5md.dll is older than the MKL that uses it.",
+    Repairable.SOMETIMES,
 )
 def openmp_too_old(subject: Subject) -> Iterator[Finding]:
     """Hold the date of Intel's OpenMP runtime against the year of MKL."""

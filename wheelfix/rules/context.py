@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from collections import defaultdict
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.companions import companions_of
@@ -28,7 +29,6 @@ from wheelfix.model import (
     FileVersion,
     Image,
     ImageFacts,
-    InView,
     LoadOutcome,
     Machine,
     Malformed,
@@ -57,6 +57,10 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, UnreadCall
     from wheelfix.pe.gpucode import GpuCode
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 def not_known(path: str) -> None:
@@ -171,21 +175,14 @@ class Subject:
         return path in self.images or self.reached(path)
 
     @functools.cached_property
-    def edges_from(self) -> dict[str, tuple[Edge, ...]]:
+    def edges_from(self) -> dict[str, list[Edge]]:
         """The edges of each importer."""
-        grouped: dict[str, list[Edge]] = {}
-        for edge in self.edges:
-            grouped.setdefault(edge.importer, []).append(edge)
-        return {importer: tuple(edges) for importer, edges in grouped.items()}
+        return grouped((edge.importer, edge) for edge in self.edges)
 
     @functools.cached_property
-    def edges_to(self) -> dict[str, tuple[Edge, ...]]:
+    def edges_to(self) -> dict[str, list[Edge]]:
         """The edges that a file of the view answers, by its path."""
-        grouped: dict[str, list[Edge]] = {}
-        for edge in self.edges:
-            if isinstance(edge.provider, InView):
-                grouped.setdefault(edge.provider.path, []).append(edge)
-        return {path: tuple(edges) for path, edges in grouped.items()}
+        return grouped((edge.file, edge) for edge in self.edges if edge.file)
 
     @functools.cached_property
     def failures(self) -> tuple[LoadOutcome, ...]:
@@ -210,20 +207,9 @@ class Subject:
 
     @functools.cached_property
     def failed_chains(self) -> dict[str, tuple[str, ...]]:
-        """The chain of the first failed load that ends at a DLL, by the folded name of the DLL."""
-        found: dict[str, tuple[str, ...]] = {}
-        for outcome in self.failures:
-            found.setdefault(dll_key(outcome.chain[-1]), outcome.chain)
-        return found
-
-    @functools.cached_property
-    def _failed_for(self) -> dict[str, tuple[str, ...]]:
         """The chain of the first load that fails because of a missing DLL, by the folded name of the DLL."""
-        found: dict[str, tuple[str, ...]] = {}
-        for outcome in self.failures:
-            if len(outcome.chain) > 1:
-                found.setdefault(dll_key(outcome.chain[-1]), outcome.chain)
-        return found
+        chains = [outcome.chain for outcome in self.failures if len(outcome.chain) > 1]
+        return {dll_key(chain[-1]): chain for chain in reversed(chains)}
 
     @functools.cached_property
     def wanted(self) -> frozenset[str]:
@@ -284,22 +270,22 @@ class Subject:
         A file that an event names itself maps to the empty string. Events come in their order, so the chain is
         that of the first load that meets the file.
         """
-        through: dict[str, str] = {}
-        pending: list[str] = []
-        for outcome in self.outcomes:
-            if outcome.event.path not in through:
-                through[outcome.event.path] = ""
-                pending.append(outcome.event.path)
+        return self.walk((outcome.event.path for outcome in self.outcomes), lambda edge: True)
+
+    def walk(self, starts: Iterable[str], follow: Callable[[Edge], bool]) -> dict[str, str]:
+        """Return the files that loading some files brings in, each with the importer through which it is met first."""
+        through = dict.fromkeys(starts, "")
+        pending = list(through)
         for importer in pending:  # grows while it is walked: breadth first
             for edge in self.edges_from.get(importer, ()):
-                if isinstance(edge.provider, InView) and edge.provider.path not in through:
-                    through[edge.provider.path] = importer
-                    pending.append(edge.provider.path)
+                if edge.file and edge.file not in through and follow(edge):
+                    through[edge.file] = importer
+                    pending.append(edge.file)
         return through
 
     def chain(self, importer: str, name: str) -> tuple[str, ...]:
         """Return the way from a load event over ``importer`` to a DLL that it asks for, as base names."""
-        known = self._failed_for.get(dll_key(name))
+        known = self.failed_chains.get(dll_key(name))
         if known is not None:
             return known
         steps = [name, base(importer)]
@@ -307,22 +293,11 @@ class Subject:
             steps.append(base(importer))
         return tuple(reversed(steps))
 
-    def closure(self, path: str) -> tuple[str, ...]:
-        """Return a file and everything of the view that loading it brings in, by imports and required companions."""
-        seen = {path: None}
-        pending = [path]
-        for importer in pending:
-            for edge in self.edges_from.get(importer, ()):
-                if isinstance(edge.provider, InView) and edge.required and edge.provider.path not in seen:
-                    seen[edge.provider.path] = None
-                    pending.append(edge.provider.path)
-        return tuple(seen)
-
     @functools.cached_property
     def processes(self) -> tuple[tuple[str, ...], ...]:
         """Groups of files that are certainly in one process: all that a startup loads, or the closure of one load."""
-        events = list(dict.fromkeys(outcome.event.path for outcome in self.outcomes))
-        closures = [self.closure(path) for path in events]
+        events = dict.fromkeys(outcome.event.path for outcome in self.outcomes)
+        closures = [tuple(self.walk([path], lambda edge: edge.required)) for path in events]
         if self.startup is None:
             return tuple(closures)
         return (tuple(dict.fromkeys(path for closure in closures for path in closure)),)
@@ -352,6 +327,14 @@ class Subject:
         return path in self.resolution.reached
 
 
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """Return values by their key, in the order in which they come."""
+    found: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
 def base(path: str) -> str:
     """Return the file name of a path as spelled."""
     return posixpath.basename(path)
@@ -370,37 +353,29 @@ class Backends:
     """The images of a package by what they import, so that one lookup shows whether a need has an alternative."""
 
     def __init__(self, images: Mapping[str, Image]) -> None:
-        self._members: dict[_Group, dict[str, set[str]]] = {}
-        self._counts: dict[tuple[_Group, str], int] = {}
-        shapes: dict[str, str] = {}
+        self._files: defaultdict[_Group, set[str]] = defaultdict(set)
+        self._importers: defaultdict[tuple[_Group, str], set[str]] = defaultdict(set)
         for path, image in images.items():
-            folder, name = posixpath.split(path)
-            own = without_digits(name)
             for item in image.imports:
-                key = dll_key(item.dll)
-                shape = shapes.get(key) or shapes.setdefault(key, without_digits(key))
-                group = (folder, own, shape)
-                names = self._members.setdefault(group, {}).setdefault(path, set())
-                if key not in names:
-                    names.add(key)
-                    self._counts[group, key] = self._counts.get((group, key), 0) + 1
+                group = self._group(path, item.dll)
+                self._files[group].add(path)
+                self._importers[group, dll_key(item.dll)].add(path)
 
-    def _group(self, edge: Edge) -> _Group:
-        folder, name = posixpath.split(edge.importer)
-        return folder, without_digits(name), without_digits(edge.name)
+    def _group(self, importer: str, dll: str) -> _Group:
+        return folder(importer), without_digits(base(importer)), without_digits(dll)
 
     def has_other(self, edge: Edge) -> bool:
         """Whether another file of the importer's kind imports another release of the DLL, and not this one."""
-        group = self._group(edge)
-        return len(self._members.get(group, ())) > self._counts.get((group, dll_key(edge.name)), 0)
+        group = self._group(edge.importer, edge.name)
+        return len(self._files[group]) > len(self._importers[group, dll_key(edge.name)])
 
     def others(self, edge: Edge) -> list[str]:
         """The names of such files."""
-        key = dll_key(edge.name)
-        members = self._members.get(self._group(edge), {})
-        return [posixpath.basename(path) for path, names in members.items() if key not in names]
+        group = self._group(edge.importer, edge.name)
+        return [base(path) for path in sorted(self._files[group] - self._importers[group, dll_key(edge.name)])]
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def without_digits(name: str) -> str:
     """Return a name in which every number is the same."""
     return re.sub("[0-9]+", "#", dll_key(name))
@@ -440,7 +415,7 @@ def _names(subject: Subject) -> dict[str, frozenset[str]]:
     """Return the CUDA DLLs that the wheel has or asks for, each with the releases that have such a name."""
     asked = {dll_key(edge.name) for edge in subject.edges if edge.kind is not EdgeKind.COMPANION}
     asked |= {dll_key(load.name) for load in subject.loading.named} if subject.loading is not None else set()
-    own = {dll_key(posixpath.basename(path)) for path in subject.images}
+    own = {dll_key(base(path)) for path in subject.images}
     names = filter(is_of_nvidia, asked | own)  # before the table is read, which few wheels need
     return {name: releases for name in names if (releases := cuda_versions_for(name))}
 
@@ -449,7 +424,7 @@ def present_releases(subject: Subject) -> set[str]:
     """Return the releases that the versions of the wheel's own CUDA DLLs give exactly."""
     found: set[str] = set()
     for path in subject.images:
-        name = posixpath.basename(path)
+        name = base(path)
         if is_of_nvidia(name) and cuda_versions_for(name):
             stated = _of_package(subject, name) or toolkits_of_file(name, subject.version(path))
             found |= stated if len(stated) == 1 else set()

@@ -29,7 +29,16 @@ from wheelfix.knowledge.cuda import (
 )
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import CudaSummary, EdgeKind, Finding, InView, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, cuda_file, folder, named_releases, present_releases, version_of
+from wheelfix.rules.context import (
+    Subject,
+    base,
+    cuda_file,
+    folder,
+    grouped,
+    named_releases,
+    present_releases,
+    version_of,
+)
 from wheelfix.rules.dependencies import missing
 from wheelfix.rules.gpufit import parse_arch
 from wheelfix.rules.hints import drop_option, repair_command
@@ -96,13 +105,7 @@ def _majors(subject: Subject, groups: Iterable[tuple[str, ...]]) -> set[int]:
     return found
 
 
-@rule(
-    "WF402",
-    "mixed-cuda-majors",
-    Severity.WARNING,
-    Repairable.NEVER,
-    "DLLs of two CUDA majors are loaded into one process.",
-)
+@rule("WF402", "mixed-cuda-majors", Severity.WARNING, "DLLs of two CUDA majors are loaded into one process.")
 def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
     """Find import closures whose CUDA DLLs no single toolkit has."""
     reported: set[frozenset[str]] = set()
@@ -126,14 +129,11 @@ def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
 
 def _sides(found: dict[str, str]) -> dict[int, list[str]]:
     """Return the DLLs that only one CUDA major can have, by major."""
-    sides: dict[int, list[str]] = {}
-    for key in sorted(found):
-        majors = cuda_majors_for(key)
-        if len(majors) == 1:
-            sides.setdefault(next(iter(majors)), []).append(key)
+    majors = {key: cuda_majors_for(key) for key in sorted(found)}
+    sides = grouped((max(fits), key) for key, fits in majors.items() if len(fits) == 1)
     if len(sides) < 2:  # the conflict lies with a name that several majors share
-        for key in sorted(found):
-            sides.setdefault(max(cuda_majors_for(key)), []).append(key)
+        for key, fits in majors.items():
+            sides.setdefault(max(fits), []).append(key)
     return sides
 
 
@@ -146,8 +146,8 @@ def _asked(key: str, found: dict[str, str]) -> str:
     "WF403",
     "partial-cuda",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "The torch wheel has cudart but not the other CUDA DLLs, so torch does not look for a toolkit.",
+    Repairable.SOMETIMES,
 )
 def partial_cuda(subject: Subject) -> Iterator[Finding]:
     """Find torch wheels that are between the two ways of getting CUDA: all of it inside, or none of it."""
@@ -187,7 +187,6 @@ def _set_version(subject: Subject) -> str:
     "WF407",
     "cuda-tag-mismatch",
     Severity.WARNING,
-    Repairable.NEVER,
     "The version label, torch/version.py and the CUDA DLLs name different CUDA releases.",
 )
 def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
@@ -377,9 +376,7 @@ def _runtime_compiler(subject: Subject) -> Iterator[str]:
 
 def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
     """Say which patch of the toolkit CUPTI's name belongs to: no other will do."""
-    patches: dict[str, list[str]] = {}
-    for patch, name in cuda_table().cupti.items():
-        patches.setdefault(dll_key(name), []).append(".".join(map(str, patch)))
+    patches = grouped((dll_key(name), dotted(patch)) for patch, name in cuda_table().cupti.items())
     names = {dll_key(base(path)) for path in subject.images} | {dll_key(edge.name) for edge in subject.edges}
     for name in sorted(names & patches.keys()):
         fits = "" if release is None or fits_release(name, release) else f", not of {dotted(release)}"

@@ -36,7 +36,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.rules.abi import for_another_python
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.context import Subject, base, folder, grouped
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
@@ -56,15 +56,15 @@ def _is_for_several_pythons(need: Need) -> bool:
     "WF301",
     "missing-dependency",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL that is imported is not in the wheel and has no other provider.",
+    Repairable.SOMETIMES,
 )
 @rule(
     "WF305",
     "outside-search-path",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL is there, but in a folder where the loader does not look for it.",
+    Repairable.SOMETIMES,
 )
 def missing_imports(subject: Subject) -> Iterator[Finding]:
     """Find imports without a provider: error 126."""
@@ -156,19 +156,19 @@ def _objection(subject: Subject, need: Need, path: str) -> str:
     "WF302",
     "missing-required-companion",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL that another one loads by name at run time, and needs, is missing.",
+    Repairable.SOMETIMES,
 )
 @rule(
     "WF303",
     "missing-optional-companion",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "A DLL that another one loads by name if it is there is missing.",
+    Repairable.SOMETIMES,
 )
 def missing_companions(subject: Subject) -> Iterator[Finding]:
     """Find missing DLLs that others load by name, so that no import table shows them."""
-    grouped: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
+    groups: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
     for need in missing(subject, EdgeKind.COMPANION):
         edges = [edge for edge in need.edges if edge.required] or [*need.edges]
         required = edges[0].required
@@ -184,8 +184,8 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         # A DLL that files of the wheel need gets its own finding; all that a missing DLL would need goes into one.
         together = not required or all(is_absent(subject, edge.importer) for edge in edges)
         key = (required, severity, parents if together else (*parents, need.name))
-        grouped.setdefault(key, []).append(replace(need, edges=tuple(edges)))
-    for (required, severity, _), needs_of_one in grouped.items():
+        groups.setdefault(key, []).append(replace(need, edges=tuple(edges)))
+    for (required, severity, _), needs_of_one in groups.items():
         yield _companion_finding(subject, needs_of_one, required, severity)
 
 
@@ -225,8 +225,8 @@ def _parent(subject: Subject, edge: Edge) -> str:
     "WF304",
     "missing-delay-load",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "A DLL that is loaded at the first call into it is missing.",
+    Repairable.SOMETIMES,
 )
 def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
     """Find delay-loaded DLLs without a provider: the load succeeds, the first call does not."""
@@ -339,11 +339,8 @@ class Need:
 
 def gather(edges: Iterable[Edge], counts: Callable[[Edge], bool]) -> tuple[Need, ...]:
     """Group edges by the DLL that they ask for; among edges of one kind those that count come first."""
-    grouped: dict[str, list[Edge]] = {}
-    for edge in edges:
-        grouped.setdefault(dll_key(edge.name), []).append(edge)
     needs = []
-    for _, group in sorted(grouped.items()):
+    for _, group in sorted(grouped((dll_key(edge.name), edge) for edge in edges).items()):
         group.sort(key=lambda edge: (_STRONGEST_FIRST[edge.kind], not counts(edge), edge.importer))
         needs.append(Need(group[0].name, tuple(group), any(map(counts, group))))
     return tuple(needs)
@@ -612,8 +609,8 @@ def evidence_of(subject: Subject, need: Need) -> dict[str, object]:
     "WF310",
     "missing-symbol",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A function that a DLL imports is missing from the DLL that should have it: they are of different versions.",
+    Repairable.SOMETIMES,
 )
 def unexported(subject: Subject) -> Iterator[Finding]:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
@@ -657,8 +654,8 @@ def unexported(subject: Subject) -> Iterator[Finding]:
     "WF311",
     "broken-forwarder",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL forwards a function to another DLL that is missing or does not have it.",
+    Repairable.SOMETIMES,
 )
 def broken_forwarders(subject: Subject) -> Iterator[Finding]:
     """Find stubs without the DLL they stand for."""

@@ -20,7 +20,6 @@ from wheelfix.model import (
     Image,
     InView,
     LoadOutcome,
-    Repairable,
     Severity,
     VcRedist,
     canonical,
@@ -28,7 +27,7 @@ from wheelfix.model import (
 )
 from wheelfix.rules.abi import python_abi, unimportable
 from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads, raised_by_code
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.context import Subject, base, folder, grouped
 from wheelfix.rules.dependencies import broken_forwarders, missing_imports, unexported
 from wheelfix.rules.otherdistributions import owner_not_reachable
 from wheelfix.rules.pe import debug_crt, unreadable_images, wrong_machine
@@ -62,13 +61,7 @@ _EXPLAINING = (
 """Rules about what makes a load fail."""
 
 
-@rule(
-    "WF309",
-    "load-fails",
-    Severity.ERROR,
-    Repairable.NEVER,
-    "A load that the package performs fails, and no other finding says why.",
-)
+@rule("WF309", "load-fails", Severity.ERROR, "A load that the package performs fails, and no other finding says why.")
 def load_fails(subject: Subject) -> Iterator[Finding]:
     """Find failed loads that no other rule has an explanation for."""
     failed = [outcome for outcome in subject.failures if outcome.chain and not outcome.event.guarded]
@@ -139,14 +132,10 @@ def _part_of(chain: tuple[str, ...], origin: str) -> tuple[str, ...]:
 
 def _ways(subject: Subject, start: str) -> dict[str, tuple[str, ...]]:
     """For each file that a load maps, by the path that reports show: the chain that leads to it, as base names."""
-    ways: dict[str, tuple[str, ...]] = {start: (base(start),)}
-    pending = [start]
-    for importer in pending:  # grows while it is walked
-        for edge in subject.edges_from.get(importer, ()):
-            target = edge.file
-            if target and target not in ways and edge.kind in (EdgeKind.IMPORT, EdgeKind.FORWARDER):
-                ways[target] = (*ways[importer], base(target))
-                pending.append(target)
+    ways: dict[str, tuple[str, ...]] = {}
+    at_load = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
+    for path, importer in subject.walk([start], lambda edge: edge.kind in at_load).items():
+        ways[path] = (*ways.get(importer, ()), base(path))
     return {subject.origin(path): way for path, way in ways.items()}
 
 
@@ -185,25 +174,21 @@ def _causes(outcome: LoadOutcome) -> frozenset[str]:
     "WF308",
     "depends-on-import-order",
     Severity.INFO,
-    Repairable.NEVER,
     "A module loads only after other modules of the package; imported on its own it fails.",
 )
 def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
     """Find modules that fail in a fresh process and load once something else of the package is loaded."""
-    grouped: dict[tuple[str, bool], list[LoadOutcome]] = {}
-    for outcome in subject.outcomes:
-        if outcome.alone is not None and not outcome.alone.after:
-            grouped.setdefault((dll_key(outcome.alone.chain[-1]), outcome.alone.sure), []).append(outcome)
-    for (_, sure), outcomes in sorted(grouped.items()):
-        first = outcomes[0]
-        assert first.alone is not None
-        names = [base(outcome.event.path) for outcome in outcomes]
-        cause, verb = first.alone.chain[-1], "it fails" if len(names) == 1 else "they fail"
+    failing = ((alone, outcome.event) for outcome in subject.outcomes if (alone := outcome.alone) and not alone.after)
+    causes = grouped(((dll_key(alone.chain[-1]), alone.sure), (alone, event)) for alone, event in failing)
+    for (_, sure), members in sorted(causes.items()):
+        alone, first = members[0]
+        names = [base(event.path) for _, event in members]
+        cause, verb = alone.chain[-1], "it fails" if len(names) == 1 else "they fail"
         yield finding(
             "WF308",
-            subject.origin(first.event.path),
+            subject.origin(first.path),
             f"{listing(names)} {'loads' if len(names) == 1 else 'load'} only after other modules of the package: in a "
-            f"fresh process {verb} with error {first.alone.code} ({arrow(first.alone.chain)}); "
+            f"fresh process {verb} with error {alone.code} ({arrow(alone.chain)}); "
             + (
                 "the package's own code imports those first"
                 if sure
@@ -214,9 +199,9 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
                 f"{cause} beside {names[0]}"
             ),
             evidence={
-                "modules": [outcome.event.module or base(outcome.event.path) for outcome in outcomes],
-                "code": first.alone.code,
-                "chain": first.alone.chain,
+                "modules": [event.module or base(event.path) for _, event in members],
+                "code": alone.code,
+                "chain": alone.chain,
                 "certain": sure,
             },
             # Importing it is what loads a module: pywin32's axdebug needs axscript. A DLL needs code that is followed.
@@ -228,7 +213,6 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
     "WF327",
     "imported-after-another-package",
     Severity.WARNING,
-    Repairable.NEVER,
     "A package of the wheel can be imported only after another package of the same wheel.",
 )
 def imported_after_another_package(subject: Subject) -> Iterator[Finding]:
@@ -273,19 +257,15 @@ class Clash:
     "WF321",
     "older-runtime-first",
     Severity.ERROR,
-    Repairable.NEVER,
     "An older msvcp140.dll is found first and is used by a DLL that was built for a newer one.",
 )
 def older_runtime_first(subject: Subject) -> Iterator[Finding]:
     """Find a runtime beside python.exe, or in the search before the right one, that crashes its user."""
-    grouped: dict[str, list[Clash]] = {}
-    for edge in subject.edges:
-        path = edge.file
-        if path and path not in subject.images and subject.reached(edge.importer):
-            clash = _old_runtime(subject, edge, path)
-            if clash is not None:
-                grouped.setdefault(path, []).append(clash)
-    for path, clashes in sorted(grouped.items()):
+    foreign = (edge for edge in subject.edges if edge.file in subject.foreign and subject.reached(edge.importer))
+    clashes_by_path = grouped(
+        (edge.file, clash) for edge in foreign if (clash := _old_runtime(subject, edge, edge.file))
+    )
+    for path, clashes in sorted(clashes_by_path.items()):
         where = "beside python.exe" if folder(path) in ("", BASE) else f"in {folder(path)}"
         yield finding(
             "WF321",
@@ -304,18 +284,16 @@ def older_runtime_first(subject: Subject) -> Iterator[Finding]:
     "WF322",
     "import-order-of-distributions",
     Severity.WARNING,
-    Repairable.NEVER,
     "It works or fails depending on which of two distributions is imported first.",
 )
 def import_order(subject: Subject) -> Iterator[Finding]:
     """Import other distributions before this one in the model, where a DLL of theirs cannot stand in for its own."""
     beside = subject.view.beside
-    twins: dict[str, list[Clash]] = {}
-    for edge in subject.edges if beside is not None else ():
-        if edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer):
-            for clash in _clashes(subject, edge):
-                twins.setdefault(clash.path, []).append(clash)
-    if beside is None or not twins or canonical(subject.name) not in beside:
+    if beside is None or canonical(subject.name) not in beside:
+        return
+    imports = (edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer))
+    twins = grouped((clash.path, clash) for edge in imports for clash in _clashes(subject, edge))
+    if not twins:
         return
     orders = orders_of(beside, subject.profile)
     before = _asked_before(subject, beside)

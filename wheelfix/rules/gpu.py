@@ -28,7 +28,7 @@ from wheelfix.knowledge.cards import (
     windows_driver,
 )
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import Finding, Repairable, Severity
+from wheelfix.model import Finding, Severity
 from wheelfix.pe.gpucode import CONTAINERS, WRAPPERS, GpuCode, read_gpu_code
 from wheelfix.rules.context import Subject, base, built_for
 from wheelfix.rules.cuda import needed_majors, used_releases
@@ -47,18 +47,11 @@ if TYPE_CHECKING:
     from wheelfix.pe.gpucode import GpuCode
 
 
-@rule(
-    "WF501",
-    "no-gpu-code",
-    Severity.ERROR,
-    Repairable.NEVER,
-    "A DLL with GPU code has none that runs on the card.",
-)
+@rule("WF501", "no-gpu-code", Severity.ERROR, "A DLL with GPU code has none that runs on the card.")
 @rule(
     "WF502",
     "ptx-only",
     Severity.INFO,
-    Repairable.NEVER,
     "A DLL has only intermediate code for the card, which the driver compiles at first use.",
 )
 def gpu_code(subject: Subject) -> Iterator[Finding]:
@@ -101,7 +94,6 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
     "WF413",
     "gpu-code-unread",
     Severity.UNSURE,
-    Repairable.NEVER,
     "A DLL has GPU code that could not be read, so that it is not known for which cards.",
 )
 def gpu_code_unread(subject: Subject) -> Iterator[Finding]:
@@ -121,13 +113,7 @@ def gpu_code_unread(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule(
-    "WF507",
-    "gpu-code-absent",
-    Severity.WARNING,
-    Repairable.NEVER,
-    "A card was asked about, and nothing in the wheel has GPU code.",
-)
+@rule("WF507", "gpu-code-absent", Severity.WARNING, "A card was asked about, and nothing in the wheel has GPU code.")
 def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
     """Say that there is no GPU code at all, instead of passing a wheel that was asked about a card."""
     card = subject.card
@@ -184,7 +170,6 @@ def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
     "WF503",
     "driver-too-old-for-cuda",
     Severity.ERROR,
-    Repairable.NEVER,
     "The last driver for the card does not run the CUDA release that the wheel uses.",
 )
 def driver_too_old(subject: Subject) -> Iterator[Finding]:
@@ -253,7 +238,6 @@ _FIRST = 64
     "WF504",
     "gpu-code-disjoint",
     Severity.WARNING,
-    Repairable.NEVER,
     "The wheel's own GPU code and that of a library in it run on no card in common.",
 )
 def gpu_code_disjoint(subject: Subject) -> Iterator[Finding]:
@@ -324,14 +308,12 @@ def _cards(subject: Subject, paths: Iterable[str], read: Code) -> frozenset[str]
     "WF414",
     "cuda-needs-newer-driver",
     Severity.ERROR,
-    Repairable.NEVER,
     "The driver that was asked about does not run the CUDA release that the wheel uses.",
 )
 @rule(
     "WF415",
     "driver-compatibility",
     Severity.INFO,
-    Repairable.NEVER,
     "Whether the driver that was asked about runs the wheel's CUDA release, and what it does not do.",
 )
 def driver_runs_cuda(subject: Subject) -> Iterator[Finding]:
@@ -391,7 +373,6 @@ def _runs(driver: str, cuda: tuple[int, int], spelled: str) -> Finding:
     "WF416",
     "ptx-needs-newer-driver",
     Severity.ERROR,
-    Repairable.NEVER,
     "A DLL has only PTX for the card, in a version that the driver that was asked about does not compile.",
 )
 def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
@@ -424,7 +405,6 @@ def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
     "WF417",
     "driver-not-for-card",
     Severity.ERROR,
-    Repairable.NEVER,
     "The driver that was asked about does not support the card that was asked about.",
 )
 def driver_not_for_card(subject: Subject) -> Iterator[Finding]:

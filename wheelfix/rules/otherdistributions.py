@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import program_of
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, InView, MayComeFrom, OwnedBy, Repairable, Severity, canonical
-from wheelfix.rules.context import folder
+from wheelfix.model import Edge, EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
+from wheelfix.rules.context import folder, grouped
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
@@ -28,8 +28,8 @@ _SHOWN = 6
     "WF307",
     "owner-not-reachable",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "Another distribution has the DLL, but its folder is not searched when the load happens.",
+    Repairable.SOMETIMES,
 )
 def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that a required distribution has and the loader will not find."""
@@ -60,7 +60,6 @@ def _is_out_of_reach(edge: Edge) -> bool:
     "WF318",
     "unknown-provider",
     Severity.UNSURE,
-    Repairable.NEVER,
     "A DLL is not in the wheel, and whether another distribution provides it is not known.",
 )
 def unknown_provider(subject: Subject) -> Iterator[Finding]:
@@ -91,18 +90,17 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
     "WF319",
     "relies-on-distribution",
     Severity.INFO,
-    Repairable.NEVER,
     "DLLs that the wheel needs come from another distribution, which has to be installed with it.",
 )
 def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
     """Say for each distribution which DLLs it provides, for which versions, and which builds have them."""
-    grouped: dict[tuple[str, str], list[tuple[Need, OwnedBy]]] = {}
-    for need in needs(subject, (edge for edge in subject.edges if isinstance(edge.provider, OwnedBy))):
-        provider = need.first.provider
-        if isinstance(provider, OwnedBy) and provider.reachable:
-            grouped.setdefault((provider.distribution, provider.only), []).append((need, provider))
+    owned = needs(subject, (edge for edge in subject.edges if isinstance(edge.provider, OwnedBy)))
+    reachable = (
+        (need, owner) for need in owned if isinstance(owner := need.first.provider, OwnedBy) and owner.reachable
+    )
+    groups = grouped(((owner.distribution, owner.only), (need, owner)) for need, owner in reachable)
     yield from _relies_on_files(subject)
-    for (distribution, only), members in sorted(grouped.items()):
+    for (distribution, only), members in sorted(groups.items()):
         provider = members[0][1]
         names = [need.name for need, _ in members]
         are, them = ("is", "it") if len(names) == 1 else ("are", "them")
@@ -132,14 +130,11 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
 
 def _relies_on_files(subject: Subject) -> Iterator[Finding]:
     """Say which files of other distributions in the set serve the subject."""
-    grouped: dict[tuple[str, str], list[Need]] = {}
-    for need in needs(subject, (edge for edge in subject.edges if edge.importer in subject.images)):
-        provider = need.first.provider
-        owner = subject.owner(provider.path) if isinstance(provider, InView) else ""
-        if isinstance(provider, InView) and owner:
-            grouped.setdefault((owner, folder(provider.path)), []).append(need)
+    own = needs(subject, (edge for edge in subject.edges if edge.importer in subject.images))
+    files = ((need, need.first.file) for need in own)
+    groups = grouped(((owner, folder(file)), need) for need, file in files if file and (owner := subject.owner(file)))
     beside = subject.view.beside
-    for (owner, place), members in sorted(grouped.items()):
+    for (owner, place), members in sorted(groups.items()):
         version = beside.version(owner) if beside is not None else ""
         names = [need.name for need in members]
         yield finding(
@@ -160,7 +155,6 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
     "WF320",
     "module-not-installed",
     Severity.ERROR,
-    Repairable.NEVER,
     "The package imports a module of a distribution that it requires, and that is not installed.",
 )
 def module_not_installed(subject: Subject) -> Iterator[Finding]:
@@ -196,7 +190,6 @@ def module_not_installed(subject: Subject) -> Iterator[Finding]:
     "WF329",
     "files-elsewhere",
     Severity.UNSURE,
-    Repairable.NEVER,
     "A distribution is installed in the environment without its files being there.",
 )
 def files_elsewhere(subject: Subject) -> Iterator[Finding]:
@@ -263,7 +256,6 @@ def is_absent_module(found: set[tuple[str, str]], module: str) -> bool:
     "WF330",
     "requirement-not-met",
     Severity.WARNING,
-    Repairable.NEVER,
     "A distribution that is required is not installed, or in a version that is not allowed.",
 )
 def requirement_not_met(subject: Subject) -> Iterator[Finding]:

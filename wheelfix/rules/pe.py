@@ -57,16 +57,16 @@ def is_debug_crt(name: str) -> bool:
     "WF201",
     "malformed-pe",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A file named like a DLL or extension module is not a readable PE image.",
+    Repairable.SOMETIMES,
 )
-@rule("WF202", "empty-dll", Severity.ERROR, Repairable.SOMETIMES, "A DLL or extension module is zero bytes long.")
+@rule("WF202", "empty-dll", Severity.ERROR, "A DLL or extension module is zero bytes long.", Repairable.SOMETIMES)
 @rule(
     "WF203",
     "git-lfs-pointer",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL is a git-lfs pointer text instead of the file it points to.",
+    Repairable.SOMETIMES,
 )
 def unreadable_images(subject: Subject) -> Iterator[Finding]:
     """Find files that Windows answers with error 193."""
@@ -99,8 +99,8 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
     "WF204",
     "wrong-machine",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL is built for another processor than the wheel.",
+    Repairable.SOMETIMES,
 )
 def wrong_machine(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that cannot live in the process the wheel is made for."""
@@ -139,7 +139,6 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
     "WF205",
     "debug-crt",
     Severity.ERROR,
-    Repairable.NEVER,
     "A DLL was built in Debug configuration and needs a runtime that only Visual Studio has.",
 )
 def debug_crt(subject: Subject) -> Iterator[Finding]:
@@ -177,7 +176,6 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
     "WF206",
     "irregular-pe",
     Severity.WARNING,
-    Repairable.NEVER,
     "Tables of a DLL are irregular, so that not everything in them could be read.",
 )
 def irregular_tables(subject: Subject) -> Iterator[Finding]:
@@ -196,13 +194,7 @@ def irregular_tables(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule(
-    "WF208",
-    "other-system",
-    Severity.ERROR,
-    Repairable.NEVER,
-    "A wheel for Windows has compiled files for other systems only.",
-)
+@rule("WF208", "other-system", Severity.ERROR, "A wheel for Windows has compiled files for other systems only.")
 def other_system(subject: Subject) -> Iterator[Finding]:
     """Find wheels that were built on Linux or macOS and got a tag for Windows."""
     tags = subject.distribution.tags

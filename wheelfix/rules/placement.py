@@ -16,7 +16,7 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import EdgeKind, Finding, Image, InView, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.context import Subject, base, folder, grouped
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -31,15 +31,12 @@ if TYPE_CHECKING:
     "WF312",
     "copy-never-loaded",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "A DLL is in the wheel twice, and one of the copies is never loaded.",
+    Repairable.SOMETIMES,
 )
 def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
     """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
-    copies: dict[str, list[str]] = {}
-    for item in misplaced(subject):
-        if item.copy == "idle":
-            copies.setdefault(dll_key(base(item.path)), []).append(item.path)
+    copies = grouped((dll_key(base(item.path)), item.path) for item in misplaced(subject) if item.copy == "idle")
     for key, idle in copies.items():
         paths = [path for path in subject.view.named(key) if path in subject.images]
         winners = [path for path in paths if path not in idle]
@@ -68,14 +65,11 @@ def _place(subject: Subject, path: str) -> str:
     "WF313",
     "shadowed-by-environment",
     Severity.WARNING,
-    Repairable.NEVER,
     "A file of the environment is loaded instead of the package's own DLL of that name.",
 )
 def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
     """Find DLLs of the package for which a file beside ``python.exe``, or of another package, is loaded."""
-    own: dict[str, list[str]] = {}
-    for path in subject.images:
-        own.setdefault(dll_key(base(path)), []).append(path)
+    own = grouped((dll_key(base(path)), path) for path in subject.images)
     reported = set()
     for edge in subject.edges:
         if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
@@ -129,22 +123,22 @@ class Misplaced:
     "WF610",
     "dll-at-root",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "A DLL lies at the root of the wheel or of site-packages, where no package looks.",
+    Repairable.SOMETIMES,
 )
 @rule(
     "WF611",
     "dll-beside-python",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "A DLL lies beside python.exe and is found before those of packages.",
+    Repairable.SOMETIMES,
 )
 @rule(
     "WF612",
     "dll-unowned",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "A DLL in the folders of an installed package belongs to no distribution.",
+    Repairable.SOMETIMES,
 )
 def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
     """Report each DLL that is not where it belongs."""
@@ -196,9 +190,7 @@ def used_files(subject: Subject) -> frozenset[str]:
 def _loaded_by_engines(subject: Subject) -> set[str]:
     """Return the files that a program, or an engine such as Chromium or Qt, loads by name from its own folder."""
     found: set[str] = set()
-    beside: dict[str, list[str]] = {}
-    for path in subject.images:
-        beside.setdefault(folder(path), []).append(path)
+    beside = grouped((folder(path), path) for path in subject.images)
     for path in subject.images:
         if path.lower().endswith(".exe"):
             found.update(beside[folder(path)])

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, Missing, Repairable, Severity, Signature, dll_key
+from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, Signature, dll_key
 from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
@@ -31,8 +32,8 @@ def _dlls(subject: Subject) -> Iterator[str]:
     "WF601",
     "driver-dll-shipped",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "The wheel contains a DLL that belongs to a device driver.",
+    Repairable.SOMETIMES,
 )
 def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
     """Find copies of driver DLLs, which hide those of the driver that is installed."""
@@ -60,8 +61,8 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
     "WF602",
     "system-dll-shipped",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "The wheel contains DLLs that are part of Windows.",
+    Repairable.SOMETIMES,
 )
 def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
     """Find copies of Windows' own DLLs."""
@@ -100,8 +101,8 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
     "WF603",
     "test-artifacts-shipped",
     Severity.WARNING,
-    Repairable.ALWAYS,
     "The torch wheel contains the DLLs and programs of its own test suite.",
+    Repairable.ALWAYS,
 )
 def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
     """Find what BUILD_TEST=1 left behind, and say whether dropping it would fix anything."""
@@ -140,17 +141,13 @@ def list_test_artifacts(subject: Subject) -> list[str]:
 
 def _needs_of(subject: Subject, artefacts: frozenset[str]) -> tuple[list[str], dict[str, list[str]]]:
     """Return missing DLLs that only the artefacts ask for, and those that others ask for too, with their names."""
-    unmet: dict[str, list[Edge]] = {}
-    for edge in subject.edges:
-        if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing):
-            unmet.setdefault(dll_key(edge.name), []).append(edge)
+    unmet = (edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing))
     only, shared = [], {}
-    for _, edges in sorted(unmet.items()):
-        others = sorted({base(edge.importer) for edge in edges if edge.importer not in artefacts})
-        if others:
-            shared[edges[0].name] = others
+    for need in gather(unmet, lambda edge: edge.importer not in artefacts):
+        if need.reached:
+            shared[need.name] = sorted({base(path) for path in need.importers if path not in artefacts})
         else:
-            only.append(edges[0].name)
+            only.append(need.name)
     return only, shared
 
 
@@ -170,8 +167,8 @@ def _verdict(only: list[str], shared: dict[str, list[str]]) -> str:
     "WF604",
     "not-redistributable",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "The wheel contains a DLL whose licence does not allow redistribution.",
+    Repairable.SOMETIMES,
 )
 def not_redistributable(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that must not leave the machine they were installed on."""
@@ -216,7 +213,7 @@ def _names(paths: list[str]) -> str:
     return f"{count(len(paths), 'file')}: {listing([base(path) for path in paths])}"
 
 
-@rule("WF605", "unsigned", Severity.INFO, Repairable.NEVER, "DLLs in the wheel carry no Authenticode signature.")
+@rule("WF605", "unsigned", Severity.INFO, "DLLs in the wheel carry no Authenticode signature.")
 def unsigned(subject: Subject) -> Iterator[Finding]:
     """List the DLLs without a signature."""
     bare = [path for path, _ in _with_status(subject, "unsigned")]
@@ -231,7 +228,7 @@ def unsigned(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule("WF606", "signature-invalid", Severity.WARNING, Repairable.NEVER, "The signature of a DLL is not valid.")
+@rule("WF606", "signature-invalid", Severity.WARNING, "The signature of a DLL is not valid.")
 def signature_invalid(subject: Subject) -> Iterator[Finding]:
     """Find signatures that are not valid: changed bytes, forged or expired certificates."""
     for signature, paths in _grouped(subject, "invalid"):
@@ -245,13 +242,7 @@ def signature_invalid(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule(
-    "WF607",
-    "signature-untrusted",
-    Severity.INFO,
-    Repairable.NEVER,
-    "The signature of a DLL leads to no trusted root.",
-)
+@rule("WF607", "signature-untrusted", Severity.INFO, "The signature of a DLL leads to no trusted root.")
 def signature_untrusted(subject: Subject) -> Iterator[Finding]:
     """Find signatures that anybody could have made in that name."""
     for signature, paths in _grouped(subject, "untrusted-root"):
@@ -265,7 +256,7 @@ def signature_untrusted(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule("WF608", "signature-not-checked", Severity.INFO, Repairable.NEVER, "The signature of a DLL was not checked.")
+@rule("WF608", "signature-not-checked", Severity.INFO, "The signature of a DLL was not checked.")
 def signature_not_checked(subject: Subject) -> Iterator[Finding]:
     """Find signatures about which nothing is known."""
     for signature, paths in _grouped(subject, "not-checked"):

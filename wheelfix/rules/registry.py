@@ -55,10 +55,10 @@ class Rule:
     """Kebab-case, says what is wrong."""
     severity: Severity
     """The severity it has unless the circumstances of a finding say otherwise."""
-    repairable: Repairable
-    """Whether ``wheelfix repair`` can fix it."""
     summary: str
     """One sentence."""
+    repairable: Repairable
+    """Whether ``wheelfix repair`` can fix it."""
 
     @property
     def group(self) -> Group:
@@ -70,13 +70,15 @@ _rules: dict[str, Rule] = {}
 _checks: dict[Check, tuple[str, ...]] = {}
 
 
-def rule(code: str, name: str, severity: Severity, repairable: Repairable, summary: str) -> Callable[[_C], _C]:
+def rule(
+    code: str, name: str, severity: Severity, summary: str, repairable: Repairable = Repairable.NEVER
+) -> Callable[[_C], _C]:
     """Register a rule and the function that emits it; stack several for a function with several codes."""
     if code in _rules or any(known.name == name for known in _rules.values()):
         raise ValueError(f"rule {code} {name} is registered twice")
     if code[2] not in _GROUPS:
         raise ValueError(f"rule {code} {name} belongs to no group")
-    _rules[code] = Rule(code, name, severity, repairable, summary)
+    _rules[code] = Rule(code, name, severity, summary, repairable)
 
     def register(check: _C) -> _C:
         _checks[check] = (code, *_checks.get(check, ()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports, presence, unknown_exports
-from wheelfix.model import EdgeKind, Finding, Image, Repairable, Severity, System, dll_key
+from wheelfix.model import EdgeKind, Finding, Image, Severity, System, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.dependencies import Need, excuse_of, gather
 from wheelfix.rules.registry import finding, rule
@@ -27,28 +27,24 @@ _AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
     "WF323",
     "dll-not-on-target",
     Severity.ERROR,
-    Repairable.NEVER,
     "A DLL of Windows that is imported is not on the kind of Windows that was asked about.",
 )
 @rule(
     "WF324",
     "function-not-on-target",
     Severity.ERROR,
-    Repairable.NEVER,
     "A function that is imported does not exist in the DLL of the Windows that was asked about.",
 )
 @rule(
     "WF325",
     "perhaps-not-on-target",
     Severity.WARNING,
-    Repairable.NEVER,
     "A DLL of Windows may be absent where it is needed, or is absent where it may not be needed.",
 )
 @rule(
     "WF326",
     "unknown-on-target",
     Severity.UNSURE,
-    Repairable.NEVER,
     "Whether the kind of Windows that was asked about has a DLL is not known.",
 )
 def absent_on_targets(subject: Subject) -> Iterator[Finding]:
@@ -74,15 +70,8 @@ def _needs(subject: Subject) -> tuple[Need, ...]:
 
 def _loaded_for_certain(subject: Subject) -> frozenset[str]:
     """The files that are mapped by loads whose failure nothing catches."""
-    pending = [outcome.event.path for outcome in subject.outcomes if not outcome.event.guarded]
-    found = dict.fromkeys(pending)
-    for importer in pending:  # grows while it is walked
-        for edge in subject.edges_from.get(importer, ()):
-            path = edge.file
-            if path and edge.kind in _AT_LOAD and path not in found:
-                found[path] = None
-                pending.append(path)
-    return frozenset(found)
+    certain = (outcome.event.path for outcome in subject.outcomes if not outcome.event.guarded)
+    return frozenset(subject.walk(certain, lambda edge: edge.kind in _AT_LOAD))
 
 
 class _Judge:

@@ -59,8 +59,8 @@ class _User:
     "WF409",
     "vc-runtime-too-old",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "The Visual C++ runtime that a DLL uses is older than the DLL's compiler.",
+    Repairable.SOMETIMES,
 )
 def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
     """Hold the runtime DLLs in the wheel, and those that are there before them, against the toolset of their users."""
@@ -196,8 +196,8 @@ def _is_shared(path: str) -> bool:
     "WF306",
     "needs-vc-runtime",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "The wheel relies on the Visual C++ runtime being installed on the machine.",
+    Repairable.SOMETIMES,
 )
 def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
     """Say once per wheel which runtime DLLs have to be on the machine."""
