@@ -132,6 +132,11 @@ class Image:
     oddities: tuple[str, ...] = ()
     """What was irregular but did not stop the reading."""
 
+    def symbols_from(self, dll: str) -> tuple[Symbol, ...]:
+        """Return what it imports from a DLL."""
+        key = dll_key(dll)
+        return tuple(symbol for item in self.imports if dll_key(item.dll) == key for symbol in item.symbols)
+
 
 @dataclass(frozen=True, slots=True)
 class Malformed:

@@ -46,8 +46,8 @@ from wheelfix.rules.dependencies import Need, gather, is_required
 from wheelfix.rules.failures import failure_of_order, visible_failure
 from wheelfix.rules.gpufit import fit_of_image, in_order
 from wheelfix.rules.hints import providers_of
-from wheelfix.rules.otherdistributions import is_absent_module
-from wheelfix.rules.registry import check_patterns, run, with_allowed
+from wheelfix.rules.otherdistributions import module_not_installed
+from wheelfix.rules.registry import check_patterns, found_by, run, with_allowed
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -154,9 +154,10 @@ def _judged(subject: Subject, path: str, options: ScanOptions, index: Candidates
 
 def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Prediction | None:
     """The error that the import raises: a module that is not installed is met before any DLL."""
-    errors = {(item.code, item.subject) for item in findings if item.severity is Severity.ERROR}
+    errors = (item for item in findings if item.severity is Severity.ERROR)
+    modules = {item.subject for item in errors if found_by(item, module_not_installed)}
     for absent in subject.resolution.absent_modules:
-        if is_absent_module(errors, absent.module):
+        if absent.module in modules:
             return predict_absent(subject.view, absent)
     failure = visible_failure(subject, findings)
     if failure is None:

@@ -12,8 +12,8 @@ from wheelfix.loader.extensionmodules import folder_python, module_name
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
-from wheelfix.loader.requirements import holds_on_target, parse_requirement
-from wheelfix.model import Finding, Image, Severity, dll_key
+from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
+from wheelfix.model import Finding, Image, Severity
 from wheelfix.pycode.exceptions import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import install, reinstall
@@ -274,13 +274,7 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
 def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return symbols from python3.dll that came later than ``oldest``, and those that are not in the list at all."""
     known = stable_abi()
-    wanted = [
-        symbol
-        for item in image.imports
-        if dll_key(item.dll) == "python3.dll"
-        for symbol in item.symbols
-        if isinstance(symbol, str)
-    ]
+    wanted = [symbol for symbol in image.symbols_from("python3.dll") if isinstance(symbol, str)]
     newer = {symbol: known[symbol] for symbol in wanted if known.get(symbol, oldest) > oldest}
     return newer, sorted(symbol for symbol in wanted if symbol not in known)
 
@@ -292,14 +286,9 @@ def _requires_python(subject: Subject) -> tuple[int, int]:
 
 def _allowed_pythons(subject: Subject) -> set[tuple[int, int]]:
     """Return every 3.x that Requires-Python lets install the wheel; none if it cannot be read."""
-    from packaging.specifiers import SpecifierSet
-
-    try:
-        allowed = SpecifierSet(subject.distribution.requires_python[:2000])
-    except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
-        return set()
+    required = subject.distribution.requires_python[:2000]
     # The last patch release decides: >=3.9.2 still admits 3.9.
-    return {(3, minor) for minor in range(2, 40) if allowed.contains(f"3.{minor}.99")}
+    return {(3, minor) for minor in range(2, 40) if fits(f"3.{minor}.99", required)}
 
 
 _MINORS = [(1, minor) for minor in range(16, 27)] + [(2, minor) for minor in range(10)]

@@ -11,7 +11,7 @@ from wheelfix.archive.faults import PIP, UV
 from wheelfix.base.values import dataclass
 from wheelfix.loader.suffixes import PE_SUFFIXES
 from wheelfix.model import Finding, Repairable, Severity
-from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
+from wheelfix.rules.registry import finding, rule, rule_of
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def _hint(fault: _WheelFault, blocker: str) -> str:
         hint = _REPAIR
     if "wheelfix repair" not in hint:
         return hint
-    severity = _severity(fault) or rule_severity(fault.code)
+    severity = _severity(fault) or rule_of(fault.code).severity
     if severity is Severity.INFO and "'wheelfix repair'" in hint:  # without an option, notes are not a reason
         return _NOTE
     return f"repair cannot rewrite this wheel; see {blocker}" if blocker else hint
@@ -323,8 +323,8 @@ def _is_installed(fault: _WheelFault) -> bool:
 def _blocker(subject: ArchiveSubject) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
     for fault in (*_archive_faults(subject), *_record_faults(subject)):
-        never = _is_lasting(fault) or rule_repairable(fault.code) is Repairable.NEVER
-        severity = _severity(fault) or rule_severity(fault.code)
+        never = _is_lasting(fault) or rule_of(fault.code).repairable is Repairable.NEVER
+        severity = _severity(fault) or rule_of(fault.code).severity
         if never and (severity is Severity.ERROR or fault.kind == "upward-name"):
             return fault.code
     return ""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import owners_of
-from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Severity, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
-from wheelfix.rules.context import Subject, base, grouped
+from wheelfix.rules.context import Subject, base, grouped, inside
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     """Find loads in Python code that find no file, and code that gives up after looking for one without success."""
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
-        names = [_shown(name) for name in fault.names]
+        names = [inside(name) for name in fault.names]
         hint = f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code"
         if subject.view.beside is not None and "/" not in fault.names[0]:
             hint = _by_another(fault.names[0])
@@ -49,7 +48,7 @@ def missing_code_loads(subject: Subject) -> Iterator[Finding]:
 def missing_code_folders(subject: Subject) -> Iterator[Finding]:
     """Find folders whose addition raises an exception by itself."""
     for fault in _first_per_name(subject, ("folder", "listing")):
-        name = _shown(fault.names[0])
+        name = inside(fault.names[0])
         added = fault.cause == "folder"
         does = f"gives {name} to os.add_dll_directory" if added else f"lists the files of {name}"
         yield finding(
@@ -75,7 +74,7 @@ def raised_by_code(subject: Subject) -> Iterator[Finding]:
         if fault.cause == "end" and fault.sure and fault.reached:
             yield finding(
                 "WF331",
-                _shown(fault.file),
+                inside(fault.file),
                 f"{_place(subject, fault)} raises {fault.error}: {fault.text}; {_consequence(fault)}",
                 hint="run the import with the Python that the wheel is for, and correct the line",
                 evidence=_evidence(subject, fault),
@@ -97,7 +96,7 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
         if fault.sure or not fault.reached or fault.names in seen:
             continue
         seen.add(fault.names)
-        names = [_shown(name) for name in fault.names]
+        names = [inside(name) for name in fault.names]
         reason = (
             "which file that is could not be read from the code"
             if fault.cause == "unread"
@@ -156,13 +155,9 @@ def _place(subject: Subject, fault: CodeFault) -> str:
 
 
 def _consequence(fault: CodeFault) -> str:
-    inside = fault.root.removeprefix(SITE_PACKAGES + "/").removesuffix(".py").removesuffix("/__init__")
-    module = inside.partition("/")[0] if fault.reached else inside.replace("/", ".")
+    module = inside(fault.root).removesuffix(".py").removesuffix("/__init__")
+    module = module.partition("/")[0] if fault.reached else module.replace("/", ".")
     return f"importing {module} fails with {fault.error}"
-
-
-def _shown(name: str) -> str:
-    return name.removeprefix(SITE_PACKAGES + "/")
 
 
 def _evidence(subject: Subject, fault: CodeFault) -> dict[str, object]:
@@ -170,7 +165,7 @@ def _evidence(subject: Subject, fault: CodeFault) -> dict[str, object]:
         "file": subject.origin(fault.file),
         "line": fault.line,
         "imported": subject.origin(fault.root),
-        "names": [_shown(name) for name in fault.names],
+        "names": [inside(name) for name in fault.names],
         "error": fault.error,
         "reached": fault.reached,
     }

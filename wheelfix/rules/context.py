@@ -22,7 +22,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
-from wheelfix.loader.view import Layer
+from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -333,6 +333,11 @@ def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
     for key, value in pairs:
         found.setdefault(key, []).append(value)
     return found
+
+
+def inside(path: str) -> str:
+    """Return a path of the view as the distribution that has it names it: below site-packages."""
+    return path.removeprefix(f"{SITE_PACKAGES}/")
 
 
 def base(path: str) -> str:

@@ -19,7 +19,7 @@ from wheelfix.knowledge.system import is_debug_python, python_of
 from wheelfix.loader.extensionmodules import folder_python, module_name
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.requirements import Requirements
-from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.loader.view import base_name
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -36,7 +36,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.rules.abi import for_another_python
-from wheelfix.rules.context import Subject, base, folder, grouped
+from wheelfix.rules.context import Subject, base, folder, grouped, inside
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
@@ -83,25 +83,23 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
 def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) -> Finding:
     own = path in subject.images
     where = "in the wheel" if own else f"at {subject.origin(path)}"
+    copying, place = repair_command(subject), folder(need.first.importer)
+    if not own and not subject.installed:  # a repair of a wheel does not see the wheels that were beside it
+        copying = f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
+    if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
+        place = subject.startup.lib
+    hint = f"{copying} puts a copy beside {need.importer_names[0]}, into {inside(place)}"
+    if not all(importer.lower().endswith(".exe") for importer in need.importers):  # these are processes of their own
+        hint += "; or add the folder with os.add_dll_directory before the import"
     return finding(
         "WF305",
         subject.origin(path),
         f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {judged.text}",
-        hint=(
-            f"{_copying(subject, need, own=own)} puts a copy beside {need.importer_names[0]}, into "
-            f"{_where_it_belongs(subject, need)}{_or_added(need)}"
-        ),
+        hint=hint,
         evidence=evidence_of(subject, need),
         severity=judged.severity,
         repairable=Repairable.ALWAYS if own else Repairable.SOMETIMES,
     )
-
-
-def _or_added(need: Need) -> str:
-    """The other way to make a DLL found, which helps modules and not programs: these are processes of their own."""
-    if all(path.lower().endswith(".exe") for path in need.importers):
-        return ""
-    return "; or add the folder with os.add_dll_directory before the import"
 
 
 def _missing_import(subject: Subject, need: Need, judged: Judgement) -> Finding:
@@ -118,21 +116,6 @@ def _missing_import(subject: Subject, need: Need, judged: Judgement) -> Finding:
     )
 
 
-def _copying(subject: Subject, need: Need, *, own: bool) -> str:
-    """The command that copies a DLL to its place; a repair of a wheel does not see the wheels that were beside it."""
-    if own or subject.installed:
-        return repair_command(subject)
-    return f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
-
-
-def _where_it_belongs(subject: Subject, need: Need) -> str:
-    """The folder in which the loader looks for it: that of the package's startup, or that of the first who asks."""
-    place = folder(need.first.importer)
-    if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
-        place = subject.startup.lib
-    return place.removeprefix(SITE_PACKAGES + "/")
-
-
 def _objection(subject: Subject, need: Need, path: str) -> str:
     """Why a file of the right name would not do even in the right place, or nothing."""
     image = subject.view.image(path)
@@ -140,14 +123,8 @@ def _objection(subject: Subject, need: Need, path: str) -> str:
         return "not a valid DLL"
     if not image.managed and not runs_on(image.machine, subject.machine):
         return f"built for {image.machine}"
-    asked = {
-        symbol
-        for edge in need.edges
-        if (importer := subject.images.get(edge.importer)) is not None
-        for item in importer.imports
-        if dll_key(item.dll) == dll_key(need.name)
-        for symbol in item.symbols
-    }
+    importers = (subject.images[path] for path in need.importers if path in subject.images)
+    asked = {symbol for importer in importers for symbol in importer.symbols_from(need.name)}
     absent = [symbol for symbol in asked if not image.exports.offers(symbol)]
     return f"without {listing(sorted(map(str, absent)), 1)}" if absent else ""
 
@@ -352,18 +329,9 @@ def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
     return gather(own, functools.partial(counts, subject))
 
 
-def missing(subject: Subject, kind: EdgeKind, *, required: bool | None = None) -> tuple[Need, ...]:
+def missing(subject: Subject, kind: EdgeKind) -> tuple[Need, ...]:
     """Return the unmet needs of one kind."""
-    return needs(
-        subject,
-        (
-            edge
-            for edge in subject.edges
-            if edge.kind is kind
-            and isinstance(edge.provider, Missing)
-            and (required is None or edge.required is required)
-        ),
-    )
+    return needs(subject, (edge for edge in subject.edges if edge.kind is kind and isinstance(edge.provider, Missing)))
 
 
 def is_absent(subject: Subject, importer: str) -> bool:

@@ -6,7 +6,6 @@ that is there already, whichever distribution loaded it: of several DLLs of one 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
@@ -33,7 +32,7 @@ from wheelfix.rules.otherdistributions import owner_not_reachable
 from wheelfix.rules.pe import debug_crt, unreadable_images, wrong_machine
 from wheelfix.rules.registry import finding, found_by, rule, run_checks
 from wheelfix.rules.vcruntime import CONSTEXPR_MUTEX, locks_unconstructed_mutex
-from wheelfix.rules.wording import arrow, listing
+from wheelfix.rules.wording import arrow, dotted, last_part, listing
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -82,7 +81,7 @@ def load_fails(subject: Subject) -> Iterator[Finding]:
 
 def explained_names(findings: Iterable[Finding]) -> frozenset[str]:
     """The folded names of the files that findings about failed loads are about."""
-    return frozenset(dll_key(_last(path)) for item in findings for path in (item.subject, *_paths(item)))
+    return frozenset(dll_key(last_part(path)) for item in findings for path in (item.subject, *_paths(item)))
 
 
 def _paths(item: Finding) -> list[str]:
@@ -119,14 +118,14 @@ def _other_cause(subject: Subject, outcome: LoadOutcome, errors: list[Finding]) 
         for origin in _importers(item):
             way = through.get(origin) or _part_of(outcome.chain, origin)
             if way:
-                chain = way if found_by(item, broken_forwarders) else (*way, _name(item))
+                chain = way if found_by(item, broken_forwarders) else (*way, last_part(item.subject))
                 found.append(LoadOutcome(outcome.event, _code(item), chain, item.message))
     return min(found, key=lambda other: other.code in (127, 182), default=None)
 
 
 def _part_of(chain: tuple[str, ...], origin: str) -> tuple[str, ...]:
     """The beginning of a chain up to a file, or nothing: one process may get further than another."""
-    keys, key = [dll_key(name) for name in chain], dll_key(_last(origin))
+    keys, key = [dll_key(name) for name in chain], dll_key(last_part(origin))
     return chain[: keys.index(key) + 1] if key in keys else ()
 
 
@@ -154,15 +153,6 @@ def _code(item: Finding) -> int:
             INVALID_ORDINAL if isinstance(symbols, list) and symbols and isinstance(symbols[0], int) else PROC_NOT_FOUND
         )
     return BAD_EXE_FORMAT if found_by(item, *_NO_IMAGE) else MOD_NOT_FOUND
-
-
-def _name(item: Finding) -> str:
-    return _last(item.subject)
-
-
-def _last(path: str) -> str:
-    """The last part of a path, whichever way its folders are separated."""
-    return re.split(r"[\\/]", path)[-1]
 
 
 def _causes(outcome: LoadOutcome) -> frozenset[str]:
@@ -416,8 +406,7 @@ def _clashes(subject: Subject, edge: Edge) -> Iterator[Clash]:
             continue
         twin, importer = subject.view.image(path), subject.view.image(edge.importer)
         if isinstance(twin, Image) and isinstance(importer, Image) and runs_on(twin.machine, subject.machine):
-            asked = (item for item in importer.imports if dll_key(item.dll) == dll_key(edge.name))
-            absent = tuple(symbol for item in asked for symbol in item.symbols if not twin.exports.offers(symbol))
+            absent = tuple(symbol for symbol in importer.symbols_from(edge.name) if not twin.exports.offers(symbol))
             if absent:
                 shown = listing([str(symbol) for symbol in absent])
                 yield Clash(edge, path, f"it does not export {shown}: error 127", absent)
@@ -433,7 +422,7 @@ def _old_runtime(subject: Subject, edge: Edge, path: str) -> Clash | None:
     version = subject.version(path)
     if version is None or version.file[:2] >= CONSTEXPR_MUTEX or version.file[0] != CONSTEXPR_MUTEX[0]:
         return None
-    own, wanted = (".".join(map(str, pair)) for pair in (version.file[:2], CONSTEXPR_MUTEX))
+    own, wanted = dotted(version.file[:2]), dotted(CONSTEXPR_MUTEX)
     crash = "error 1114" if subject.startup is not None else "the process crashes when it locks a std::mutex"
     return Clash(edge, path, f"it is {own}, while {base(edge.importer)} needs {wanted} or later: {crash}")
 

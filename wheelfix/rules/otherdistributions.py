@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import program_of
-from wheelfix.loader.requirements import unmet_requirements
-from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.loader.requirements import fits, unmet_requirements
 from wheelfix.model import Edge, EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
-from wheelfix.rules.context import folder, grouped
+from wheelfix.rules.context import folder, grouped, inside
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.rules.context import Subject
     from wheelfix.rules.dependencies import Need
@@ -72,11 +71,11 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF318",
             need.name,
-            f"could not tell: {need.name}, imported by {listing(_inside(need))}, may come from "
+            f"could not tell: {need.name}, imported by {listing([*map(inside, need.importers)])}, may come from "
             f"{listing(provider.distributions)}: {provider.because}{_or_toolkit(subject, need)}",
             hint=_hint_for_unknown(need.name, provider),
             evidence={
-                "needed_by": _names(subject, need),
+                "needed_by": subject.origins(need.importers),
                 "distributions": provider.distributions,
                 "because": provider.because,
                 "loaded": need.reached,
@@ -123,7 +122,7 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
                 "versions": provider.versions,
                 "only": only,
                 "because": provider.because,
-                "needed_by": _names(subject, *(need for need, _ in members)),
+                "needed_by": subject.origins(path for need, _ in members for path in need.importers),
             },
         )
 
@@ -146,7 +145,7 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
                 "distribution": owner,
                 "version": version,
                 "folder": place,
-                "needed_by": _names(subject, *members),
+                "needed_by": subject.origins(path for need in members for path in need.importers),
             },
         )
 
@@ -160,7 +159,7 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
 def module_not_installed(subject: Subject) -> Iterator[Finding]:
     """Find imports that raise ModuleNotFoundError in an environment or a set that is complete."""
     for absent in subject.resolution.absent_modules:
-        file = absent.file.removeprefix(f"{SITE_PACKAGES}/")
+        file = inside(absent.file)
         if absent.sure:
             text = f"{file} imports {absent.module}, which is not installed: the import raises ModuleNotFoundError"
         else:
@@ -237,21 +236,6 @@ def _or_toolkit(subject: Subject, need: Need) -> str:
     return f"; unless {toolkit}" if toolkit else ""
 
 
-def _inside(need: Need) -> list[str]:
-    """The files that ask for a DLL, below site-packages, as the distribution that has them names them."""
-    return [path.removeprefix(f"{SITE_PACKAGES}/") for path in need.importers]
-
-
-def _names(subject: Subject, *found: Need) -> list[str]:
-    paths: Iterable[str] = (subject.origin(edge.importer) for need in found for edge in need.edges)
-    return [*dict.fromkeys(paths)]
-
-
-def is_absent_module(found: set[tuple[str, str]], module: str) -> bool:
-    """Whether a finding, by its code and subject, says that a module is not installed."""
-    return ("WF320", module) in found
-
-
 @rule(
     "WF330",
     "requirement-not-met",
@@ -278,7 +262,7 @@ def requirement_not_met(subject: Subject) -> Iterator[Finding]:
             evidence={"distribution": unmet.name, "requirement": unmet.requirement, "installed": unmet.installed},
         )
     python = subject.environment_python
-    if python is not None and not _runs_on(own.requires_python, python):
+    if python is not None and not fits(f"{dotted(python)}.99", own.requires_python[:2000], unknown=True):
         yield finding(
             "WF330",
             "Python",
@@ -289,13 +273,3 @@ def requirement_not_met(subject: Subject) -> Iterator[Finding]:
             ),
             evidence={"distribution": "", "requirement": own.requires_python, "installed": dotted(python)},
         )
-
-
-def _runs_on(requires_python: str, python: tuple[int, int]) -> bool:
-    """Whether Requires-Python allows a Python; the last patch release decides, and what cannot be read allows all."""
-    from packaging.specifiers import SpecifierSet
-
-    try:
-        return SpecifierSet(requires_python[:2000]).contains(f"{dotted(python)}.99")
-    except ValueError:
-        return True

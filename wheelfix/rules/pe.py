@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.extensionmodules import module_name
+from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.model import (
     Edge,
@@ -40,11 +41,6 @@ _RELEASE_CRT = ("vcruntime140", "msvcp140", "ucrtbase", "api-ms-win-crt-")
 
 _NO_FAULTS = ("arm64x: ", "chpe: ")
 """What is odd about an image and yet as it should be."""
-
-_COMPATIBLE = {
-    # An ARM64EC image is built to live in an emulated x64 process.
-    (Machine.AMD64, Machine.ARM64EC),
-}
 
 
 def is_debug_crt(name: str) -> bool:
@@ -267,7 +263,7 @@ def _mixed(subject: Subject, path: str) -> str:
 
 
 def _fits(machine: Machine, image: Image) -> bool:
-    return image.machine in (machine, Machine.UNKNOWN) or (machine, image.machine) in _COMPATIBLE
+    return image.machine is Machine.UNKNOWN or runs_on(image.machine, machine)
 
 
 def _importers(subject: Subject, path: str) -> tuple[str, ...]:

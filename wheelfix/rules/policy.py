@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
-from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, Signature, dll_key
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.context import Subject, base, folder, inside
 from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
@@ -112,7 +111,7 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
         return
     only, shared = _needs_of(subject, frozenset(found))
     loaded = [base(path) for path in found if folder(path) == startup.lib and path.lower().endswith(".dll")]
-    names, lib = listing([base(path) for path in found]), startup.lib.removeprefix(f"{SITE_PACKAGES}/")
+    names, lib = listing([base(path) for path in found]), inside(startup.lib)
     message = f"{count(len(found), 'file')} of {loading.package}'s test suite in the wheel ({names})"
     if loaded:
         message += f"; import {loading.package} loads {listing(loaded)} like every DLL of {lib}"

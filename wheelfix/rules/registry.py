@@ -19,6 +19,7 @@ from wheelfix.base.inputfiles import listed_modules
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import UsageError
 from wheelfix.model import Finding, Json, Repairable, Severity, dll_key, fold
+from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -117,15 +118,19 @@ def nearest(text: str) -> tuple[str, ...]:
     return tuple(words[match] for match in difflib.get_close_matches(text.strip().lower(), sorted(words), n=3))
 
 
+def _unknown(what: str, text: str) -> UsageError:
+    """The error about a code or name that no rule has."""
+    close = nearest(text)
+    return UsageError(
+        what, hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all"
+    )
+
+
 def page(code: str) -> str:
     """Return the page of a rule, given by code or name, as Markdown."""
     known = find_rule(code)
     if known is None:
-        close = nearest(code)
-        raise UsageError(
-            f"there is no finding called {code!r}",
-            hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
-        )
+        raise _unknown(f"there is no finding called {code!r}", code)
     import importlib.resources  # 20 ms, for those who read pages
 
     file = importlib.resources.files("wheelfix.rules") / "pages" / f"{known.code}.md"
@@ -165,6 +170,11 @@ def _as_json(value: object) -> Json:
     return [*map(_as_json, value)]
 
 
+def rule_of(code: str) -> Rule:
+    """Return the rule with a code."""
+    return _rules[code]
+
+
 def group_of(item: Finding) -> Group:
     """Return what a finding is about."""
     return _rules[item.code].group
@@ -173,16 +183,6 @@ def group_of(item: Finding) -> Group:
 def found_by(item: Finding, *checks: Check) -> bool:
     """Whether a finding is one that these rules, given by their functions, emit."""
     return any(item.code in _checks[check] for check in checks)
-
-
-def rule_severity(code: str) -> Severity:
-    """Return the severity of a rule's findings where nothing else is known."""
-    return _rules[code].severity
-
-
-def rule_repairable(code: str) -> Repairable:
-    """Return whether a repair helps against a rule's findings where nothing else is known."""
-    return _rules[code].repairable
 
 
 def matches(code: str, patterns: Iterable[str]) -> bool:
@@ -199,11 +199,7 @@ def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
     rules = all_rules() if kept else ()  # else they are imported later, while a wheel is inflated
     for pattern in kept:
         if not pattern or not any(matches(known.code, (pattern,)) for known in rules):
-            close = nearest(pattern)
-            raise UsageError(
-                f"{option} {pattern!r} matches no finding code or name",
-                hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
-            )
+            raise _unknown(f"{option} {pattern!r} matches no finding code or name", pattern)
     return kept
 
 
@@ -226,8 +222,8 @@ def run(subject: Subject, select: Sequence[str] = (), ignore: Sequence[str] = ()
 def pick(found: Iterable[Finding], select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Finding, ...]:
     """Return the findings that are wanted, none of them twice, worst first."""
     wanted = _wanted(select, ignore)
-    kept = {_identity(item): item for item in found if item.code in wanted}
-    return tuple(sorted(kept.values(), key=_order))
+    kept = {_order(item): item for item in found if item.code in wanted}
+    return tuple(kept[order] for order in sorted(kept))
 
 
 def _wanted(select: Sequence[str], ignore: Sequence[str]) -> set[str]:
@@ -235,10 +231,6 @@ def _wanted(select: Sequence[str], ignore: Sequence[str]) -> set[str]:
     if not select and not ignore:
         return set(_rules)
     return {code for code in _rules if (not select or matches(code, select)) and not matches(code, ignore)}
-
-
-def _identity(item: Finding) -> tuple[str, str, str, str]:
-    return item.code, item.severity.value, item.subject, item.message
 
 
 def _order(item: Finding) -> tuple[int, str, str, str]:
@@ -273,7 +265,6 @@ _ABOUT_MISSING = (
     Theme.MISSING,
     Theme.UNKNOWN,
     Theme.OUT_OF_REACH,
-    Theme.FORWARDER,
     Theme.NOT_ON_TARGET,
     Theme.PARTIAL_CUDA,
 )
@@ -289,9 +280,13 @@ def with_allowed(findings: Sequence[Finding], patterns: Sequence[str]) -> tuple[
     """The findings; one whose DLLs are all allowed to be missing becomes a note."""
     if not patterns:
         return tuple(findings)
-    changed = [_as_note(item) if _is_allowed(item, patterns) else item for item in findings]
-    order = tuple(Severity)
-    return tuple(sorted(changed, key=lambda item: (order.index(item.severity), item.code, item.subject, item.message)))
+    changed = [
+        replace(item, severity=Severity.INFO, message=f"{item.message} (allowed to be missing)")
+        if _is_allowed(item, patterns)
+        else item
+        for item in findings
+    ]
+    return tuple(sorted(changed, key=_order))
 
 
 def _is_allowed(item: Finding, patterns: Sequence[str]) -> bool:
@@ -299,23 +294,14 @@ def _is_allowed(item: Finding, patterns: Sequence[str]) -> bool:
     return bool(names) and all(matches_any(name, patterns) for name in names)
 
 
-def _as_note(item: Finding) -> Finding:
-    return replace(item, severity=Severity.INFO, message=f"{item.message} (allowed to be missing)")
-
-
 def missing_names(item: Finding) -> list[str]:
     """The DLLs whose absence a finding is about; one finding may be about several."""
+    if is_about(item, Theme.FORWARDER):
+        return [] if item.evidence.get("symbols") else [str(item.evidence["target"])]
     if not is_about(item, *_ABOUT_MISSING):
         return []
-    if is_about(item, Theme.FORWARDER):
-        target = item.evidence.get("target")
-        return [str(target)] if target and not item.evidence.get("symbols") else []
     for key in ("names", "missing"):
         names = item.evidence.get(key)
         if isinstance(names, list) and names:
-            return [_last(str(name)) for name in names]
-    return [_last(item.subject)]
-
-
-def _last(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
+            return [last_part(str(name)) for name in names]
+    return [last_part(item.subject)]

@@ -161,15 +161,11 @@ class _Judge:
             severity=Severity.ERROR if certain else Severity.WARNING,
         )
 
-    def _wanted(self, need: Need) -> Iterator[tuple[str, list[Symbol]]]:
+    def _wanted(self, need: Need) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
         """Yield who imports a DLL, and which of its functions."""
         for path in dict.fromkeys(edge.importer for edge in need.edges if edge.kind in _AT_LOAD):
             image = self.subject.view.image(path)
-            imports = image.imports if isinstance(image, Image) else ()
-            yield (
-                path,
-                [symbol for item in imports if dll_key(item.dll) == dll_key(need.name) for symbol in item.symbols],
-            )
+            yield path, image.symbols_from(need.name) if isinstance(image, Image) else ()
 
     def _unknown_functions(self, need: Need) -> dict[str, tuple[Symbol, ...]]:
         """Return by importer the functions of a DLL about which the target's list says nothing."""

@@ -31,6 +31,11 @@ def dotted(version: Sequence[int]) -> str:
     return ".".join(map(str, version))
 
 
+def last_part(path: str) -> str:
+    """Return the last part of a path, whichever way its folders are separated."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
 def quoted(requirement: str) -> str:
     """Return a requirement as a shell takes it: in quotation marks where it has signs that a shell reads."""
     return f'"{requirement}"' if set(requirement) & set("<>=!~*,") else requirement
