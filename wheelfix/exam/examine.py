@@ -40,6 +40,8 @@ from wheelfix.pe.gpucode import read_gpu_code
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
+from wheelfix.roots.host import this_machine
+from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
 from wheelfix.rules.context import Subject, not_known
 from wheelfix.rules.cuda import cuda_summary
 from wheelfix.rules.dependencies import Need, gather, is_required
@@ -194,9 +196,6 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
 
     ``built`` is the CUDA of an installed package that searches for its toolkit; an assumed toolkit may lie anywhere.
     """
-    from wheelfix.roots.host import this_machine
-    from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
-
     host = this_machine()
     assumed = known_toolkit(profile.cuda, host) if profile.cuda else None
     toolkit = assumed or (searched_toolkit(built, host) if built and not profile.cuda else None)

@@ -20,7 +20,7 @@ from wheelfix.loader.requirements import fits, marker_holds, parse_requirement
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Any
 
@@ -49,15 +49,19 @@ def read_lockfile(path: Path, profile: Profile, parts: LockParts | None = None) 
     text = read_text(path)
     chosen = parts or LockParts()
     if path.suffix.lower() not in (".toml", ".lock"):
-        check_parts(path, chosen.extras, (), "--extra")
-        check_parts(path, chosen.groups or (), (), "--group")
-        return read_requirements(path, text, profile, read_text)
-    tree = _tree(path, text)
-    if path.suffix.lower() == ".toml":
-        found = read_pylock(path, tree, profile, chosen)
-    else:
-        found = read_uv_lock(path, tree, profile, chosen)
-    return LockedSet(one_of_each(found.members))
+        check_parts(path, chosen, (), ())
+        return read_requirements(path, text, profile)
+    try:
+        tree = load_toml(text)
+    except (ValueError, RecursionError) as exc:
+        raise InputError(str(path), because=f"it is not valid TOML: {exc}", hint=_HINT) from exc
+    read = read_pylock if path.suffix.lower() == ".toml" else read_uv_lock
+    best: dict[str, Locked] = {}
+    for one in read(path, tree, profile, chosen):
+        known = best.get(one.name)
+        if known is None or (known.unless and not one.unless):  # what is installed for certain counts
+            best[one.name] = one
+    return LockedSet(tuple(best.values()))
 
 
 def read_text(path: Path) -> str:
@@ -70,14 +74,8 @@ def read_text(path: Path) -> str:
         raise InputError(str(path), because=f"it cannot be read: {exc}", hint=_HINT) from exc
 
 
-def _tree(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return load_toml(text)
-    except (ValueError, RecursionError) as exc:
-        raise InputError(str(path), because=f"it is not valid TOML: {exc}", hint=_HINT) from exc
-
-
 ONLY = "it is installed only with "
+_FROM_SOURCE = "it is installed from its source, and no wheel of it was found"
 """How the reason begins for which something in a lock file may not be installed."""
 
 
@@ -123,54 +121,37 @@ class LockedSet:
     """Lines that name a place from which something is installed, without saying what."""
 
 
-def one_of_each(found: Iterable[Locked]) -> tuple[Locked, ...]:
-    """Return each distribution once: one that is installed for certain comes before one that may be."""
-    best: dict[str, Locked] = {}
-    for one in found:
-        known = best.get(one.name)
-        if known is None or (known.unless and not one.unless):
-            best[one.name] = one
-    return tuple(best.values())
-
-
-def package_tables(path: Path, tree: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the tables of packages of a lock file, each with a name; InputError where there are none."""
+def _packages(path: Path, tree: dict[str, Any], key: str, format_key: str, writer: str) -> list[dict[str, Any]]:
+    """Return the tables of packages of a lock file, each with a name; InputError for another tool's or a newer one."""
     rows = tree.get(key)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(
             str(path),
             because=f"it has no list of packages ({key})",
-            hint="give a pylock.toml, a uv.lock or a requirements.txt",
+            hint=_HINT,
         )
     nameless = next((number for number, row in enumerate(rows, 1) if not isinstance(row.get("name"), str)), None)
     if nameless is not None:
         raise InputError(str(path), because=f"entry {nameless} of its list of packages ({key}) has no name")
+    version = tree.get(format_key)
+    if version is None:
+        raise InputError(str(path), because=f"it has no {format_key}, so {writer} did not write it", hint=_HINT)
+    if str(version).partition(".")[0] != "1":
+        raise InputError(str(path), because=f"its {format_key} is {version}; only 1 is supported")
     return rows
 
 
-def check_format(path: Path, tree: dict[str, Any], key: str, known: str, writer: str) -> None:
-    """Refuse a lock file of another tool, or in a format that is newer than what is read here."""
-    version = tree.get(key)
-    if version is None:
-        raise InputError(
-            str(path),
-            because=f"it has no {key}, so {writer} did not write it",
-            hint="give a pylock.toml, a uv.lock or a requirements.txt",
-        )
-    if str(version).partition(".")[0] != known:
-        raise InputError(str(path), because=f"its {key} is {version}; only {known} is supported")
-
-
-def check_parts(path: Path, asked: Iterable[str], known: Iterable[str], option: str) -> None:
+def check_parts(path: Path, parts: LockParts, extras: Iterable[str], groups: Iterable[str]) -> None:
     """Refuse an extra or group that the lock file does not have."""
-    there = sorted(set(known))
-    for name in asked:
-        if name not in there:
-            raise InputError(
-                str(path),
-                because=f"it has nothing for {option} {name}",
-                hint=f"it has {', '.join(there)}" if there else f"leave {option} out",
-            )
+    for option, asked, known in (("--extra", parts.extras, extras), ("--group", parts.groups or (), groups)):
+        there = sorted(set(known))
+        for name in asked:
+            if name not in there:
+                raise InputError(
+                    str(path),
+                    because=f"it has nothing for {option} {name}",
+                    hint=f"it has {', '.join(there)}" if there else f"leave {option} out",
+                )
 
 
 def as_list(value: object) -> list[Any]:
@@ -183,42 +164,30 @@ def as_table(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def read_pylock(path: Path, tree: dict[str, Any], profile: Profile, parts: LockParts) -> LockedSet:
+def read_pylock(path: Path, tree: dict[str, Any], profile: Profile, parts: LockParts) -> list[Locked]:
     """Return the packages whose markers hold, and those that other extras or groups would install."""
-    rows = package_tables(path, tree, "packages")
-    check_format(path, tree, "lock-version", "1", "a tool that follows PEP 751")
+    rows = _packages(path, tree, "packages", "lock-version", "a tool that follows PEP 751")
     extras, groups = _names(tree, "extras"), _names(tree, "dependency-groups")
-    check_parts(path, parts.extras, extras, "--extra")
-    check_parts(path, parts.groups or (), groups, "--group")
+    check_parts(path, parts, extras, groups)
     _check_python(path, tree, profile)
     chosen = parts.groups if parts.groups is not None else _names(tree, "default-groups")
-    return LockedSet(tuple(_pylock_members(rows, profile, (parts.extras, chosen), (extras, groups))))
-
-
-_Parts = tuple[tuple[str, ...], tuple[str, ...]]
-
-
-def _pylock_members(rows: list[dict[str, Any]], profile: Profile, chosen: _Parts, every: _Parts) -> Iterator[Locked]:
+    found = []
     for row in rows:
         marker, python = row.get("marker"), row.get("requires-python")
         if isinstance(python, str) and not fits(_python(profile), python):
             continue
-        if not isinstance(marker, str) or marker_holds(marker, profile, *chosen):
-            yield _locked(row, _from_source(row))
-        elif any(words := [*every[0], *every[1]]) and marker_holds(marker, profile, *every):
+        if not isinstance(marker, str) or marker_holds(marker, profile, parts.extras, chosen):
+            source = as_table(row.get("directory")) or as_table(row.get("vcs"))
+            found.append(_locked(row, _FROM_SOURCE if source else ""))
+        elif any(words := [*extras, *groups]) and marker_holds(marker, profile, extras, groups):
             named = [word for word in words if word in marker]
-            yield _locked(row, f"{ONLY}the extra or group {' or '.join(named or words)}")
+            found.append(_locked(row, f"{ONLY}the extra or group {' or '.join(named or words)}"))
+    return found
 
 
-def _locked(row: dict[str, Any], unless: str = "") -> Locked:
+def _locked(row: dict[str, Any], unless: str) -> Locked:
     version = row.get("version")
     return Locked(canonical(row["name"]), f"=={version}" if isinstance(version, str) else "", unless=unless)
-
-
-def _from_source(row: dict[str, Any]) -> str:
-    if as_table(row.get("directory")) or as_table(row.get("vcs")):
-        return "it is installed from its source, and no wheel of it was found"
-    return ""
 
 
 def _names(tree: dict[str, Any], key: str) -> tuple[str, ...]:
@@ -242,16 +211,14 @@ _DEFAULT_GROUPS = ("dev",)
 """What ``uv sync`` installs unless the project says otherwise, which its lock file does not repeat."""
 
 
-def read_uv_lock(path: Path, tree: dict[str, Any], profile: Profile, parts: LockParts) -> LockedSet:
+def read_uv_lock(path: Path, tree: dict[str, Any], profile: Profile, parts: LockParts) -> list[Locked]:
     """Return what the project requires on the target, and what other extras or groups would install."""
-    rows = package_tables(path, tree, "package")
-    check_format(path, tree, "version", "1", "uv")
+    rows = _packages(path, tree, "package", "version", "uv")
     graph = _LockGraph(rows, profile)
     roots = graph.roots(as_table(tree.get("manifest")))
     extras = [name for root in roots for name in as_table(root.get("optional-dependencies"))]
     groups = [name for root in roots for name in as_table(root.get("dev-dependencies"))]
-    check_parts(path, parts.extras, extras, "--extra")
-    check_parts(path, parts.groups or (), groups, "--group")
+    check_parts(path, parts, extras, groups)
     chosen = parts.groups if parts.groups is not None else tuple(name for name in _DEFAULT_GROUPS if name in groups)
     installed = graph.reached(roots, parts.extras, chosen)
     found = [*_members(installed.values())]
@@ -260,17 +227,14 @@ def read_uv_lock(path: Path, tree: dict[str, Any], profile: Profile, parts: Lock
         more = graph.reached(roots, some, () if some else (name,))
         rest = (row for key, row in more.items() if key not in installed)
         found += _members(rest, f"{ONLY}{option} {name}")
-    return LockedSet(tuple(found))
+    return found
 
 
 def _members(rows: Iterable[dict[str, Any]], unless: str = "") -> Iterator[Locked]:
     for row in rows:
-        source, version = as_table(row.get("source")), row.get("version")
-        if "virtual" in source:
-            continue
-        folder = any(kind in source for kind in _OWN)
-        why = unless or ("it is installed from its source, and no wheel of it was found" if folder else "")
-        yield Locked(canonical(row["name"]), f"=={version}" if isinstance(version, str) else "", unless=why)
+        source = as_table(row.get("source"))
+        if "virtual" not in source:
+            yield _locked(row, unless or (_FROM_SOURCE if any(kind in source for kind in _OWN) else ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +332,6 @@ class _Reading:
     """One requirements file with all that it includes."""
 
     profile: Profile
-    read_text: Callable[[Path], str]
     members: dict[str, Locked] = field(default_factory=dict)
     constraints: dict[str, str] = field(default_factory=dict)
     hashed: bool = False
@@ -385,9 +348,9 @@ class _Reading:
         self.members[one.name] = one
 
 
-def read_requirements(path: Path, text: str, profile: Profile, read_text: Callable[[Path], str]) -> LockedSet:
-    """Return what a requirements file names; ``read_text`` reads those that it includes."""
-    reading = _Reading(profile, read_text)
+def read_requirements(path: Path, text: str, profile: Profile) -> LockedSet:
+    """Return what a requirements file names."""
+    reading = _Reading(profile)
     _read(reading, path, text, (path.resolve(),), wanted=True)
     members = (
         replace(one, specifier=_joined(one.specifier, reading.constraints.get(one.name, "")))
@@ -482,7 +445,7 @@ def _option(
     wanted = wanted and _INCLUDES[option]
     if (real, wanted) not in reading.done:
         reading.done.add((real, wanted))
-        _read(reading, other, reading.read_text(other), (*above, real), wanted=wanted)
+        _read(reading, other, read_text(other), (*above, real), wanted=wanted)
     return None
 
 

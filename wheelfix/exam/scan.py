@@ -23,11 +23,13 @@ from wheelfix.exam.examination import (
 )
 from wheelfix.exam.wheel import looking_at
 from wheelfix.loader.installations import Distribution, distribution_in
+from wheelfix.loader.neighbours import focused_on, whole_view
 from wheelfix.loader.places import open_environment, view_of_folder
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
+from wheelfix.remote.client import Client
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
 
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.workers import Work
     from wheelfix.loader.places import Environment
-    from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
@@ -53,8 +54,6 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     """
     chosen = options or ScanOptions()
     if isinstance(path, str) and is_remote(path) and not os.path.lexists(path):
-        from wheelfix.remote.client import Client
-
         with Client(chosen.remote) as client:
             results = list(scan_inputs([client.find(path)], chosen, client=client))
     else:
@@ -100,8 +99,10 @@ def scan_inputs(
         if options.together or options.beside or options.lockfile is not None or options.remote.deps:
             from wheelfix.exam.sets import scan_set
 
-            with _for_deps(options, client) as asked:
-                yield from _finished(scan_set(waiting, options, index, progress, asked), finish)
+            deps = options.remote.deps
+            with contextlib.nullcontext(client) if client or not deps else Client(options.remote) as asked:
+                found = scan_set(waiting, options, index, progress, asked if deps else None)
+                yield from _finished(found, finish)
             return
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
@@ -127,18 +128,6 @@ def scan_inputs(
                     yield from _finished(running.popleft().result(), finish)
             while running:
                 yield from _finished(running.popleft().result(), finish)
-
-
-@contextlib.contextmanager
-def _for_deps(options: ScanOptions, client: Client | None) -> Iterator[Client | None]:
-    """The client that asks the package index for required distributions; None where that is not wanted."""
-    if not options.remote.deps or client is not None:
-        yield client if options.remote.deps else None
-        return
-    from wheelfix.remote.client import Client as MadeClient
-
-    with MadeClient(options.remote) as made:
-        yield made
 
 
 def _finished(
@@ -238,7 +227,6 @@ def examine_installed(
 ) -> Examination:
     """Scan one distribution within its environment."""
     from wheelfix.exam.examine import examine_view
-    from wheelfix.loader.neighbours import focused_on, whole_view
 
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
@@ -283,8 +271,6 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
 
 def _is_incomplete(environment: Environment, distribution: Distribution) -> bool:
     """Whether something that a distribution requires is not installed, or in a version that it does not allow."""
-    from wheelfix.loader.neighbours import whole_view
-
     beside, profile = whole_view(environment).beside, Profile(Machine.AMD64, environment.python)
     assert beside is not None
     return next(unmet_requirements(distribution.requires, beside, profile), None) is not None

@@ -203,16 +203,10 @@ class _Provider:
             except InputError as error:
                 needs, self.unread[candidate.name] = [], str(error)
             needs = [one for one in needs if canonical(one.name) not in self._present]
-            self._known[key] = [*needs, *_same_version(candidate)]
+            # With extras, the distribution itself in the same version.
+            same = parse_requirement(f"{candidate.name}=={candidate.version}") if candidate.extras else None
+            self._known[key] = [*needs, same] if same is not None else needs
         return self._known[key]
-
-
-def _same_version(candidate: _WheelVersion) -> Iterator[Requirement]:
-    """With extras, the distribution itself in the same version."""
-    from packaging.requirements import Requirement as Needed
-
-    if candidate.extras:
-        yield Needed(f"{candidate.name}=={candidate.version}")
 
 
 def _has_sources(files: Iterable[IndexFile], specifier: SpecifierSet) -> bool:

@@ -398,10 +398,10 @@ def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
             allowed = requirement.specifier if allowed is None else allowed & requirement.specifier
     beside, required = subject.view.beside, " and ".join(dict.fromkeys(texts))
     there = beside.version("numpy") if allowed is not None and beside is not None else ""
-    if match := re.match(r"([0-9]{1,4})\.([0-9]{1,4})", there):
-        from packaging.specifiers import SpecifierSet as Specifiers
-
-        return required, Specifiers(f"=={match[1]}.{match[2]}.*"), there
+    match = re.match(r"[0-9]{1,4}\.[0-9]{1,4}", there)
+    installed = parse_requirement(f"numpy=={match[0]}.*") if match else None
+    if installed is not None:
+        return required, installed.specifier, there
     return required, allowed, ""
 
 

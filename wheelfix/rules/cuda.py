@@ -10,12 +10,10 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cards import (
-    NVIDIA,
     architecture,
     cuda_of_driver,
     driver_needed,
     last_driver,
-    vendor_of,
     windows_driver,
 )
 from wheelfix.knowledge.cuda import (
@@ -40,7 +38,7 @@ from wheelfix.rules.context import (
     version_of,
 )
 from wheelfix.rules.dependencies import missing
-from wheelfix.rules.gpufit import parse_arch
+from wheelfix.rules.gpufit import capability
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import dotted, listing
@@ -397,26 +395,29 @@ def _cudnn(subject: Subject) -> Iterator[str]:
 
 def _driver(needed: list[tuple[Release, int]]) -> Iterator[str]:
     if needed:
-        drivers = [f"CUDA {_short(cuda)} needs driver {windows_driver(driver)} or later" for cuda, driver in needed]
+        drivers = [
+            f"CUDA {spelled_release(cuda)} needs driver {windows_driver(driver)} or later" for cuda, driver in needed
+        ]
         yield f"{listing(drivers, 9)}."
 
 
-def _short(cuda: Release) -> str:
+def spelled_release(cuda: Release) -> str:
+    """Return a release for a sentence; of some only the major is known."""
     return dotted(cuda) if cuda[1] >= 0 else str(cuda[0])
 
 
 def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
     """Say what an old card's last driver means: it runs older CUDA, and compiles older PTX."""
-    if subject.card is None or vendor_of(subject.card) != NVIDIA or not needed:
+    known = capability(subject.card)
+    if known is None or not needed:
         return
-    major, minor, _ = parse_arch(subject.card)
     newest = needed[-1][0]
-    yield from _toolkit_of_card(architecture((major, minor)), newest)
-    ended = last_driver(major, minor)
+    yield from _toolkit_of_card(architecture(known), newest)
+    ended = last_driver(*known)
     if ended is None:
         return
-    runs = [_short(cuda) for cuda, driver in needed if driver <= ended.driver]
-    fails = [_short(cuda) for cuda, driver in needed if driver > ended.driver]
+    runs = [spelled_release(cuda) for cuda, driver in needed if driver <= ended.driver]
+    fails = [spelled_release(cuda) for cuda, driver in needed if driver > ended.driver]
     last = f"The last driver for the card ({ended.name}), {ended.driver},"
     compiled = cuda_of_driver(ended.driver)
     if not runs:

@@ -286,31 +286,32 @@ class Need:
     @property
     def objections(self) -> tuple[str, ...]:
         """Why distributions that are required do not provide it."""
-        return self._of_missing(lambda missing: missing.required)
+        return self._of_missing("required")
 
     @property
     def absent(self) -> tuple[str, ...]:
         """Required distributions that have it or may have it, and are not installed: without them it fails."""
-        return self._of_missing(lambda missing: missing.absent)
+        return self._of_missing("absent")
 
     @property
     def optional(self) -> tuple[str, ...]:
         """Distributions that have it, but that only an extra asks for: they may be left out on purpose."""
-        return self._of_missing(lambda missing: missing.optional)
+        return self._of_missing("optional")
 
     @property
     def present_at(self) -> tuple[str, ...]:
         """Files of that name where the loader does not look."""
-        return self._of_missing(lambda missing: missing.present_at)
+        return self._of_missing("present_at")
 
     @property
     def deleted(self) -> str:
         """Where RECORD lists it, if the wheel does not have it there."""
-        return next(iter(filter(None, self._of_missing(lambda missing: (missing.deleted,)))), "")
+        found = (edge.provider.deleted for edge in self.edges if isinstance(edge.provider, Missing))
+        return next(filter(None, found), "")
 
-    def _of_missing(self, field: Callable[[Missing], tuple[str, ...]]) -> tuple[str, ...]:
+    def _of_missing(self, field: str) -> tuple[str, ...]:
         """What one field says in all edges without a provider, each text once."""
-        found = (field(edge.provider) for edge in self.edges if isinstance(edge.provider, Missing))
+        found = (getattr(edge.provider, field) for edge in self.edges if isinstance(edge.provider, Missing))
         return tuple(dict.fromkeys(text for texts in found for text in texts))
 
 

@@ -30,9 +30,9 @@ from wheelfix.knowledge.cards import (
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import Finding, Severity
 from wheelfix.pe.gpucode import CONTAINERS, WRAPPERS, GpuCode, read_gpu_code
-from wheelfix.rules.context import Subject, base, built_for
-from wheelfix.rules.cuda import needed_majors, used_releases
-from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, of_vendor, parse_arch
+from wheelfix.rules.context import Subject, base, built_for, grouped
+from wheelfix.rules.cuda import needed_majors, spelled_release, used_releases
+from wheelfix.rules.gpufit import Fit, capability, compiles, ended_support, fit, fit_of_image, in_order, of_vendor
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import dotted, listing
 from wheelfix.streams.codec import INSTALL
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from wheelfix.pe.gpucode import GpuCode
 
     Code = Callable[[str], GpuCode | None]
-
-    from wheelfix.pe.gpucode import GpuCode
 
 
 @rule("WF501", "no-gpu-code", Severity.ERROR, "A DLL with GPU code has none that runs on the card.")
@@ -59,7 +57,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
     card = subject.card
     if card is None:
         return
-    found = {path: code for path in subject.images if (code := subject.gpu_code(path))}
+    found = _codes(subject)
     unread = any(code.unread for code in found.values())
     # Packages have DLLs for several vendors side by side: those for other vendors' cards stay unused.
     codes = {path: code for path, code in found.items() if of_vendor(code.archs, card)}
@@ -67,27 +65,32 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
         codes = {path: code for path, code in found.items() if code.archs}
     fits = {path: fit_of_image(code, subject.images[path].size, card) for path, code in codes.items()}
     served = unread or any(fits[path].runs for path in fits)
-    groups: dict[tuple[Fit, str, bool], list[str]] = {}
-    for path, fits_so in fits.items():
-        if fits_so in (Fit.NONE, Fit.PTX):
-            # Where another backend of the wheel has code for the card, a DLL that no import loads may be without.
-            harmful = subject.reached(path) or not served
-            groups.setdefault((fits_so, _remedy(path, subject, card, fits_so), harmful), []).append(path)
+    # Where another backend of the wheel has code for the card, a DLL that no import loads may be without.
+    groups = grouped(
+        ((fits_so, _remedy(path, subject, card, fits_so), subject.reached(path) or not served), path)
+        for path, fits_so in fits.items()
+        if fits_so in (Fit.NONE, Fit.PTX)
+    )
     for (fits_so, hint, harmful), paths in groups.items():
-        evidence: dict[str, object] = {
-            "gpu": card,
-            "fit": fits_so.value,
-            "archs": {subject.origin(path): [*codes[path].archs] for path in paths},
-        }
         members = [codes[path] for path in paths]
-        if fits_so is Fit.NONE:
-            severity = Severity.ERROR if harmful else Severity.WARNING
-            message = _none(paths, members, card)
-            yield finding("WF501", subject.origin(paths[0]), message, hint=hint, evidence=evidence, severity=severity)
-        else:
-            yield finding(
-                "WF502", subject.origin(paths[0]), _ptx_only(paths, members, card), hint=hint, evidence=evidence
-            )
+        none = fits_so is Fit.NONE
+        yield finding(
+            "WF501" if none else "WF502",
+            subject.origin(paths[0]),
+            _none(paths, members, card) if none else _ptx_only(paths, members, card),
+            hint=hint,
+            evidence={
+                "gpu": card,
+                "fit": fits_so.value,
+                "archs": {subject.origin(path): codes[path].archs for path in paths},
+            },
+            severity=Severity.WARNING if none and not harmful else None,
+        )
+
+
+def _codes(subject: Subject) -> dict[str, GpuCode]:
+    """Return the GPU code of the images that have sections for it."""
+    return {path: code for path in subject.images if (code := subject.gpu_code(path))}
 
 
 @rule(
@@ -98,11 +101,8 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
 )
 def gpu_code_unread(subject: Subject) -> Iterator[Finding]:
     """Say that an answer about a card leaves out code that could not be read."""
-    if subject.card is None:
-        return
-    for path in subject.images:
-        code = subject.gpu_code(path)
-        if code is None or not code.unread or fit(code.archs, subject.card, code.ptx).runs:
+    for path, code in _codes(subject).items() if subject.card is not None else ():
+        if subject.card is None or not code.unread or fit(code.archs, subject.card, code.ptx).runs:
             continue
         yield finding(
             "WF413",
@@ -119,7 +119,7 @@ def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
     card = subject.card
     if card is None or not subject.images:
         return
-    if any((code := subject.gpu_code(path)) and (code.archs or code.unread) for path in subject.images):
+    if any(code.archs or code.unread for code in _codes(subject).values()):
         return
     remedy = subject.loading.without_gpu_code if subject.loading is not None else ""
     message = f"no DLL of the wheel has GPU code, so nothing of it runs on {card}"
@@ -135,7 +135,7 @@ def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:
     message = f"{listing([base(path) for path in paths], 6)} {has} code for {listing(archs, 14)}, "
     if vendor_of(card) != NVIDIA:
         return f"{message}none of which runs on {card}; {their} kernels fail when they are first used"
-    ended = last_driver(*parse_arch(card)[:2])
+    ended = ended_support(card)
     too_new = {code.ptx[arch] for code in codes for arch in code.ptx if fit([arch], card) is Fit.PTX}
     if too_new and ended is not None and not compiles(max(too_new), card):
         knows = cuda_of_driver(ended.driver)
@@ -174,11 +174,7 @@ def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
 )
 def driver_too_old(subject: Subject) -> Iterator[Finding]:
     """Compare the wheel's CUDA release with the last driver that NVIDIA made for the card."""
-    card = subject.card
-    if card is None or vendor_of(card) != NVIDIA:
-        return
-    major, minor, _ = parse_arch(card)
-    ended = last_driver(major, minor)
+    ended = ended_support(subject.card)
     if ended is None:
         return
     used = {cuda: driver_needed(*cuda) for cuda in used_releases(subject)}
@@ -186,11 +182,11 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
     for cuda, needed in used.items():
         if needed is None or needed <= ended.driver:
             continue
-        spelled = f"{cuda[0]}.{cuda[1]}" if cuda[1] >= 0 else f"{cuda[0]}"
+        spelled = spelled_release(cuda)
         yield finding(
             "WF503",
             f"CUDA {spelled}",
-            f"CUDA {spelled} needs driver {needed} or later; the last driver for {card} ({ended.name}) is "
+            f"CUDA {spelled} needs driver {needed} or later; the last driver for {subject.card} ({ended.name}) is "
             f"{ended.driver}, so that CUDA finds no usable device",
             hint=f"use or build a wheel with a CUDA release that driver {ended.driver} runs",
             evidence={"cuda": spelled, "needed": needed, "last": ended.driver, "source": ended.source},
@@ -212,17 +208,16 @@ def _remedy_of_others(card: str, fits_so: Fit) -> str:
 def _remedy(path: str, subject: Subject, card: str, fits_so: Fit) -> str:
     """Return the flag that makes the code, or the release of the vendor's file that has it."""
     member = family_of(base(path))
-    if vendor_of(card) != NVIDIA:
+    own = capability(card)
+    if own is None:
         return _remedy_of_others(card, fits_so)
-    major, minor, _ = parse_arch(card)
     if member is not None and member.family.vendor == "NVIDIA":
-        known_release = library_release(member.family.group, member.family.title, (major, minor))
+        known_release = library_release(member.family.group, member.family.title, own)
         return f"take {known_release or f'a release of {member.family.title} that has code for {card}'}"
-    torch_flag, cmake_flag = build_flags((major, minor))
+    torch_flag, cmake_flag = build_flags(own)
     if member is None or member.family.group != "torch":
         return f"build with {cmake_flag} (torch extensions: {torch_flag})"
-    known = architecture((major, minor))
-    built = built_for(subject)
+    known, built = architecture(own), built_for(subject)
     if known is None or built is None or known.compiles_with(built):
         return f"build torch with {torch_flag}"
     edge = known.first_cuda if built < known.first_cuda else known.last_cuda or known.first_cuda
@@ -332,7 +327,7 @@ def driver_runs_cuda(subject: Subject) -> Iterator[Finding]:
     runs = [cuda for cuda in used if (oldest := driver_needed(*cuda)) and numbers(windows_driver(oldest)) <= number]
     for cuda in used:
         needed = driver_needed(*cuda)
-        spelled = f"{cuda[0]}.{cuda[1]}" if cuda[1] >= 0 else f"{cuda[0]}"
+        spelled = spelled_release(cuda)
         if needed is None:
             message = f"which driver CUDA {spelled} needs is not known"
             yield finding("WF415", f"CUDA {spelled}", message, evidence={"cuda": spelled, "driver": subject.driver})
@@ -380,11 +375,11 @@ def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
     card = subject.card
     if not subject.driver or card is None or vendor_of(card) != NVIDIA:
         return
-    codes = {path: code for path in subject.images if (code := subject.gpu_code(path)) and code.archs}
     refused = {
         path: needed
-        for path, code in codes.items()
-        if fit_of_image(code, subject.images[path].size, card) is Fit.PTX
+        for path, code in _codes(subject).items()
+        if code.archs
+        and fit_of_image(code, subject.images[path].size, card) is Fit.PTX
         and (needed := _driver_of_ptx(code, card)) is not None
         and numbers(subject.driver)[0] < needed
     }
@@ -409,11 +404,10 @@ def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
 )
 def driver_not_for_card(subject: Subject) -> Iterator[Finding]:
     """Compare the driver with the first and the last that support the card's architecture."""
-    card = subject.card
-    if not subject.driver or card is None or vendor_of(card) != NVIDIA:
+    card, own = subject.card, capability(subject.card)
+    if not subject.driver or own is None:
         return
-    major, minor, _ = parse_arch(card)
-    known, ended = architecture((major, minor)), last_driver(major, minor)
+    known, ended = architecture(own), last_driver(*own)
     first = toolkit_driver(known.first_cuda) if known is not None else None
     number = numbers(subject.driver)[0]
     if first is not None and number < first:

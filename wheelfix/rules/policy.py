@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
-from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, Signature, dll_key
-from wheelfix.rules.context import Subject, base, folder, inside
+from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, dll_key
+from wheelfix.rules.context import Subject, base, folder, grouped, inside
 from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
@@ -16,7 +16,7 @@ from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 
 _LOADERS = frozenset({"opencl.dll", "vulkan-1.dll", "ze_loader.dll"})
@@ -189,79 +189,32 @@ def not_redistributable(subject: Subject) -> Iterator[Finding]:
         yield finding("WF604", subject.origin(path), f"{name} is {what}", hint=remedy)
 
 
-def _with_status(subject: Subject, status: str) -> Iterator[tuple[str, Signature]]:
-    for path in subject.images if subject.judges_signatures else ():
-        signature = subject.signature(path)
-        if signature is not None and signature.status == status:
-            yield path, signature
-
-
-def _grouped(subject: Subject, status: str) -> Iterator[tuple[Signature, list[str]]]:
-    """The files of a status, together where signer and reason are the same."""
-    groups: dict[tuple[str, str], tuple[Signature, list[str]]] = {}
-    for path, signature in _with_status(subject, status):
-        groups.setdefault((signature.signer, signature.reason), (signature, []))[1].append(path)
-    yield from groups.values()
-
-
-def _paths(subject: Subject, paths: Iterable[str]) -> dict[str, object]:
-    return {"paths": subject.origins(paths)}
-
-
-def _names(paths: list[str]) -> str:
-    return f"{count(len(paths), 'file')}: {listing([base(path) for path in paths])}"
-
-
 @rule("WF605", "unsigned", Severity.INFO, "DLLs in the wheel carry no Authenticode signature.")
-def unsigned(subject: Subject) -> Iterator[Finding]:
-    """List the DLLs without a signature."""
-    bare = [path for path, _ in _with_status(subject, "unsigned")]
-    if bare:
-        yield finding(
-            "WF605",
-            subject.origin(bare[0]),
-            f"{count(len(bare), 'file')} without a signature: {listing([base(path) for path in bare])}; machines that "
-            "allow signed code only will not load them",
-            hint="sign them with 'signtool sign /fd sha256 /tr URL /td sha256 FILE' before packing",
-            evidence=_paths(subject, bare),
-        )
-
-
 @rule("WF606", "signature-invalid", Severity.WARNING, "The signature of a DLL is not valid.")
-def signature_invalid(subject: Subject) -> Iterator[Finding]:
-    """Find signatures that are not valid: changed bytes, forged or expired certificates."""
-    for signature, paths in _grouped(subject, "invalid"):
-        name = f" in the name of {signature.signer!r}" if signature.signer else ""
-        yield finding(
-            "WF606",
-            subject.origin(paths[0]),
-            f"the signature{name} is invalid ({_names(paths)}): {signature.reason}",
-            hint="take the file from its vendor again, and do not change it after it was signed",
-            evidence=_paths(subject, paths),
-        )
-
-
 @rule("WF607", "signature-untrusted", Severity.INFO, "The signature of a DLL leads to no trusted root.")
-def signature_untrusted(subject: Subject) -> Iterator[Finding]:
-    """Find signatures that anybody could have made in that name."""
-    for signature, paths in _grouped(subject, "untrusted-root"):
-        yield finding(
-            "WF607",
-            subject.origin(paths[0]),
-            f"signed in the name of {signature.signer!r}, which no trusted root confirms ({_names(paths)}): "
-            f"{signature.reason}",
-            hint="if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE",
-            evidence=_paths(subject, paths),
-        )
-
-
 @rule("WF608", "signature-not-checked", Severity.INFO, "The signature of a DLL was not checked.")
-def signature_not_checked(subject: Subject) -> Iterator[Finding]:
-    """Find signatures about which nothing is known."""
-    for signature, paths in _grouped(subject, "not-checked"):
-        yield finding(
-            "WF608",
-            subject.origin(paths[0]),
-            f"the signature was not checked ({_names(paths)}): {signature.reason}",
-            evidence=_paths(subject, paths),
-        )
+def signatures(subject: Subject) -> Iterator[Finding]:
+    """Report DLLs without a valid signature, together where signer and reason are the same."""
+    found = ((path, subject.signature(path)) for path in subject.images if subject.judges_signatures)
+    groups = grouped(((one.status, one.signer, one.reason), path) for path, one in found if one is not None)
+    for (status, signer, reason), paths in groups.items():
+        files, names = count(len(paths), "file"), listing([base(path) for path in paths])
+        name = f" in the name of {signer!r}" if signer else ""
+        hint = ""
+        if status == "unsigned":
+            code = "WF605"
+            message = f"{files} without a signature: {names}; machines that allow signed code only will not load them"
+            hint = "sign them with 'signtool sign /fd sha256 /tr URL /td sha256 FILE' before packing"
+        elif status == "invalid":
+            code, message = "WF606", f"the signature{name} is invalid ({files}: {names}): {reason}"
+            hint = "take the file from its vendor again, and do not change it after it was signed"
+        elif status == "untrusted-root":
+            code = "WF607"
+            message = f"signed in the name of {signer!r}, which no trusted root confirms ({files}: {names}): {reason}"
+            hint = "if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE"
+        elif status == "not-checked":
+            code, message = "WF608", f"the signature was not checked ({files}: {names}): {reason}"
+        else:
+            continue
+        evidence = {"paths": subject.origins(paths)}
+        yield finding(code, subject.origin(paths[0]), message, hint=hint, evidence=evidence)
