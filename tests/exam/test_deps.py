@@ -63,7 +63,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_wheels_that_an_installer_adds(subject: Path) -> None:
     with Client(RemoteOptions()) as client:
         found = required_wheels([subject], Profile(Machine.AMD64, (3, 11)), client, Limits())
-    assert {name: wheel.name.split("-")[1] for name, wheel in found.wheels.items()} == {
+    assert {name: wheel.name.split("-")[1] for name, wheel in found.files.items()} == {
         "helper": "2.0",
         "deeper": "1.5",
         "deepest": "7",

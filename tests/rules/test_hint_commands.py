@@ -1,7 +1,7 @@
 """A hint that names a command is a promise: the command is run on a wheel with the finding, and the finding is gone.
 
 Every text in ``wheelfix/rules`` that names a command or an option has to occur in a hint of one of the wheels here, or
-in ``test_archive_hints``, which does the same for archives.
+in ``test_archive``, which does the same for archives.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ def test_a_signature_of_an_unknown_root(tmp_path: Path) -> None:
 
 NAMES_A_COMMAND = re.compile(r"wheelfix [a-z]|(?<!\w)--[a-z]|\bpip (?:download|install)\b|\bwheel (?:pack|tags)\b")
 ELSEWHERE = {
-    "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_conformance.py",
+    "archive.py": "tests/rules/test_archive.py and tests/archive/test_conformance.py",
     "otherdistributions.py": "tests/rules/test_page_commands.py",
     "registry.py": "errors of the command line, not hints of findings",
     "context.py": "says why a release was chosen",

@@ -277,34 +277,21 @@ class _LockGraph:
             row, own_extras, own_groups = pending.pop(0)
             key = (row["name"], str(row.get("version", "")))
             found[key] = row
-            for edge in self._edges(row, own_extras, own_groups, (*key, ""), seen):
+            optional, dev = as_table(row.get("optional-dependencies")), as_table(row.get("dev-dependencies"))
+            tables = {"": row.get("dependencies")} | {extra: optional.get(extra) for extra in own_extras if extra}
+            tables |= {f"group {group}": dev.get(group) for group in own_groups}
+            new = [edges for part, edges in tables.items() if (*key, part) not in seen]
+            seen.update((*key, part) for part in tables)
+            for edge in (edge for edges in new for edge in as_list(edges) if isinstance(edge, dict)):
                 marker = edge.get("marker")
                 if not isinstance(marker, str) or marker_holds(marker, self.profile, extra=asked):
                     more = ("", *(str(one) for one in as_list(edge.get("extra"))))
                     pending += [(target, more, ()) for target in self._targets(edge)]
         return found
 
-    @staticmethod
-    def _edges(
-        row: dict[str, Any],
-        extras: tuple[str, ...],
-        groups: tuple[str, ...],
-        key: tuple[str, str, str],
-        seen: set[tuple[str, str, str]],
-    ) -> Iterator[dict[str, Any]]:
-        """The edges of a package and some of its extras and groups, each once."""
-        tables = [(extra, as_table(row.get("optional-dependencies")).get(extra)) for extra in extras if extra]
-        tables += [(f"group {group}", as_table(row.get("dev-dependencies")).get(group)) for group in groups]
-        for part, edges in [("", row.get("dependencies")), *tables]:
-            if (key[0], key[1], part) not in seen:
-                seen.add((key[0], key[1], part))
-                yield from (
-                    edge for edge in as_list(edges) if isinstance(edge, dict) and isinstance(edge.get("name"), str)
-                )
-
     def _targets(self, edge: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The package at the end of an edge; of several versions the one that it names or that is for the target."""
-        rows, version = self._by_name.get(edge["name"], []), edge.get("version")
+        rows, version = self._by_name.get(str(edge.get("name")), []), edge.get("version")
         for row in rows:
             if row.get("version") == version if isinstance(version, str) else self._is_for_target(row):
                 yield row

@@ -137,6 +137,10 @@ def _finished(
         yield finish(result) if finish is not None and isinstance(result, ScanReport) else result
 
 
+def _lost(path: Path, reason: str) -> list[ScanReport | ScanFailure]:
+    return [lost_input(path, reason)]
+
+
 @contextlib.contextmanager
 def _scanning(
     options: ScanOptions, finish: Callable[[ScanReport], ScanReport] | None
@@ -149,10 +153,6 @@ def _scanning(
             return list(_finished(_results(path, own, index, progress), finish))
 
         yield work
-
-
-def _lost(path: Path, reason: str) -> list[ScanReport | ScanFailure]:
-    return [lost_input(path, reason)]
 
 
 def _gathered(

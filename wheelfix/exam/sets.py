@@ -101,11 +101,12 @@ class InstalledSet:
 def open_parts(paths: Iterable[WheelPath], options: ScanOptions) -> Iterator[list[Part]]:
     """Open wheels as parts of a set."""
     with contextlib.ExitStack() as stack:
-        yield [wheel_part(stack.enter_context(Archive.open(path, options.limits))) for path in paths]
+        yield [wheel_part(path, options, stack) for path in paths]
 
 
-def wheel_part(archive: Archive) -> Part:
-    """Return an open wheel as a part of a set."""
+def wheel_part(path: WheelPath, options: ScanOptions, stack: contextlib.ExitStack) -> Part:
+    """Return a wheel as a part of a set; ``stack`` keeps it open."""
+    archive = stack.enter_context(Archive.open(path, options.limits))
     info = WheelInfo.from_archive(archive)
     files = view_of_wheel(archive, info).files
     distribution = Distribution.of_wheel(info, (file.path for file in files))
@@ -138,11 +139,11 @@ def open_set(
     added: list[WheelPath] = [*chosen]
     if client is not None and subjects:
         required = required_wheels(subjects, profile, client, options.limits, present)
-        added += required.wheels.values()
+        added += map(client.wheel_of, required.files.values())
         found.complete = True
         found.absent.update(required.absent)
     with contextlib.ExitStack() as stack:
-        parts = [wheel_part(stack.enter_context(Archive.open(path, options.limits))) for path in added]
+        parts = [wheel_part(path, options, stack) for path in added]
         if locked is not None:
             parts += _close(found, locked, parts, [*wheels, *subjects], (profile, options, stack))
         found.parts = (*found.parts, *(part for part in parts if part.name not in named))
@@ -173,7 +174,7 @@ def _close(
         if name not in there and name in files:
             path = best_of(name, specifier, wheels, profile)
             if path is not None:
-                there[name] = wheel_part(stack.enter_context(Archive.open(path, options.limits)))
+                there[name] = wheel_part(path, options, stack)
                 more.append(there[name])
                 found.absent.pop(name, None)
         part = there.get(name)
@@ -302,9 +303,16 @@ def examine_set(
         whole = beside.around(parts)
         for part in parts:
             assert part.archive is not None
-            with WorkerPool(options.jobs) as pool:
-                view = focused_on(whole, part.distribution)
-                yield part.archive.path, WheelScan(part.archive, options, pool, None, view, part.info).examine(index)
+            yield part.archive.path, _examined(part, whole, options, index)
+
+
+def _examined(
+    part: Part, whole: FileView, options: ScanOptions, index: Candidates | None, progress: Progress | None = None
+) -> Examination:
+    assert part.archive is not None
+    view = focused_on(whole, part.distribution)
+    with WorkerPool(options.jobs) as pool:
+        return WheelScan(part.archive, options, pool, progress, view, part.info).examine(index)
 
 
 def _scan_parts(
@@ -316,11 +324,8 @@ def _scan_parts(
 ) -> Iterator[ScanReport | ScanFailure]:
     whole = beside.around(parts)
     for part in parts:
-        assert part.archive is not None
         try:
-            with WorkerPool(options.jobs) as pool:
-                view = focused_on(whole, part.distribution)
-                report = WheelScan(part.archive, options, pool, progress, view, part.info).examine(index).report
+            report = _examined(part, whole, options, index, progress).report
         except Exception as error:  # whatever it is, it costs this wheel only
             yield ScanFailure(str(part.path), failure_of(error, str(part.path)))
         else:

@@ -228,19 +228,9 @@ MOST_LINES = 5000
 _PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredWheels:
-    """What is installed with a wheel."""
-
-    wheels: Mapping[str, WheelPath]
-    """By normalised name."""
-    absent: Mapping[str, str]
-    """Distributions without a wheel that fits, and why."""
-
-
 def required_wheels(
     subjects: Iterable[WheelPath], profile: Profile, client: Client, limits: Limits, present: Iterable[str] = ()
-) -> RequiredWheels:
+) -> ChosenVersions:
     """Return the wheels that an installer on the target adds; those of ``present`` are there already."""
     known = {*map(canonical, present)}
     wanted: list[Requirement] = []
@@ -255,8 +245,7 @@ def required_wheels(
         return _holding(file.name, lines, profile, tuple(extras))
 
     target = InstallTarget(_PLATFORMS.get(profile.machine, "win_amd64"), profile.python)
-    chosen = choose_versions(wanted, known, client.index.files, requires, target)
-    return RequiredWheels({name: client.wheel_of(file) for name, file in chosen.files.items()}, chosen.absent)
+    return choose_versions(wanted, known, client.index.files, requires, target)
 
 
 def _holding(name: str, lines: Sequence[str], profile: Profile, extras: tuple[str, ...]) -> list[Requirement]:

@@ -241,7 +241,7 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
     for path, image in subject.images.items():
         if not any(_foreign_symbols(image, python or claim.abi3)):
             continue
-        oldest = python or max(claim.abi3, _requires_python(subject))
+        oldest = python or max(claim.abi3, min(_allowed_pythons(subject), default=(3, 0)))
         newer, alien = _foreign_symbols(image, oldest)
         if not newer and not alien:
             continue
@@ -277,11 +277,6 @@ def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, t
     wanted = [symbol for symbol in image.symbols_from("python3.dll") if isinstance(symbol, str)]
     newer = {symbol: known[symbol] for symbol in wanted if known.get(symbol, oldest) > oldest}
     return newer, sorted(symbol for symbol in wanted if symbol not in known)
-
-
-def _requires_python(subject: Subject) -> tuple[int, int]:
-    """Return the oldest 3.x that Requires-Python lets install the wheel."""
-    return min(_allowed_pythons(subject), default=(3, 0))
 
 
 def _allowed_pythons(subject: Subject) -> set[tuple[int, int]]:
@@ -337,14 +332,11 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
                 else "build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2"
             ),
             evidence={"requirement": required, "installed": there, "paths": subject.origins(old)},
-            severity=Severity.ERROR if there and any(path in _uncaught(subject) for path in old) else Severity.WARNING,
+            severity=Severity.ERROR
+            if there and any(one.event.path in old and not one.event.guarded for one in subject.outcomes)
+            else Severity.WARNING,
         )
     yield from _too_new(subject, required, allowed, there, modules)
-
-
-def _uncaught(subject: Subject) -> set[str]:
-    """The modules whose failed import nothing in the package catches."""
-    return {outcome.event.path for outcome in subject.outcomes if not outcome.event.guarded}
 
 
 def _too_new(
@@ -353,7 +345,7 @@ def _too_new(
     """Tell which modules want a newer NumPy than the oldest that the wheel allows and its Python has wheels for."""
     first = _MINORS[0] if there else _FIRST_WHEELS.get(subject.profile.python or (0, 0), _MINORS[0])
     oldest = next((minor for minor in _MINORS if minor >= first and _allows(allowed, minor)), None)
-    needs = {path: _pair(api.oldest) for path, api in modules.items() if api.oldest}
+    needs = {path: tuple(map(int, api.oldest.split("."))) for path, api in modules.items() if api.oldest}
     young = [path for path, needed in needs.items() if oldest is not None and needed > oldest]
     if young and oldest is not None:
         needed = max(needs[path] for path in young)
@@ -369,16 +361,13 @@ def _too_new(
                 install(f"numpy>={dotted(needed)}")
                 if there
                 else f"require numpy>={dotted(needed)}, or build with NPY_TARGET_VERSION for {dotted(oldest)}; nothing "
-                f"fails if the package imports {_one(young)} only with NumPy {dotted(needed)}"
+                f"fails if the package imports {base(young[0]) if len(young) == 1 else 'them'} only with NumPy "
+                f"{dotted(needed)}"
             ),
             evidence={"requirement": required, "needs": dotted(needed), "paths": subject.origins(young)},
             # Some such modules are imported only where NumPy is new enough, as h5py's strings are.
             severity=Severity.ERROR if certain else Severity.INFO,
         )
-
-
-def _one(paths: list[str]) -> str:
-    return base(paths[0]) if len(paths) == 1 else "them"
 
 
 def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
@@ -408,8 +397,3 @@ def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
 def _allows(allowed: SpecifierSet, minor: tuple[int, int]) -> bool:
     """Whether some release of a minor version may be installed; the last stands for it, which >=1.21.3 admits too."""
     return allowed.contains(f"{dotted(minor)}.99")
-
-
-def _pair(text: str) -> tuple[int, int]:
-    major, _, minor = text.partition(".")
-    return int(major), int(minor)

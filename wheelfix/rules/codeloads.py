@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.model import CodeFault, Finding, Severity, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
-from wheelfix.rules.context import Subject, base, grouped, inside
+from wheelfix.rules.context import Subject, base, grouped, inside, key_of
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
@@ -22,7 +22,10 @@ def missing_code_loads(subject: Subject) -> Iterator[Finding]:
         names = [inside(name) for name in fault.names]
         hint = f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code"
         if subject.view.beside is not None and "/" not in fault.names[0]:
-            hint = _by_another(fault.names[0])
+            name = fault.names[0]
+            known = ", ".join(owner.distribution for owner in owners_of(name) if not owner.only)
+            which = f"{name} ({known})" if known else name
+            hint = f"install a distribution that has {which}, and add its folder to the search if the code does not"
         if fault.chain and not _is_in_wheel(subject, fault.chain[-1]):
             hint = f"add {fault.chain[-1]} to the wheel, beside {fault.chain[0]}"
         elif fault.chain:
@@ -112,13 +115,6 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _by_another(name: str) -> str:
-    """How a DLL that code loads by its bare name gets into an environment."""
-    known = [owner.distribution for owner in owners_of(name) if not owner.only]
-    which = f" ({', '.join(known)})" if known else ""
-    return f"install a distribution that has {name}{which}, and add its folder to the search if the code does not"
-
-
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
     """What the code does, and what is wrong with that."""
     if fault.chain and not _is_in_wheel(subject, fault.chain[-1]):
@@ -137,7 +133,7 @@ def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
 
 def _is_in_wheel(subject: Subject, name: str) -> bool:
     """Whether the wheel has a DLL of some name anywhere."""
-    return any(dll_key(base(path)) == dll_key(name) for path in subject.view.images())
+    return any(key_of(path) == dll_key(name) for path in subject.view.images())
 
 
 def _first_per_name(subject: Subject, causes: tuple[str, ...]) -> Iterator[CodeFault]:

@@ -13,7 +13,7 @@ from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_relea
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.orders import orders_of
 from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
-from wheelfix.rules.context import Subject, base, folder, grouped
+from wheelfix.rules.context import Subject, base, folder, grouped, key_of
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, dotted, listing
@@ -144,7 +144,7 @@ def _is_stub(subject: Subject, path: str) -> bool:
 )
 def same_name(subject: Subject) -> Iterator[Finding]:
     """Find DLLs of one name of which the first that is loaded serves everyone."""
-    places = grouped((dll_key(base(path)), path) for path in subject.images if path.lower().endswith(".dll"))
+    places = grouped((key_of(path), path) for path in subject.images if path.lower().endswith(".dll"))
     for key, paths in sorted(places.items()):
         if len(paths) < 2 or not _differ(subject, paths):
             continue
@@ -186,6 +186,13 @@ def _shadowed(subject: Subject, paths: list[str]) -> tuple[str, str] | None:
     return None
 
 
+_CUDNN = (
+    "cuDNN",
+    "the first operation that needs both fails with CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or a crash",
+    "cudnn*.dll",
+    "--cudnn FOLDER",
+)
+_MKL = ("MKL", "calls between them crash or give wrong results", "mkl_*.dll", "--oneapi FOLDER")
 _MKL_PART = re.compile(r"mkl_(?!blacs_|scalapack_|msg\.)\w+?\.(?P<version>\d+)\.dll")
 """Parts that are released together; BLACS and ScaLAPACK keep their own number (mkl 2026 has .3 and .2)."""
 
@@ -200,18 +207,37 @@ def _family(subject: Subject, family: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _releases(subject: Subject, paths: list[str], digits: int) -> dict[tuple[int, ...], list[str]]:
-    """Return the files by the first numbers of their version resource, as far as it is known."""
-    versions = ((path, subject.version(path)) for path in paths)
-    return grouped((version.file[:digits], path) for path, version in versions if version and any(version.file))
+def _mixed(
+    subject: Subject, code: str, what: tuple[str, ...], paths: list[str], compared: list[str], digits: int
+) -> Iterator[Finding]:
+    """Find parts whose version resources have different numbers.
+
+    ``what`` has the library, the consequence, and with which option a repair takes which files from one release.
+    """
+    title, consequence, glob, root = what
+    versions = ((path, subject.version(path)) for path in (compared if len(compared) > 1 else ()))
+    found = grouped((version.file[:digits], path) for path, version in versions if version and any(version.file))
+    releases = {dotted(release): members for release, members in sorted(found.items())}
+    if len(releases) > 1:
+        shown = listing([f"{base(members[0])} {release}" for release, members in releases.items()])
+        command = repair_command(subject, f"{drop_option(subject, paths, glob)} {root}")
+        yield finding(
+            code,
+            subject.origin(paths[0]),
+            f"{title}'s parts are of different releases: {shown}; {consequence}",
+            hint=f"take every {glob} from one release: {command} with a folder that has them",
+            evidence={release: subject.origins(members) for release, members in releases.items()},
+        )
 
 
-def _spelled(releases: dict[tuple[int, ...], list[str]]) -> str:
-    return listing([f"{base(paths[0])} {dotted(release)}" for release, paths in sorted(releases.items())])
-
-
-def _evidence(subject: Subject, releases: dict[tuple[int, ...], list[str]]) -> dict[str, object]:
-    return {dotted(release): subject.origins(paths) for release, paths in sorted(releases.items())}
+def _unused(subject: Subject, code: str, paths: list[str], message: str) -> Finding:
+    return finding(
+        code,
+        subject.origin(paths[0]),
+        f"{listing([base(path) for path in paths])} {message}",
+        hint=f"{repair_command(subject, drop_option(subject, paths))} removes what is not used",
+        evidence={"paths": subject.origins(paths)},
+    )
 
 
 @rule("WF404", "mixed-cudnn", Severity.WARNING, "cuDNN's parts are of different releases.", Repairable.SOMETIMES)
@@ -223,68 +249,29 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
         for major, paths in sorted(by_major.items()):
             if mains and major not in mains:
                 main = next(path for path in parts if _is_main(path))
-                yield finding(
-                    "WF404",
-                    subject.origin(paths[0]),
-                    f"{listing([base(path) for path in paths])} {'is' if len(paths) == 1 else 'are'} of cuDNN {major}, "
-                    f"but the library that loads the parts is {base(main)}, which will not use them",
-                    hint=f"{repair_command(subject, drop_option(subject, paths))} removes what is not used",
-                    evidence={"paths": subject.origins(paths)},
-                )
+                are = "is" if len(paths) == 1 else "are"
+                loader = f"the library that loads the parts is {base(main)}"
+                yield _unused(subject, "WF404", paths, f"{are} of cuDNN {major}, but {loader}, which will not use them")
             compared = [path for path in paths if is_released_whole(base(path), subject.name)]
-            releases = _releases(subject, compared, 4) if len(compared) > 1 else {}
-            if len(releases) > 1:
-                yield finding(
-                    "WF404",
-                    subject.origin(paths[0]),
-                    f"cuDNN's parts are of different releases: {_spelled(releases)}; the first operation that needs "
-                    "both fails with CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or a crash",
-                    hint=_replace_all(subject, paths, "cudnn*.dll", "--cudnn FOLDER"),
-                    evidence=_evidence(subject, releases),
-                )
+            yield from _mixed(subject, "WF404", _CUDNN, paths, compared, 4)
 
 
 def _is_main(path: str) -> bool:
-    return dll_key(base(path)).startswith("cudnn64_")
+    return key_of(path).startswith("cudnn64_")
 
 
 @rule("WF408", "mixed-mkl", Severity.WARNING, "MKL's parts are of different releases.", Repairable.SOMETIMES)
 def mixed_mkl(subject: Subject) -> Iterator[Finding]:
     """Find folders where MKL was put together from two releases."""
     for _, parts in sorted(_family(subject, "mkl").items()):
-        own = {
-            path: found["version"] for path in parts if (found := _MKL_PART.fullmatch(demangle(dll_key(base(path)))))
-        }
-        layers = {version for path, version in own.items() if _is_mkl_core(path)}
+        own = {path: found["version"] for path in parts if (found := _MKL_PART.fullmatch(demangle(key_of(path))))}
+        layers = {version for path, version in own.items() if key_of(path).startswith("mkl_core.")}
         odd = sorted(path for path, version in own.items() if layers and version not in layers)
         if odd:
-            yield finding(
-                "WF408",
-                subject.origin(odd[0]),
-                f"{listing([base(path) for path in odd])} will not be used: mkl_core beside "
-                f"{'it' if len(odd) == 1 else 'them'} is .{listing(sorted(layers))} and loads its own parts only",
-                hint=f"{repair_command(subject, drop_option(subject, odd))} removes what is not used",
-                evidence={"paths": subject.origins(odd)},
-            )
-        releases = _releases(subject, sorted(own), 2) if len(own) > 1 else {}
-        if len(releases) > 1:
-            yield finding(
-                "WF408",
-                subject.origin(min(own)),
-                f"MKL's parts are of different releases: {_spelled(releases)}; calls between them crash or give wrong "
-                "results",
-                hint=_replace_all(subject, sorted(own), "mkl_*.dll", "--oneapi FOLDER"),
-                evidence=_evidence(subject, releases),
-            )
-
-
-def _replace_all(subject: Subject, paths: list[str], glob: str, root: str) -> str:
-    command = repair_command(subject, f"{drop_option(subject, paths, glob)} {root}")
-    return f"take every {glob} from one release: {command} with a folder that has them"
-
-
-def _is_mkl_core(path: str) -> bool:
-    return dll_key(base(path)).startswith("mkl_core.")
+            them, release = "it" if len(odd) == 1 else "them", listing(sorted(layers))
+            text = f"will not be used: mkl_core beside {them} is .{release} and loads its own parts only"
+            yield _unused(subject, "WF408", odd, text)
+        yield from _mixed(subject, "WF408", _MKL, sorted(own), sorted(own), 2)
 
 
 @rule(
@@ -300,7 +287,7 @@ def openmp_too_old(subject: Subject) -> Iterator[Finding]:
         needs = (
             isinstance(edge.provider, InView)
             and dll_key(edge.name) == "libiomp5md.dll"
-            and dll_key(base(edge.importer)).startswith("mkl_intel_thread.")
+            and key_of(edge.importer).startswith("mkl_intel_thread.")
         )
         if not needs or not isinstance(edge.provider, InView) or edge.provider.path not in subject.images:
             continue

@@ -207,9 +207,14 @@ class Subject:
 
     @functools.cached_property
     def failed_chains(self) -> dict[str, tuple[str, ...]]:
-        """The chain of the first load that fails because of a missing DLL, by the folded name of the DLL."""
-        chains = [outcome.chain for outcome in self.failures if len(outcome.chain) > 1]
-        return {dll_key(chain[-1]): chain for chain in reversed(chains)}
+        """The chain of the first failed load that ends at a DLL, by the folded name of the DLL."""
+        return {dll_key(outcome.chain[-1]): outcome.chain for outcome in reversed(self.failures)}
+
+    @functools.cached_property
+    def _failed_for(self) -> dict[str, tuple[str, ...]]:
+        """The same without the loads of files that are missing themselves."""
+        chains = (outcome.chain for outcome in reversed(self.failures))
+        return {dll_key(chain[-1]): chain for chain in chains if len(chain) > 1}
 
     @functools.cached_property
     def wanted(self) -> frozenset[str]:
@@ -285,7 +290,7 @@ class Subject:
 
     def chain(self, importer: str, name: str) -> tuple[str, ...]:
         """Return the way from a load event over ``importer`` to a DLL that it asks for, as base names."""
-        known = self.failed_chains.get(dll_key(name))
+        known = self._failed_for.get(dll_key(name))
         if known is not None:
             return known
         steps = [name, base(importer)]
@@ -343,6 +348,11 @@ def inside(path: str) -> str:
 def base(path: str) -> str:
     """Return the file name of a path as spelled."""
     return posixpath.basename(path)
+
+
+def key_of(path: str) -> str:
+    """Return the form in which the file name of a path compares."""
+    return dll_key(base(path))
 
 
 def folder(path: str) -> str:
@@ -420,7 +430,7 @@ def _names(subject: Subject) -> dict[str, frozenset[str]]:
     """Return the CUDA DLLs that the wheel has or asks for, each with the releases that have such a name."""
     asked = {dll_key(edge.name) for edge in subject.edges if edge.kind is not EdgeKind.COMPANION}
     asked |= {dll_key(load.name) for load in subject.loading.named} if subject.loading is not None else set()
-    own = {dll_key(base(path)) for path in subject.images}
+    own = {key_of(path) for path in subject.images}
     names = filter(is_of_nvidia, asked | own)  # before the table is read, which few wheels need
     return {name: releases for name in names if (releases := cuda_versions_for(name))}
 

@@ -33,6 +33,7 @@ from wheelfix.rules.context import (
     cuda_file,
     folder,
     grouped,
+    key_of,
     named_releases,
     present_releases,
     version_of,
@@ -55,7 +56,7 @@ def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:
     """Return the CUDA DLLs that a group of files is or asks for: folded name to the file that is it or imports it."""
     found: dict[str, str] = {}
     for path in process:
-        key = dll_key(base(path))
+        key = key_of(path)
         if cuda_majors_for(key):
             found.setdefault(key, base(path))
         for edge in subject.edges_from.get(path, ()):
@@ -155,8 +156,7 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
     inside = [
         path
         for path in subject.images
-        if folder(path) in subject.resolution.search_dirs
-        and fnmatch.fnmatch(dll_key(base(path)), startup.toolkit_unless)
+        if folder(path) in subject.resolution.search_dirs and fnmatch.fnmatch(key_of(path), startup.toolkit_unless)
     ]
     absent = [need for need in missing(subject, EdgeKind.IMPORT) if need.reached and cuda_versions_for(need.name)]
     if not inside or not absent:
@@ -176,11 +176,6 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def _set_version(subject: Subject) -> str:
-    variable = subject.loading.version_variable if subject.loading is not None else ""
-    return f"set {variable} to" if variable else "give the version"
-
-
 @rule(
     "WF407",
     "cuda-tag-mismatch",
@@ -193,13 +188,15 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
     label, built = named_releases(subject)
     version = version_of(subject)
     name = f"{subject.name} {version}"
+    variable = subject.loading.version_variable if subject.loading is not None else ""
+    set_version = f"set {variable} to" if variable else "give the version"
     if label and built and label != built:
         yield finding(
             "WF407",
             name,
             f"the version {version} says CUDA {dotted(label)}, {cuda_file(subject)} says {dotted(built)}; users will "
             "install the wrong toolkit for it",
-            hint=f"{_set_version(subject)} the label that fits the toolkit, and build again",
+            hint=f"{set_version} the label that fits the toolkit, and build again",
             evidence={"label": dotted(label), "built": dotted(built)},
         )
     release = built or label
@@ -255,12 +252,12 @@ def nvrtc_builtins(subject: Subject, nvrtc: str) -> list[str]:
 
 
 def _builtins(subject: Subject, nvrtc: str) -> list[str]:
-    if not re.fullmatch(r"nvrtc64_\d+_0\.dll", dll_key(base(nvrtc))):
+    if not re.fullmatch(r"nvrtc64_\d+_0\.dll", key_of(nvrtc)):
         return []
     return [
         path
         for path in subject.images
-        if folder(path) == folder(nvrtc) and dll_key(base(path)).startswith("nvrtc-builtins64_")
+        if folder(path) == folder(nvrtc) and key_of(path).startswith("nvrtc-builtins64_")
     ]
 
 
@@ -375,7 +372,7 @@ def _runtime_compiler(subject: Subject) -> Iterator[str]:
 def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
     """Say which patch of the toolkit CUPTI's name belongs to: no other will do."""
     patches = grouped((dll_key(name), dotted(patch)) for patch, name in cuda_table().cupti.items())
-    names = {dll_key(base(path)) for path in subject.images} | {dll_key(edge.name) for edge in subject.edges}
+    names = {key_of(path) for path in subject.images} | {dll_key(edge.name) for edge in subject.edges}
     for name in sorted(names & patches.keys()):
         fits = "" if release is None or fits_release(name, release) else f", not of {dotted(release)}"
         yield f"CUPTI is needed as {name}, which is that of CUDA {listing(patches[name])}{fits}."
@@ -385,7 +382,7 @@ def _cudnn(subject: Subject) -> Iterator[str]:
     names = [base(path) for path in subject.images] + [edge.name for edge in subject.edges]
     members = [member for name in names if (member := _of_nvidia(name)) and member.family.id == "cudnn"]
     majors = sorted({member.version for member in members if member.version})
-    front = next((path for path in subject.images if dll_key(base(path)).startswith("cudnn64_")), None)
+    front = next((path for path in subject.images if key_of(path).startswith("cudnn64_")), None)
     version = subject.version(front) if front else None
     if version is not None and any(version.file):
         yield f"cuDNN is {version}."

@@ -36,7 +36,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.rules.abi import for_another_python
-from wheelfix.rules.context import Subject, base, folder, grouped, inside
+from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
@@ -148,18 +148,16 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
     groups: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
     for need in missing(subject, EdgeKind.COMPANION):
         edges = [edge for edge in need.edges if edge.required] or [*need.edges]
-        required = edges[0].required
-        loaded = any(counts(subject, edge) for edge in edges)
-        needless = not required or is_for_excused(subject, edges)
-        severity = Severity.INFO if needless else Severity.ERROR if loaded else Severity.WARNING
-        if severity is Severity.ERROR and subject.loading is not None and subject.loading.works_on_cpu:
+        required, absent = edges[0].required, all(is_absent(subject, edge.importer) for edge in edges)
+        severity = Severity.INFO if not required or is_for_excused(subject, edges) else Severity.ERROR
+        works_on_cpu = subject.loading is not None and subject.loading.works_on_cpu
+        if severity is Severity.ERROR and (works_on_cpu or not any(counts(subject, edge) for edge in edges)):
             severity = Severity.WARNING
-        open_question = bool(toolkit_searched(subject, need))
-        if severity is Severity.ERROR and open_question and all(is_absent(subject, edge.importer) for edge in edges):
+        if severity is Severity.ERROR and absent and toolkit_searched(subject, need):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
         # A DLL that files of the wheel need gets its own finding; all that a missing DLL would need goes into one.
-        together = not required or all(is_absent(subject, edge.importer) for edge in edges)
+        together = not required or absent
         key = (required, severity, parents if together else (*parents, need.name))
         groups.setdefault(key, []).append(replace(need, edges=tuple(edges)))
     for (required, severity, _), needs_of_one in groups.items():
@@ -534,7 +532,7 @@ def _is_qt_plugin(subject: Subject, path: str) -> bool:
 def _optional_for(subject: Subject, path: str) -> str:
     """Return the DLL that loads this one by name if it can, according to the table of companions."""
     for glob, parent in subject.optional_companions.items():
-        if fnmatch.fnmatchcase(dll_key(base(path)), glob):
+        if fnmatch.fnmatchcase(key_of(path), glob):
             return parent
     return ""
 

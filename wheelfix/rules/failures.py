@@ -26,7 +26,7 @@ from wheelfix.model import (
 )
 from wheelfix.rules.abi import python_abi, unimportable
 from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads, raised_by_code
-from wheelfix.rules.context import Subject, base, folder, grouped
+from wheelfix.rules.context import Subject, base, folder, grouped, key_of
 from wheelfix.rules.dependencies import broken_forwarders, missing_imports, unexported
 from wheelfix.rules.otherdistributions import owner_not_reachable
 from wheelfix.rules.pe import debug_crt, unreadable_images, wrong_machine
@@ -35,7 +35,7 @@ from wheelfix.rules.vcruntime import CONSTEXPR_MUTEX, locks_unconstructed_mutex
 from wheelfix.rules.wording import arrow, dotted, last_part, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.orders import ImportOrders
     from wheelfix.loader.view import Beside
@@ -305,16 +305,11 @@ def _one_order(
 ) -> Iterator[Finding]:
     """Judge the subject after the distributions that are imported before it in the order that was asked about."""
     for path, clashes in sorted(twins.items()):
-        loaders = (number for number in range(len(before)) if path in _modules(orders, before[: number + 1]))
-        first = next(loaders, None)
+        states = ((number, orders.state(before[: number + 1])) for number in range(len(before)))
+        first = next((number for number, state in states if state is not None and path in state.modules), None)
         failure = _failure_after(subject, orders, before, clashes) if first is not None else None
         if first is not None and failure is not None:
             yield _order_finding(subject, orders, before[first], failure, Severity.ERROR)
-
-
-def _modules(orders: ImportOrders, names: tuple[str, ...]) -> Container[str]:
-    state = orders.state(names)
-    return state.modules if state is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,9 +410,9 @@ def _clashes(subject: Subject, edge: Edge) -> Iterator[Clash]:
 def _old_runtime(subject: Subject, edge: Edge, path: str) -> Clash | None:
     """An msvcp140.dll without the mutex that a DLL was compiled for."""
     importer = subject.view.image(edge.importer)
-    if dll_key(base(path)) != "msvcp140.dll" or not isinstance(importer, Image):
+    if key_of(path) != "msvcp140.dll" or not isinstance(importer, Image):
         return None
-    if not locks_unconstructed_mutex(importer) or runtime_file(dll_key(base(edge.importer))) is not None:
+    if not locks_unconstructed_mutex(importer) or runtime_file(key_of(edge.importer)) is not None:
         return None
     version = subject.version(path)
     if version is None or version.file[:2] >= CONSTEXPR_MUTEX or version.file[0] != CONSTEXPR_MUTEX[0]:

@@ -51,12 +51,13 @@ def install(requirement: str) -> str:
 def drop_option(subject: Subject, paths: Iterable[str], glob: str = "") -> str:
     """Return the option that removes members; a ``glob`` stands for the names of all in a folder that it matches."""
     members = subject.origins(paths)
-    globs = [posixpath.join(posixpath.dirname(member), glob) if _fits(member, glob) else member for member in members]
+    globs = [
+        posixpath.join(posixpath.dirname(member), glob)
+        if glob and fnmatch.fnmatchcase(posixpath.basename(member).lower(), glob)
+        else member
+        for member in members
+    ]
     return f'--drop "{",".join(dict.fromkeys(globs))}"'
-
-
-def _fits(member: str, glob: str) -> bool:
-    return bool(glob) and fnmatch.fnmatchcase(posixpath.basename(member).lower(), glob)
 
 
 def where_from(name: str, subject: Subject, options: str = "", deleted: str = "") -> str:
@@ -75,8 +76,10 @@ def where_from(name: str, subject: Subject, options: str = "", deleted: str = ""
         return shippers[0] if shippers else f"no wheel may contain {name}"
     if classify(name, subject.machine).kind == "vcredist":
         options = f"{options} --with-vcredist".strip()
+    member = family_of(name)
+    root = _ROOTS.get(member.family.group if member is not None else "", "--root FOLDER")
     steps = [f"it comes with {shippers[0]}"] if shippers else []
-    steps.append(f"{repair_command(subject, f'{options} {_root(name)}'.strip())} with a folder that has it")
+    steps.append(f"{repair_command(subject, f'{options} {root}'.strip())} with a folder that has it")
     if wheels := [item for item in pip_packages(name, cuda=cuda) if not _is_own(item, subject)]:
         platform = _PLATFORMS.get(subject.machine, "win_amd64")
         download = f"pip download --no-deps --platform {platform} {quoted(wheels[0])}"
@@ -95,11 +98,6 @@ def _is_own(requirement: str, subject: Subject) -> bool:
     """Whether a requirement is the distribution that is looked at."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     return name is not None and canonical(name[0]) == canonical(subject.name)
-
-
-def _root(name: str) -> str:
-    member = family_of(name)
-    return _ROOTS.get(member.family.group, "--root FOLDER") if member is not None else "--root FOLDER"
 
 
 def _may_be_vendored(name: str, subject: Subject) -> bool:

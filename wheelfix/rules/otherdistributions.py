@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import program_of
 from wheelfix.loader.requirements import fits, unmet_requirements
-from wheelfix.model import Edge, EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
+from wheelfix.model import EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
 from wheelfix.rules.context import folder, grouped, inside
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.rules.context import Subject
-    from wheelfix.rules.dependencies import Need
 
 
 _SHOWN = 6
@@ -32,7 +31,14 @@ _SHOWN = 6
 )
 def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that a required distribution has and the loader will not find."""
-    for need in needs(subject, (edge for edge in subject.edges if _is_out_of_reach(edge))):
+    for need in needs(
+        subject,
+        (
+            edge
+            for edge in subject.edges
+            if edge.required and isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
+        ),
+    ):
         owner = need.first.provider
         if not isinstance(owner, OwnedBy):
             continue
@@ -51,10 +57,6 @@ def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_out_of_reach(edge: Edge) -> bool:
-    return isinstance(edge.provider, OwnedBy) and not edge.provider.reachable and edge.required
-
-
 @rule(
     "WF318",
     "unknown-provider",
@@ -68,11 +70,12 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
         provider = need.first.provider
         assert isinstance(provider, MayComeFrom)
         hard = need.reached and any(edge.kind is not EdgeKind.DELAY for edge in need.edges)
+        toolkit = toolkit_searched(subject, need)
         yield finding(
             "WF318",
             need.name,
             f"could not tell: {need.name}, imported by {listing([*map(inside, need.importers)])}, may come from "
-            f"{listing(provider.distributions)}: {provider.because}{_or_toolkit(subject, need)}",
+            f"{listing(provider.distributions)}: {provider.because}" + (f"; unless {toolkit}" if toolkit else ""),
             hint=_hint_for_unknown(need.name, provider),
             evidence={
                 "needed_by": subject.origins(need.importers),
@@ -108,12 +111,17 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
         if only:
             text += f": only {only} has {them}, and the builds on PyPI that were looked at do not"
         elif provider.versions:
-            text += f"; {_versions(provider.versions)} {'has' if len(provider.versions) == 1 else 'have'} {them}"
+            first, last = provider.versions[0], provider.versions[-1]
+            text += f"; {first} has {them}" if len(provider.versions) == 1 else f"; {first} to {last} have {them}"
         yield finding(
             "WF319",
             names[0],
             text,
-            hint=_hint(distribution, only, provider),
+            hint=(
+                f"install {distribution} from the index that has such builds, before this wheel"
+                if only
+                else provider.because
+            ),
             evidence={
                 "names": names,
                 "distribution": distribution,
@@ -219,21 +227,6 @@ def _hint_for_unknown(name: str, provider: MayComeFrom) -> str:
         "'wheelfix scan WHEEL --deps' reads what it requires from the package index; or add the wheels that are "
         "installed with it: 'wheelfix scan WHEEL --with FOLDER', or scan the environment in which it is installed"
     )
-
-
-def _hint(distribution: str, only: str, provider: OwnedBy) -> str:
-    if only:
-        return f"install {distribution} from the index that has such builds, before this wheel"
-    return f"{provider.because}" if provider.because else ""
-
-
-def _versions(versions: tuple[str, ...]) -> str:
-    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
-
-
-def _or_toolkit(subject: Subject, need: Need) -> str:
-    toolkit = toolkit_searched(subject, need)
-    return f"; unless {toolkit}" if toolkit else ""
 
 
 @rule(

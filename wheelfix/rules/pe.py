@@ -9,7 +9,6 @@ from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.model import (
-    Edge,
     EdgeKind,
     Finding,
     Image,
@@ -69,9 +68,8 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
     foreign = {path: facts for path, facts in subject.foreign.items() if isinstance(facts, Malformed)}
     for path, facts in {**subject.malformed, **foreign}.items():
         name = base(path)
-        importers = _importers(subject, path)
         idle = Severity.INFO if facts.kind == "empty" and path.lower().endswith(".pyd") else Severity.WARNING
-        severity = _severity(subject, path, importers, unused=idle)
+        importers, severity, consequence = _effect(subject, path, idle)
         code = _KINDS.get(facts.kind, "WF201")
         what = {
             "WF202": f"{name} is empty",
@@ -80,7 +78,7 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
         yield finding(
             code,
             subject.origin(path),
-            f"{what}; {_consequence(subject, path, importers)}",
+            f"{what}; {consequence}",
             hint=(
                 "fetch the real file with 'git lfs pull' and build the wheel again"
                 if code == "WF203"
@@ -107,16 +105,14 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
         # A program runs in a process of its own, and a .NET assembly says x86 when it means any processor.
         if not image.is_dll or image.managed or _fits(subject.machine, image):
             continue
-        importers = _importers(subject, path)
-        severity = _severity(subject, path, importers, unused=Severity.INFO)
+        importers, severity, consequence = _effect(subject, path, Severity.INFO)
         whose = "the package" if path in foreign else "the wheel"
         anywhere = bool(subject.distribution.tags) and all(tag.endswith("-any") for tag in subject.distribution.tags)
         judged = f"{whose} is examined for" if anywhere else f"{whose} for"
         yield finding(
             "WF204",
             subject.origin(path),
-            f"{base(path)} is built for {image.machine}, {judged} {subject.machine}; "
-            f"{_consequence(subject, path, importers)}",
+            f"{base(path)} is built for {image.machine}, {judged} {subject.machine}; {consequence}",
             hint=(
                 "nothing to do if the package chooses the file by processor at run time; otherwise leave it out"
                 if severity is Severity.INFO
@@ -266,39 +262,17 @@ def _fits(machine: Machine, image: Image) -> bool:
     return image.machine is Machine.UNKNOWN or runs_on(image.machine, machine)
 
 
-def _importers(subject: Subject, path: str) -> tuple[str, ...]:
-    """Return who would get this file for an import or as a companion, by the name people know."""
-    return tuple(sorted({subject.origin(edge.importer) for edge in _edges_to(subject, path)}))
-
-
-def _edges_to(subject: Subject, path: str) -> tuple[Edge, ...]:
-    return tuple(
-        edge
-        for edge in subject.edges_to.get(path, ())
-        if edge.kind is EdgeKind.IMPORT or (edge.required and isinstance(edge.provider, InView))
-    )
-
-
-def _severity(
-    subject: Subject, path: str, importers: tuple[str, ...], *, unused: Severity = Severity.WARNING
-) -> Severity:
-    if _is_loaded(subject, path) or any(subject.reached(edge.importer) for edge in _edges_to(subject, path)):
-        return Severity.ERROR
-    return Severity.WARNING if importers else unused
-
-
-def _is_loaded(subject: Subject, path: str) -> bool:
-    """Whether the package loads the file itself, and does not go on if that fails."""
-    return any(
-        outcome.event.path == path and not outcome.event.guarded and outcome.event.cause != "module"
-        for outcome in subject.outcomes
-    )
-
-
-def _consequence(subject: Subject, path: str, importers: tuple[str, ...]) -> str:
-    if _is_loaded(subject, path):
-        return "the package loads it and gets error 193 (not a valid Win32 application)"
-    if importers:
-        more = f" and {len(importers) - 1} more" if len(importers) > 1 else ""
-        return f"{base(importers[0])}{more} needs it and fails with error 193"
-    return "nothing in the wheel is known to load it"
+def _effect(subject: Subject, path: str, unused: Severity) -> tuple[list[str], Severity, str]:
+    """Return who would get a file for an import or as a companion, how bad that is, and what happens then."""
+    edges = [edge for edge in subject.edges_to.get(path, ()) if edge.kind is EdgeKind.IMPORT or edge.required]
+    importers = sorted({subject.origin(edge.importer) for edge in edges})
+    own = (outcome.event for outcome in subject.outcomes if outcome.event.path == path)
+    if any(not event.guarded and event.cause != "module" for event in own):
+        text = "the package loads it and gets error 193 (not a valid Win32 application)"
+        return importers, Severity.ERROR, text
+    if not importers:
+        return importers, unused, "nothing in the wheel is known to load it"
+    reached = any(subject.reached(edge.importer) for edge in edges)
+    more = f" and {len(importers) - 1} more" if len(importers) > 1 else ""
+    text = f"{base(importers[0])}{more} needs it and fails with error 193"
+    return importers, Severity.ERROR if reached else Severity.WARNING, text

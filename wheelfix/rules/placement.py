@@ -16,7 +16,7 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import EdgeKind, Finding, Image, InView, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, folder, grouped
+from wheelfix.rules.context import Subject, base, folder, grouped, key_of
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
     """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
-    copies = grouped((dll_key(base(item.path)), item.path) for item in misplaced(subject) if item.copy == "idle")
+    copies = grouped((key_of(item.path), item.path) for item in misplaced(subject) if item.copy == "idle")
     for key, idle in copies.items():
         paths = [path for path in subject.view.named(key) if path in subject.images]
         winners = [path for path in paths if path not in idle]
@@ -69,7 +69,7 @@ def _place(subject: Subject, path: str) -> str:
 )
 def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
     """Find DLLs of the package for which a file beside ``python.exe``, or of another package, is loaded."""
-    own = grouped((dll_key(base(path)), path) for path in subject.images)
+    own = grouped((key_of(path), path) for path in subject.images)
     reported = set()
     for edge in subject.edges:
         if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
@@ -169,10 +169,8 @@ def used_files(subject: Subject) -> frozenset[str]:
     it imports from beside itself is not used through it.
     """
     loaded = {*subject.resolution.reached, *(outcome.event.path for outcome in subject.outcomes)}
-    names = {dll_key(base(path)) for path in loaded}
-    copies = {
-        path for path in subject.images if path.lower().endswith(".dll") and dll_key(base(path)) in names
-    } - loaded
+    names = {key_of(path) for path in loaded}
+    copies = {path for path in subject.images if path.lower().endswith(".dll") and key_of(path) in names} - loaded
     copies -= _loaded_by_engines(subject)
     used = set(loaded)
     pending = [path for path in subject.images if path not in copies]
@@ -221,7 +219,7 @@ class _DllPlaces:
     def _names(self) -> set[str]:
         """The names of the package's own DLLs, and of those that it asks for."""
         wanted = {dll_key(edge.name) for edge in self.subject.edges}
-        return wanted | {dll_key(base(path)) for path in self.own if path.lower().endswith(".dll")}
+        return wanted | {key_of(path) for path in self.own if path.lower().endswith(".dll")}
 
     @functools.cached_property
     def _root_modules(self) -> bool:
@@ -244,11 +242,9 @@ class _DllPlaces:
         if path in self.used:
             return None
         found = self._copy(path) or self._at_root(path)
-        return None if found is None or self._may_be_loaded(path) else found
-
-    def _may_be_loaded(self, path: str) -> bool:
-        """Whether code knows the name of a file, and may load it; not where its loads are modelled."""
-        return self.subject.startup is None and self._code.mentions(base(path))
+        if found is None or (self.subject.startup is None and self._code.mentions(base(path))):
+            return None  # code knows its name, and may load it; not where its loads are modelled
+        return found
 
     @functools.cached_property
     def _code(self) -> CodeNames:
@@ -303,7 +299,7 @@ class _DllPlaces:
 
     def _unowned(self, path: str) -> Misplaced | None:
         """A file of an environment that no distribution owns, as far as it concerns this one."""
-        concerns = dll_key(base(path)) in self._names
+        concerns = key_of(path) in self._names
         if folder(path) == "":
             return self._beside_python(path) if concerns else None
         if folder(path) == SITE_PACKAGES:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
 from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, folder, grouped, inside
+from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
 from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
@@ -40,7 +40,7 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
         driver = driver_file(base(path))
         if driver is None:
             continue
-        loader = dll_key(base(path)) in _LOADERS
+        loader = key_of(path) in _LOADERS
         yield finding(
             "WF601",
             subject.origin(path),

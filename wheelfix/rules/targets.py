@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports, presence, unknown_exports
 from wheelfix.model import EdgeKind, Finding, Image, Severity, System, dll_key
-from wheelfix.rules.context import Subject, base
+from wheelfix.rules.context import Subject, base, key_of
 from wheelfix.rules.dependencies import Need, excuse_of, gather
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -106,7 +106,7 @@ class _Judge:
         return loaded and excuse_of(self.subject, need) is None
 
     def _absent(self, need: Need, fact: Fact, at_load: bool) -> Finding:
-        copy = next((path for path in self.subject.images if dll_key(base(path)) == dll_key(need.name)), "")
+        copy = next((path for path in self.subject.images if key_of(path) == dll_key(need.name)), "")
         certain = self._is_certain(need) and not copy
         who = f"{listing(need.importer_names)} {'imports' if at_load else 'delay-loads'} it"
         if len(need.importer_names) > 1:

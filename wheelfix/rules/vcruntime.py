@@ -17,7 +17,7 @@ from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolse
 from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Repairable, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import read_toolset
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import needs
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
@@ -73,13 +73,13 @@ def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
         own: Pair = (version.file[0], version.file[1])
         if own < newest.toolset:
             yield _too_old(subject, runtime, own, locking if locking and own < CONSTEXPR_MUTEX else newest)
-        elif locking is not None and _is_shared(runtime):
+        elif locking is not None and key_of(runtime) == "msvcp140.dll":  # the name that every other copy has too
             yield _may_lose(subject, runtime, own, locking)
     yield from _python_has_its_own(subject)
 
 
 def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
-    crash = user.locks and own < CONSTEXPR_MUTEX <= user.toolset and _is_msvcp(runtime)
+    crash = user.locks and own < CONSTEXPR_MUTEX <= user.toolset and key_of(runtime).startswith("msvcp140")
     return finding(
         "WF409",
         subject.origin(runtime),
@@ -118,7 +118,7 @@ def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
     """Tell that Python's vcruntime140.dll is loaded before the wheel's, where that one is known to be older."""
     python = python_runtime(subject.profile.python) if subject.profile.python is not None else None
     for path in subject.images if python is not None else ():
-        version = subject.version(path) if dll_key(base(path)) == "vcruntime140.dll" else None
+        version = subject.version(path) if key_of(path) == "vcruntime140.dll" else None
         if python is None or version is None or version.file[:2] <= python[1] or not _is_wanted(subject, path):
             continue
         own = dotted((version.file[0], version.file[1]))
@@ -135,10 +135,10 @@ def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
 def _is_wanted(subject: Subject, path: str) -> bool:
     """Whether a DLL beside it, and not of the runtime itself, imports a file by name."""
     return any(
-        folder(other) == folder(path) and runtime_file(dll_key(base(other))) is None
+        folder(other) == folder(path) and runtime_file(key_of(other)) is None
         for other, image in subject.images.items()
         for item in image.imports
-        if dll_key(item.dll) == dll_key(base(path))
+        if dll_key(item.dll) == key_of(path)
     )
 
 
@@ -148,11 +148,11 @@ def _users(subject: Subject) -> dict[str, list[_User]]:
     for edge in subject.edges:
         if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
             continue
-        known = runtime_file(demangle(dll_key(base(edge.provider.path))))
+        known = runtime_file(demangle(key_of(edge.provider.path)))
         image = subject.images.get(edge.importer)
         if image is None or known is None or known.toolset.id != "14" or known.debug:
             continue
-        if runtime_file(demangle(dll_key(base(edge.importer)))) is None:
+        if runtime_file(demangle(key_of(edge.importer))) is None:
             user = _user(subject, edge.importer, image)
             if user is not None:
                 found.setdefault(edge.provider.path, []).append(user)
@@ -182,16 +182,6 @@ def locks_unconstructed_mutex(image: Image) -> bool:
     return "_Mtx_lock" in symbols and "_Mtx_init_in_situ" not in symbols
 
 
-def _is_msvcp(path: str) -> bool:
-    return dll_key(base(path)).startswith("msvcp140")
-
-
-def _is_shared(path: str) -> bool:
-    """Whether a runtime has the name that every other copy of it has too."""
-    key = dll_key(base(path))
-    return key == "msvcp140.dll" and demangle(key) == key
-
-
 @rule(
     "WF306",
     "needs-vc-runtime",
@@ -211,16 +201,14 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
         return
     names = [need.name.lower() for need in own]
     importers = sorted({subject.origin(edge.importer) for need in own for edge in need.edges})
+    shipper = next(iter(who_ships(names[0], machine=subject.machine)), "").rpartition(", ")[2] or "Microsoft"
     who = base(importers[0]) if len(importers) == 1 else f"{len(importers)} files"
     yield finding(
         "WF306",
         names[0],
         f"{who} {'needs' if len(importers) == 1 else 'need'} {listing(names, 6)} of the Visual C++ redistributable, "
         "which must be installed on the machine",
-        hint=(
-            f"users get it from {_redistributable(names[0], subject)}; "
-            f"{repair_command(subject, '--with-vcredist --root FOLDER')} adds the DLLs"
-        ),
+        hint=(f"users get it from {shipper}; {repair_command(subject, '--with-vcredist --root FOLDER')} adds the DLLs"),
         evidence={"names": names, "needed_by": importers},
     )
 
@@ -232,8 +220,3 @@ def _has_own_runtime(subject: Subject, edge: Edge, required: Requirements) -> bo
     # What nothing in the package loads by itself, such as a plugin, meets the copy that its loader brought in.
     key = dll_key(edge.name)
     return not subject.reached(edge.importer) and any(fold(base(path)) == key for path in subject.images)
-
-
-def _redistributable(name: str, subject: Subject) -> str:
-    shipper = next(iter(who_ships(name, machine=subject.machine)), "")
-    return shipper.rpartition(", ")[2] or "Microsoft"
