@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.rules.subjects import SITE, run, subject
+from tests.rules.subjects import SITE, run, scanned, subject
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
-from wheelfix.exam.scan import scan, scan_all
+from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 HERE = "import os, sys, ctypes\nhere = os.path.dirname(__file__)\n"
 LOAD = HERE + "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
-
-
-def scanned(folder: Path, files: dict[str, str | bytes]) -> ScanReport:
-    return scan(build_wheel(folder, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
 
 
 def found(report: ScanReport) -> list[tuple[str, Severity, str]]:
