@@ -393,12 +393,13 @@ def _read(reading: _Reading, path: Path, text: str, above: tuple[Path, ...], *, 
             )
         if one is None:
             reading.unnamed.append(place)
-        elif not one.marker or marker_holds(one.marker, reading.profile):
+        elif not one[1] or marker_holds(one[1], reading.profile):
+            locked = one[0]
             if wanted:
-                reading.add(one.locked)
+                reading.add(locked)
             else:
-                known = reading.constraints.get(one.locked.name, "")
-                reading.constraints[one.locked.name] = _joined(known, one.locked.specifier)
+                known = reading.constraints.get(locked.name, "")
+                reading.constraints[locked.name] = _joined(known, locked.specifier)
 
 
 def _option(
@@ -436,34 +437,26 @@ def _option(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _NamedLine:
-    """What one line names, and on which systems."""
-
-    locked: Locked
-    marker: str = ""
-
-
-def _named(line: str, path: Path, comment: str) -> _NamedLine | None:
-    """The distribution that a line names: by its name, its wheel, ``#egg=``, its folder, or the comment above."""
+def _named(line: str, path: Path, comment: str) -> tuple[Locked, str] | None:
+    """The distribution that a line names by name, wheel, ``#egg=``, folder, or the comment above, and its marker."""
     requirement = parse_requirement(line)
     if requirement is not None:
         specifier = str(requirement.specifier) or _version_in(requirement.url or "")
         extras = tuple(sorted(requirement.extras))
         marker = str(requirement.marker) if requirement.marker is not None else ""
-        return _NamedLine(Locked(canonical(requirement.name), specifier, extras), marker)
+        return Locked(canonical(requirement.name), specifier, extras), marker
     place, _, marker = line.partition(" ;") if " ;" in line else line.partition("; ")
     place, _, fragment = place.strip().partition("#")
     egg, wheel, above = _EGG.search(fragment), _WHEEL.search(place), _EDITABLE.match(comment)
     if egg:
-        return _NamedLine(Locked(canonical(egg[1]), _version_in(place)), marker.strip())
+        return Locked(canonical(egg[1]), _version_in(place)), marker.strip()
     if wheel:
-        return _NamedLine(Locked(canonical(wheel[1]), f"=={unquote(wheel[2])}"), marker.strip())
+        return Locked(canonical(wheel[1]), f"=={unquote(wheel[2])}"), marker.strip()
     if above:
-        return _NamedLine(Locked(canonical(above[1]), f"=={above[2]}"), marker.strip())
+        return Locked(canonical(above[1]), f"=={above[2]}"), marker.strip()
     folder = place.rpartition("[")[0] if place.endswith("]") else place  # without extras
     name = _project_name(path.parent / _path_of(folder))
-    return _NamedLine(Locked(canonical(name), ""), marker.strip()) if name else None
+    return (Locked(canonical(name), ""), marker.strip()) if name else None
 
 
 def _path_of(place: str) -> str:

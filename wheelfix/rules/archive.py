@@ -260,38 +260,29 @@ def _findings(subject: ArchiveSubject, faults: Iterable[_WheelFault]) -> Iterato
     for fault in faults:
         groups.setdefault((fault.code, fault.kind, fault.rejected_by, str(_severity(fault))), []).append(fault)
     for (code, *_), group in sorted(groups.items()):
-        if len(group) > _SINGLY or (code == "WF120" and len(group) > 1):
-            yield _together(group, blocker)
-        else:
-            yield from (_single(fault, blocker) for fault in group)
+        together = len(group) > _SINGLY or code == "WF120"
+        for members in [group] if together else [[fault] for fault in group]:
+            yield _finding(members, blocker)
 
 
-def _single(fault: _WheelFault, blocker: str) -> Finding:
+def _finding(group: list[_WheelFault], blocker: str) -> Finding:
+    fault, names = group[0], sorted(fault.subject for fault in group)
+    refusers = listing(["PyPI" if name == "pypi" else name for name in fault.rejected_by])
     evidence: dict[str, object] = {"kind": fault.kind, "rejected_by": fault.rejected_by}
-    if fault.expected or fault.found:
+    message = fault.message
+    if len(group) > 1:
+        message = f"{count(len(group), 'member')} ({listing(names)}): {message}"
+        evidence |= {"count": len(group), "paths": names}
+    elif fault.expected or fault.found:
         evidence |= {"expected": fault.expected, "found": fault.found}
     return finding(
         fault.code,
-        fault.subject,
-        f"{fault.message}{_refusal(fault.rejected_by)}",
+        names[0],
+        f"{message} (refused by {refusers})" if refusers else message,
         hint=_hint(fault, blocker),
         evidence=evidence,
         severity=_severity(fault),
         repairable=Repairable.NEVER if _is_lasting(fault) else None,
-    )
-
-
-def _together(group: list[_WheelFault], blocker: str) -> Finding:
-    first = group[0]
-    names = sorted(fault.subject for fault in group)
-    return finding(
-        first.code,
-        names[0],
-        f"{count(len(group), 'member')} ({listing(names)}): {first.message}{_refusal(first.rejected_by)}",
-        hint=_hint(first, blocker),
-        evidence={"kind": first.kind, "rejected_by": first.rejected_by, "count": len(group), "paths": names},
-        severity=_severity(first),
-        repairable=Repairable.NEVER if _is_lasting(first) else None,
     )
 
 
@@ -302,8 +293,7 @@ def _hint(fault: _WheelFault, blocker: str) -> str:
         hint = _REPAIR
     if "wheelfix repair" not in hint:
         return hint
-    severity = _severity(fault) or rule_of(fault.code).severity
-    if severity is Severity.INFO and "'wheelfix repair'" in hint:  # without an option, notes are not a reason
+    if _severity(fault) is Severity.INFO and "'wheelfix repair'" in hint:  # without an option, notes are not a reason
         return _NOTE
     return f"repair cannot rewrite this wheel; see {blocker}" if blocker else hint
 
@@ -324,29 +314,22 @@ def _blocker(subject: ArchiveSubject) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
     for fault in (*_archive_faults(subject), *_record_faults(subject)):
         never = _is_lasting(fault) or rule_of(fault.code).repairable is Repairable.NEVER
-        severity = _severity(fault) or rule_of(fault.code).severity
-        if never and (severity is Severity.ERROR or fault.kind == "upward-name"):
+        if never and (_severity(fault) is Severity.ERROR or fault.kind == "upward-name"):
             return fault.code
     return ""
 
 
-def _refusal(who: tuple[str, ...]) -> str:
-    spelled = {"pypi": "PyPI"}
-    return f" (refused by {listing([spelled.get(name, name) for name in who])})" if who else ""
-
-
-def _severity(fault: _WheelFault) -> Severity | None:
+def _severity(fault: _WheelFault) -> Severity:
     """An archive that pip or uv refuses is broken; one that only PyPI, installer or no one refuses is not.
 
     An image that RECORD lists belongs to the wheel: without it something that was built and tested is gone.
     """
     deleted = fault.kind == "row-orphan" and fault.subject.lower().endswith(PE_SUFFIXES)
-    if deleted or fault.kind == "file-gone":
+    if deleted or fault.kind == "file-gone" or {PIP, UV}.intersection(fault.rejected_by):
         return Severity.ERROR
-    if {PIP, UV}.intersection(fault.rejected_by):
-        return Severity.ERROR
+    usual = rule_of(fault.code).severity
     if fault.kind in _UNREAD_KINDS and fault.subject != _WHOLE:
-        return None
+        return usual
     if fault.kind in _WARNING_KINDS or _is_installed(fault):
         return Severity.WARNING
-    return Severity.INFO if fault.kind in _INFO_KINDS else None
+    return Severity.INFO if fault.kind in _INFO_KINDS else usual

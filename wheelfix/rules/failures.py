@@ -6,7 +6,7 @@ that is there already, whichever distribution loaded it: of several DLLs of one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.system import runtime_file
@@ -312,15 +312,11 @@ def _one_order(
             yield _order_finding(subject, orders, before[first], failure, Severity.ERROR)
 
 
-@dataclass(frozen=True, slots=True)
-class _OrderFailure:
-    """Why a distribution fails after others: what its loads get, and with which error."""
+_OrderFailure: TypeAlias = "tuple[tuple[Clash, ...], int, str, tuple[str, ...]]"
+"""Why a distribution fails after others: what its loads get, the error, and the file whose load fails and its chain.
 
-    clashes: tuple[Clash, ...]
-    code: int
-    load: str = ""
-    """The file whose load fails; empty where the process crashes later."""
-    chain: tuple[str, ...] = ()
+Without a file the process crashes later.
+"""
 
 
 def _failure_after(
@@ -335,17 +331,18 @@ def _failure_after(
         if loaded.failure is not None and paths.intersection(loaded.failure.chain):
             chain = tuple(map(base, loaded.failure.chain))
             chain = chain if chain[0] == base(loaded.event.path) else (base(loaded.event.path), *chain)
-            return _OrderFailure(met, loaded.failure.code, loaded.event.path, chain)
+            return met, loaded.failure.code, loaded.event.path, chain
     crashes = tuple(clash for clash in met if not clash.symbols)
-    return _OrderFailure(crashes, CRASH) if crashes else None
+    return (crashes, CRASH, "", ()) if crashes else None
 
 
 def _order_finding(
     subject: Subject, orders: ImportOrders, other: str, failure: _OrderFailure, severity: Severity
 ) -> Finding:
-    name, clash = subject.name or "this package", failure.clashes[0]
+    clashes, code, load, chain = failure
+    name, clash = subject.name or "this package", clashes[0]
     owner, file = subject.owner(clash.path), base(clash.path)
-    users = list(dict.fromkeys(base(one.edge.importer) for one in failure.clashes))
+    users = list(dict.fromkeys(base(one.edge.importer) for one in clashes))
     works = not orders.after((canonical(name),), other).failed
     text = f"importing {other} before {name} fails"
     text += f", importing {name} before {other} works" if works else f", and so does {other} after {name}"
@@ -359,11 +356,11 @@ def _order_finding(
             "fails": [other, name],
             "works": [name, other] if works else [],
             "importer": subject.origin(clash.edge.importer),
-            "needed_by": subject.origins(one.edge.importer for one in failure.clashes),
+            "needed_by": subject.origins(one.edge.importer for one in clashes),
             "symbols": clash.symbols,
-            "code": failure.code,
-            "load": subject.origin(failure.load) if failure.load else "",
-            "chain": failure.chain,
+            "code": code,
+            "load": subject.origin(load) if load else "",
+            "chain": chain,
         },
         severity=severity,
     )

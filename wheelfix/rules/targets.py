@@ -6,7 +6,7 @@ reports say so it is a warning, and where nothing is known a finding says that, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports, presence, unknown_exports
 from wheelfix.model import EdgeKind, Finding, Image, Severity, System, dll_key
@@ -16,10 +16,11 @@ from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
-    from wheelfix.model import Symbol
+    from wheelfix.model import Machine, Symbol
 
+_Found = TypeVar("_Found")
 _AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
 
 
@@ -94,7 +95,7 @@ class _Judge:
                 yield self._absent(need, fact, bool(at_load))
             if fact.state in (State.HAS, State.UNKNOWN) and at_load:
                 yield from self._functions(need)
-                if doubtful := self._unknown_functions(need):
+                if doubtful := self._by_importer(need, unknown_exports):
                     functions[need.name] = sorted({_spelled(one) for found in doubtful.values() for one in found})
                     unknown.append(_of_importers(need, doubtful))
         if unknown:
@@ -129,11 +130,7 @@ class _Judge:
 
     def _functions(self, need: Need) -> Iterator[Finding]:
         """Yield the functions that the target's DLL does not have."""
-        by_importer = {
-            path: missing
-            for path, wanted in self._wanted(need)
-            if (missing := missing_exports(self.target, need.name, wanted, self.subject.machine))
-        }
+        by_importer = self._by_importer(need, missing_exports)
         if not by_importer:
             return
         path = next((path for path in by_importer if path in self.loaded), next(iter(by_importer)))
@@ -161,19 +158,17 @@ class _Judge:
             severity=Severity.ERROR if certain else Severity.WARNING,
         )
 
-    def _wanted(self, need: Need) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield who imports a DLL, and which of its functions."""
+    def _by_importer(
+        self, need: Need, ask: Callable[[TargetList, str, Sequence[Symbol], Machine], _Found]
+    ) -> dict[str, _Found]:
+        """Return what is known about the functions that each importer takes from a DLL, where that is anything."""
+        found = {}
         for path in dict.fromkeys(edge.importer for edge in need.edges if edge.kind in _AT_LOAD):
             image = self.subject.view.image(path)
-            yield path, image.symbols_from(need.name) if isinstance(image, Image) else ()
-
-    def _unknown_functions(self, need: Need) -> dict[str, tuple[Symbol, ...]]:
-        """Return by importer the functions of a DLL about which the target's list says nothing."""
-        return {
-            path: found
-            for path, wanted in self._wanted(need)
-            if (found := unknown_exports(self.target, need.name, wanted, self.subject.machine))
-        }
+            wanted = image.symbols_from(need.name) if isinstance(image, Image) else ()
+            if answer := ask(self.target, need.name, wanted, self.subject.machine):
+                found[path] = answer
+        return found
 
     def _unknown(self, needs: Sequence[Need], functions: dict[str, list[str]]) -> Finding:
         names = [need.name for need in needs]
