@@ -71,6 +71,15 @@ class Machine(str, enum.Enum):
     def __str__(self) -> str:
         return self.value
 
+    @property
+    def platform(self) -> str:
+        """The platform tag of its wheels; that of most machines where there is none."""
+        return next((tag for tag, machine in PLATFORM_MACHINES.items() if machine is self), "win_amd64")
+
+
+PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
+"""What wheels for Windows are for, by their platform tags."""
+
 
 class ByteSource(Protocol):
     """Bytes that can be read at any place: a file on disk, or a member that is inflated as far as needed."""
@@ -546,6 +555,11 @@ class Finding:
     hint: str = ""
     evidence: Mapping[str, Json] = field(default_factory=dict)
     repairable: Repairable = Repairable.NEVER
+
+    def texts(self, key: str) -> list[str]:
+        """Return a list of its evidence as texts; empty where it has none."""
+        found = self.evidence.get(key)
+        return [*map(str, found)] if isinstance(found, list) else []
 
 
 @dataclass(frozen=True, slots=True)

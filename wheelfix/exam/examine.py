@@ -17,6 +17,7 @@ from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import (
+    PLATFORM_MACHINES,
     Candidate,
     Edge,
     GpuFit,
@@ -63,9 +64,6 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource, FileVersion, Finding, LoadEvent, Prediction, Resolution
     from wheelfix.pe.gpucode import GpuCode
     from wheelfix.roots.root import Candidates
-
-
-PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
 
 def examine_view(
@@ -435,9 +433,7 @@ def _is_unknown(item: Finding) -> bool:
 
 def _names(item: Finding) -> list[str]:
     """The DLLs, or the functions, that a finding is about."""
-    names, symbols = item.evidence.get("names"), item.evidence.get("symbols")
-    dlls = [str(name) for name in names] if isinstance(names, list) else []
-    functions = item.evidence.get("functions")
+    dlls, symbols, functions = item.texts("names"), item.evidence.get("symbols"), item.evidence.get("functions")
     if isinstance(functions, dict):
         found = [f"{dll}!{one}" for dll, several in functions.items() if isinstance(several, list) for one in several]
         return [dll for dll in dlls if dll not in functions] + found
@@ -453,13 +449,12 @@ def _failure(subject: Subject, findings: Sequence[Finding]) -> Prediction | None
     found: list[tuple[int, bool, LoadOutcome]] = []
     for item in errors:
         event = _event(subject, str(item.evidence.get("importer")))
-        chain = item.evidence.get("chain")
-        if event is not None and isinstance(chain, list):
+        if event is not None:
             function = "symbols" in item.evidence
             code = PROC_NOT_FOUND if function else MOD_NOT_FOUND
             detail = ", ".join(_names(item)[:3])
-            names = tuple(str(name) for name in chain)
-            found.append((order[event.path], function, LoadOutcome(event, code, names, detail)))
+            outcome = LoadOutcome(event, code, tuple(item.texts("chain")), detail)
+            found.append((order[event.path], function, outcome))
     if not found:
         return None
     return predict(subject.view, subject.resolution, min(found, key=lambda entry: entry[:2])[2])

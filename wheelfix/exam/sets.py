@@ -15,7 +15,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.exam.examine import PLATFORM_MACHINES, machine_of_tags
+from wheelfix.exam.examine import machine_of_tags
 from wheelfix.exam.lockfile import ONLY, LockParts, read_lockfile
 from wheelfix.exam.versionchoice import required_wheels
 from wheelfix.exam.wheel import WheelScan
@@ -25,7 +25,7 @@ from wheelfix.loader.places import open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, newest_fitting, requirements_with_extras
 from wheelfix.loader.view import FileView, Layer
-from wheelfix.model import canonical
+from wheelfix.model import PLATFORM_MACHINES, canonical
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from wheelfix.base.options import InstallTarget
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
-from wheelfix.model import Machine, canonical
+from wheelfix.model import canonical
 from wheelfix.remote.packageindex import MOST_CLAUSES, fitting_wheels, offered_wheels
 
 if TYPE_CHECKING:
@@ -225,7 +225,6 @@ def _has_sources(files: Iterable[IndexFile], specifier: SpecifierSet) -> bool:
 
 MOST_LINES = 5000
 """Requirements of one distribution."""
-_PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 
 
 def required_wheels(
@@ -244,7 +243,7 @@ def required_wheels(
         lines = _requires(file, client.wheel_of(file), client, limits)
         return _holding(file.name, lines, profile, tuple(extras))
 
-    target = InstallTarget(_PLATFORMS.get(profile.machine, "win_amd64"), profile.python)
+    target = InstallTarget(profile.machine.platform, profile.python)
     return choose_versions(wanted, known, client.index.files, requires, target)
 
 

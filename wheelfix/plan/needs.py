@@ -13,7 +13,8 @@ from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, dll_key
 from wheelfix.pycode.pythonsource import python_code
 from wheelfix.roots.card import card_arch
 from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
-from wheelfix.roots.release import OneRelease, Wanted, group_of
+from wheelfix.roots.release import Wanted, group_of
+from wheelfix.rules.context import grouped
 from wheelfix.rules.dependencies import Need, gather
 from wheelfix.rules.gpufit import Fit, fit
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import RootFile
     from wheelfix.rules.context import Subject
-    from wheelfix.rules.dependencies import Need
 
 
 def unmet_needs(view: FileView, resolution: Resolution, companions: str, cuda: str | None) -> Iterator[Need]:
@@ -155,38 +155,14 @@ def processed_by(before: Examination) -> str:
     return ""
 
 
-def request_for(
-    need: Need,
-    name: str,
-    view: FileView,
-    subject: Subject,
-    *,
-    release: str = "",
-    companions: tuple[str, ...] = (),
-    beside: RootFile | None = None,
-    one_release: OneRelease | None = None,
-) -> DllRequest:
-    """Return the request for one of the names that would meet a need, with what else has to fit."""
-    return DllRequest(
-        name,
-        subject.machine,
-        needers(view, need, name),
-        subject.cuda.text,
-        release=release,
-        companions=companions,
-        beside=beside,
-        one_release=one_release,
-    )
-
-
 def requests_by_group(found: Iterable[Need], view: FileView, subject: Subject) -> dict[str, list[DllRequest]]:
     """Return what is asked of toolkits, by group; what belongs to no toolkit is left out."""
-    requests: dict[str, list[DllRequest]] = {}
-    for need in found:
-        group = group_of(need.name)
-        for name in need.names if group else ():
-            requests.setdefault(group, []).append(request_for(need, name, view, subject))
-    return requests
+    groups = ((group, need) for need in found if (group := group_of(need.name)))
+    return grouped(
+        (group, DllRequest(name, subject.machine, needers(view, need, name), subject.cuda.text))
+        for group, need in groups
+        for name in need.names
+    )
 
 
 def needers(view: FileView, need: Need, name: str) -> tuple[Needer, ...]:

@@ -20,7 +20,7 @@ from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
-from wheelfix.model import EdgeKind, Image, InView, Malformed, Severity, dll_key, fold
+from wheelfix.model import EdgeKind, Image, Malformed, Severity, dll_key, fold
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
 from wheelfix.plan.needs import (
     destinations,
@@ -28,7 +28,6 @@ from wheelfix.plan.needs import (
     needers,
     objections,
     processed_by,
-    request_for,
     requests_by_group,
     unmet_needs,
     wanted_release,
@@ -36,6 +35,7 @@ from wheelfix.plan.needs import (
 from wheelfix.roots.choice import (
     Choice,
     Conflict,
+    DllRequest,
     Terms,
     choose,
     choose_release,
@@ -44,6 +44,7 @@ from wheelfix.roots.choice import (
     never_vendored,
 )
 from wheelfix.roots.release import GROUPS, OneRelease, group_of
+from wheelfix.rules.context import grouped
 from wheelfix.rules.dependencies import Need, says_out_of_reach
 from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Edge, ImageFacts, Resolution
+    from wheelfix.model import ImageFacts, Resolution
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import RootFile
@@ -90,8 +91,8 @@ def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
     """DLLs that a load takes and that make it fail, with what is wrong: replaced if a root has a better one."""
     loaded = {outcome.event.path for outcome in subject.outcomes}
     imports = [edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT]
-    loaded.update(edge.provider.path for edge in imports if isinstance(edge.provider, InView))
-    unfit = {edge.provider.path: edge for edge in imports if edge.unexported and isinstance(edge.provider, InView)}
+    loaded.update(edge.file for edge in imports if edge.file)
+    unfit = {edge.file: edge for edge in imports if edge.unexported and edge.file}
     for path in sorted(loaded):
         if not path.lower().endswith(".dll") or not _may_go(subject, path):
             continue
@@ -107,10 +108,7 @@ def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
 
 def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:
     """What can go once everything that is needed is in its place: sources of copies, and what nothing loads."""
-    moved: dict[str, list[str]] = {}
-    for entry in chosen:
-        if entry.file is None:
-            moved.setdefault(entry.own, []).append(entry.path)
+    moved = grouped((entry.own, entry.path) for entry in chosen if entry.file is None)
     used = used_files(subject)
     for path, targets in moved.items():
         if path not in used and _may_go(subject, path):
@@ -286,10 +284,7 @@ class Planner:
 
     def _take_for_each(self, need: Need, because: str) -> bool:
         """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
-        groups: dict[str, list[Edge]] = {}
-        for edge in need.edges:
-            if edge.kind is EdgeKind.IMPORT:
-                groups.setdefault(parent(edge.importer), []).append(edge)
+        groups = grouped((parent(edge.importer), edge) for edge in need.edges if edge.kind is EdgeKind.IMPORT)
         if len(groups) < 2 or self.options.dest is not None:
             return False
         parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
@@ -377,11 +372,12 @@ class Planner:
 
     def _take(self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
         """Add the file of a root that serves a need best, if there is one; whether the view changed."""
-        request = request_for(
-            need,
+        subject = self.before.subject
+        request = DllRequest(
             name,
-            self.view,
-            self.before.subject,
+            subject.machine,
+            needers(self.view, need, name),
+            subject.cuda.text,
             release=self._release(need, name),
             companions=family_companions(name, self.cuda),
             beside=self._beside(need, name),
@@ -484,25 +480,24 @@ class Planner:
         paths = self.view.named(dll_key(name))
         return self.view.image(paths[0]) if paths else None
 
-    def _beside(self, need: Need, name: str) -> RootFile | None:
-        """The member of the same family that is chosen already: only its folder counts."""
+    def _relatives(self, need: Need, name: str) -> Iterator[str]:
+        """Those who ask for a DLL and are of its family."""
         member = family_of(name)
         for path in need.importers:
-            chosen = self.chosen.get(path)
             other = family_of(base_name(path))
-            if chosen and chosen.file and member and other and other.family.id == member.family.id:
-                return chosen.file
-        return None
+            if member and other and other.family.id == member.family.id:
+                yield path
+
+    def _beside(self, need: Need, name: str) -> RootFile | None:
+        """The member of the same family that is chosen already: only its folder counts."""
+        chosen = (self.chosen.get(path) for path in self._relatives(need, name))
+        return next((one.file for one in chosen if one and one.file), None)
 
     def _release(self, need: Need, name: str) -> str:
         """The release of the family that is in the wheel already, which a missing part has to fit."""
-        member = family_of(name)
-        for path in need.importers:
-            other = family_of(base_name(path))
-            if member and other and other.family.id == member.family.id and path not in self.chosen:
-                version = self.before.subject.version(path)
-                return str(version) if version else ""
-        return ""
+        own = next((path for path in self._relatives(need, name) if path not in self.chosen), None)
+        version = self.before.subject.version(own) if own is not None else None
+        return str(version) if version else ""
 
 
 def _because(view: FileView, need: Need) -> str:

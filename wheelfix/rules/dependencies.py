@@ -46,188 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-def _is_for_several_pythons(need: Need) -> bool:
-    """Whether an interpreter is asked for by modules in folders that are named after it."""
-    python = python_of(need.name)
-    return python is not None and all(folder_python(edge.importer) == python[:2] for edge in need.edges)
-
-
-@rule(
-    "WF301",
-    "missing-dependency",
-    Severity.ERROR,
-    "A DLL that is imported is not in the wheel and has no other provider.",
-    Repairable.SOMETIMES,
-)
-@rule(
-    "WF305",
-    "outside-search-path",
-    Severity.ERROR,
-    "A DLL is there, but in a folder where the loader does not look for it.",
-    Repairable.SOMETIMES,
-)
-def missing_imports(subject: Subject) -> Iterator[Finding]:
-    """Find imports without a provider: error 126."""
-    for need in missing(subject, EdgeKind.IMPORT):
-        if (is_debug_crt(need.name) or is_debug_python(need.name)) and not need.reached:
-            continue  # WF205 says it better: the debug twin of a DLL, which nothing loads
-        if not need.reached and _is_for_several_pythons(need):
-            continue
-        if python_of(need.name) is not None and for_another_python(subject):
-            continue  # WF401 says that of the whole distribution
-        usable = [path for path in need.present_at if not _objection(subject, need, path)]
-        judged = judge(subject, need, usable)
-        yield _out_of_reach(subject, need, judged, usable[0]) if usable else _missing_import(subject, need, judged)
-
-
-def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) -> Finding:
-    own = path in subject.images
-    where = "in the wheel" if own else f"at {subject.origin(path)}"
-    copying, place = repair_command(subject), folder(need.first.importer)
-    if not own and not subject.installed:  # a repair of a wheel does not see the wheels that were beside it
-        copying = f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
-    if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
-        place = subject.startup.lib
-    hint = f"{copying} puts a copy beside {need.importer_names[0]}, into {inside(place)}"
-    if not all(importer.lower().endswith(".exe") for importer in need.importers):  # these are processes of their own
-        hint += "; or add the folder with os.add_dll_directory before the import"
-    return finding(
-        "WF305",
-        subject.origin(path),
-        f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {judged.text}",
-        hint=hint,
-        evidence=evidence_of(subject, need),
-        severity=judged.severity,
-        repairable=Repairable.ALWAYS if own else Repairable.SOMETIMES,
-    )
-
-
-def _missing_import(subject: Subject, need: Need, judged: Judgement) -> Finding:
-    text = "; ".join([judged.text, *need.objections[:3]])
-    copies = [f"{subject.origin(path)} ({_objection(subject, need, path)})" for path in need.present_at]
-    return finding(
-        "WF301",
-        need.name,
-        f"{need.name}, imported by {listing(need.importer_names)}, is missing; {text}"
-        + (f"; not usable: {listing(copies)}" if copies else ""),
-        hint=where_from(need.name, subject, deleted=need.deleted),
-        evidence={**evidence_of(subject, need), "consequence": text},
-        severity=judged.severity,
-    )
-
-
-def _objection(subject: Subject, need: Need, path: str) -> str:
-    """Why a file of the right name would not do even in the right place, or nothing."""
-    image = subject.view.image(path)
-    if not isinstance(image, Image):
-        return "not a valid DLL"
-    if not image.managed and not runs_on(image.machine, subject.machine):
-        return f"built for {image.machine}"
-    importers = (subject.images[path] for path in need.importers if path in subject.images)
-    asked = {symbol for importer in importers for symbol in importer.symbols_from(need.name)}
-    absent = [symbol for symbol in asked if not image.exports.offers(symbol)]
-    return f"without {listing(sorted(map(str, absent)), 1)}" if absent else ""
-
-
-@rule(
-    "WF302",
-    "missing-required-companion",
-    Severity.ERROR,
-    "A DLL that another one loads by name at run time, and needs, is missing.",
-    Repairable.SOMETIMES,
-)
-@rule(
-    "WF303",
-    "missing-optional-companion",
-    Severity.INFO,
-    "A DLL that another one loads by name if it is there is missing.",
-    Repairable.SOMETIMES,
-)
-def missing_companions(subject: Subject) -> Iterator[Finding]:
-    """Find missing DLLs that others load by name, so that no import table shows them."""
-    groups: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
-    for need in missing(subject, EdgeKind.COMPANION):
-        edges = [edge for edge in need.edges if edge.required] or [*need.edges]
-        required, absent = edges[0].required, all(is_absent(subject, edge.importer) for edge in edges)
-        severity = Severity.INFO if not required or is_for_excused(subject, edges) else Severity.ERROR
-        works_on_cpu = subject.loading is not None and subject.loading.works_on_cpu
-        if severity is Severity.ERROR and (works_on_cpu or not any(counts(subject, edge) for edge in edges)):
-            severity = Severity.WARNING
-        if severity is Severity.ERROR and absent and toolkit_searched(subject, need):
-            severity = Severity.UNSURE  # whether those who load it are missing is not certain either
-        parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
-        # A DLL that files of the wheel need gets its own finding; all that a missing DLL would need goes into one.
-        together = not required or absent
-        key = (required, severity, parents if together else (*parents, need.name))
-        groups.setdefault(key, []).append(replace(need, edges=tuple(edges)))
-    for (required, severity, _), needs_of_one in groups.items():
-        yield _companion_finding(subject, needs_of_one, required, severity)
-
-
-def _companion_finding(subject: Subject, group: list[Need], required: bool, severity: Severity) -> Finding:
-    first = group[0]
-    names = [need.name for need in group]
-    parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in first.edges))
-    verb, are = ("loads" if len(parents) == 1 else "load"), ("is" if len(group) == 1 else "are")
-    how = "at run time" if required else f"if {'it is' if len(group) == 1 else 'they are'} there"
-    place = f"; a copy lies at {subject.origin(first.present_at[0])}, where it is not found" if first.present_at else ""
-    reason = "; ".join([*dict.fromkeys(filter(None, (need.first.because for need in group)))][:3])
-    # What the parent merely looks for is added on request only.
-    by_default = any(edge.strength != "optional" for need in group for edge in need.edges)
-    hint = where_from(first.name, subject, "" if required or by_default else "--companions all")
-    return finding(
-        "WF302" if required else "WF303",
-        first.name,
-        f"{listing(names, 20)}, which {listing(parents)} {verb} {how}, {are} missing{place}"
-        + (f": {reason}" if reason else ""),
-        hint=hint,
-        evidence={
-            **evidence_of(subject, first),
-            "names": names,
-            "reason": reason,
-            "consequence": reason,
-            "source": first.first.source,
-        },
-        severity=severity,
-    )
-
-
-def _parent(subject: Subject, edge: Edge) -> str:
-    return f"{edge.importer} (itself missing)" if is_absent(subject, edge.importer) else base(edge.importer)
-
-
-@rule(
-    "WF304",
-    "missing-delay-load",
-    Severity.WARNING,
-    "A DLL that is loaded at the first call into it is missing.",
-    Repairable.SOMETIMES,
-)
-def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
-    """Find delay-loaded DLLs without a provider: the load succeeds, the first call does not."""
-    imported = {dll_key(need.name) for need in missing(subject, EdgeKind.IMPORT)}
-    for need in missing(subject, EdgeKind.DELAY):
-        if dll_key(need.name) in imported or (is_debug_crt(need.name) and not need.reached):
-            continue
-        wanted = any(edge.required and subject.reached(edge.importer) for edge in need.edges)
-        consequence = "loading succeeds; the first call into it ends the process with 0xC06D007E" + (
-            ", and ordinary use makes that call" if wanted else ", unless the program handles that"
-        )
-        yield finding(
-            "WF304",
-            need.name,
-            f"{need.name}, delay-loaded by {listing(need.importer_names)}, is missing; {consequence}",
-            hint=where_from(need.name, subject),
-            evidence={**evidence_of(subject, need), "consequence": consequence},
-            severity=Severity.ERROR if wanted else Severity.WARNING,
-        )
-
-
-def says_out_of_reach(item: Finding) -> bool:
-    """Whether a finding says that a DLL of the wheel lies where the loader does not look."""
-    return item.code == "WF305"
-
-
 _STRONGEST_FIRST = {EdgeKind.IMPORT: 0, EdgeKind.FORWARDER: 1, EdgeKind.DELAY: 2, EdgeKind.COMPANION: 3}
 
 
@@ -570,6 +388,191 @@ def evidence_of(subject: Subject, need: Need) -> dict[str, object]:
         "loaded": need.reached,
         "step": "record" if need.deleted else "missing",
     }
+
+
+# ------------------------------------------------------------------------------------------------------- the rules
+
+
+def _is_for_several_pythons(need: Need) -> bool:
+    """Whether an interpreter is asked for by modules in folders that are named after it."""
+    python = python_of(need.name)
+    return python is not None and all(folder_python(edge.importer) == python[:2] for edge in need.edges)
+
+
+@rule(
+    "WF301",
+    "missing-dependency",
+    Severity.ERROR,
+    "A DLL that is imported is not in the wheel and has no other provider.",
+    Repairable.SOMETIMES,
+)
+@rule(
+    "WF305",
+    "outside-search-path",
+    Severity.ERROR,
+    "A DLL is there, but in a folder where the loader does not look for it.",
+    Repairable.SOMETIMES,
+)
+def missing_imports(subject: Subject) -> Iterator[Finding]:
+    """Find imports without a provider: error 126."""
+    for need in missing(subject, EdgeKind.IMPORT):
+        if (is_debug_crt(need.name) or is_debug_python(need.name)) and not need.reached:
+            continue  # WF205 says it better: the debug twin of a DLL, which nothing loads
+        if not need.reached and _is_for_several_pythons(need):
+            continue
+        if python_of(need.name) is not None and for_another_python(subject):
+            continue  # WF401 says that of the whole distribution
+        usable = [path for path in need.present_at if not _objection(subject, need, path)]
+        judged = judge(subject, need, usable)
+        yield _out_of_reach(subject, need, judged, usable[0]) if usable else _missing_import(subject, need, judged)
+
+
+def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) -> Finding:
+    own = path in subject.images
+    where = "in the wheel" if own else f"at {subject.origin(path)}"
+    copying, place = repair_command(subject), folder(need.first.importer)
+    if not own and not subject.installed:  # a repair of a wheel does not see the wheels that were beside it
+        copying = f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
+    if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
+        place = subject.startup.lib
+    hint = f"{copying} puts a copy beside {need.importer_names[0]}, into {inside(place)}"
+    if not all(importer.lower().endswith(".exe") for importer in need.importers):  # these are processes of their own
+        hint += "; or add the folder with os.add_dll_directory before the import"
+    return finding(
+        "WF305",
+        subject.origin(path),
+        f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {judged.text}",
+        hint=hint,
+        evidence=evidence_of(subject, need),
+        severity=judged.severity,
+        repairable=Repairable.ALWAYS if own else Repairable.SOMETIMES,
+    )
+
+
+def _missing_import(subject: Subject, need: Need, judged: Judgement) -> Finding:
+    text = "; ".join([judged.text, *need.objections[:3]])
+    copies = [f"{subject.origin(path)} ({_objection(subject, need, path)})" for path in need.present_at]
+    return finding(
+        "WF301",
+        need.name,
+        f"{need.name}, imported by {listing(need.importer_names)}, is missing; {text}"
+        + (f"; not usable: {listing(copies)}" if copies else ""),
+        hint=where_from(need.name, subject, deleted=need.deleted),
+        evidence={**evidence_of(subject, need), "consequence": text},
+        severity=judged.severity,
+    )
+
+
+def _objection(subject: Subject, need: Need, path: str) -> str:
+    """Why a file of the right name would not do even in the right place, or nothing."""
+    image = subject.view.image(path)
+    if not isinstance(image, Image):
+        return "not a valid DLL"
+    if not image.managed and not runs_on(image.machine, subject.machine):
+        return f"built for {image.machine}"
+    importers = (subject.images[path] for path in need.importers if path in subject.images)
+    asked = {symbol for importer in importers for symbol in importer.symbols_from(need.name)}
+    absent = [symbol for symbol in asked if not image.exports.offers(symbol)]
+    return f"without {listing(sorted(map(str, absent)), 1)}" if absent else ""
+
+
+@rule(
+    "WF302",
+    "missing-required-companion",
+    Severity.ERROR,
+    "A DLL that another one loads by name at run time, and needs, is missing.",
+    Repairable.SOMETIMES,
+)
+@rule(
+    "WF303",
+    "missing-optional-companion",
+    Severity.INFO,
+    "A DLL that another one loads by name if it is there is missing.",
+    Repairable.SOMETIMES,
+)
+def missing_companions(subject: Subject) -> Iterator[Finding]:
+    """Find missing DLLs that others load by name, so that no import table shows them."""
+    groups: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
+    for need in missing(subject, EdgeKind.COMPANION):
+        edges = [edge for edge in need.edges if edge.required] or [*need.edges]
+        required, absent = edges[0].required, all(is_absent(subject, edge.importer) for edge in edges)
+        severity = Severity.INFO if not required or is_for_excused(subject, edges) else Severity.ERROR
+        works_on_cpu = subject.loading is not None and subject.loading.works_on_cpu
+        if severity is Severity.ERROR and (works_on_cpu or not any(counts(subject, edge) for edge in edges)):
+            severity = Severity.WARNING
+        if severity is Severity.ERROR and absent and toolkit_searched(subject, need):
+            severity = Severity.UNSURE  # whether those who load it are missing is not certain either
+        parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
+        # A DLL that files of the wheel need gets its own finding; all that a missing DLL would need goes into one.
+        together = not required or absent
+        key = (required, severity, parents if together else (*parents, need.name))
+        groups.setdefault(key, []).append(replace(need, edges=tuple(edges)))
+    for (required, severity, _), needs_of_one in groups.items():
+        yield _companion_finding(subject, needs_of_one, required, severity)
+
+
+def _companion_finding(subject: Subject, group: list[Need], required: bool, severity: Severity) -> Finding:
+    first = group[0]
+    names = [need.name for need in group]
+    parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in first.edges))
+    verb, are = ("loads" if len(parents) == 1 else "load"), ("is" if len(group) == 1 else "are")
+    how = "at run time" if required else f"if {'it is' if len(group) == 1 else 'they are'} there"
+    place = f"; a copy lies at {subject.origin(first.present_at[0])}, where it is not found" if first.present_at else ""
+    reason = "; ".join([*dict.fromkeys(filter(None, (need.first.because for need in group)))][:3])
+    # What the parent merely looks for is added on request only.
+    by_default = any(edge.strength != "optional" for need in group for edge in need.edges)
+    hint = where_from(first.name, subject, "" if required or by_default else "--companions all")
+    return finding(
+        "WF302" if required else "WF303",
+        first.name,
+        f"{listing(names, 20)}, which {listing(parents)} {verb} {how}, {are} missing{place}"
+        + (f": {reason}" if reason else ""),
+        hint=hint,
+        evidence={
+            **evidence_of(subject, first),
+            "names": names,
+            "reason": reason,
+            "consequence": reason,
+            "source": first.first.source,
+        },
+        severity=severity,
+    )
+
+
+def _parent(subject: Subject, edge: Edge) -> str:
+    return f"{edge.importer} (itself missing)" if is_absent(subject, edge.importer) else base(edge.importer)
+
+
+@rule(
+    "WF304",
+    "missing-delay-load",
+    Severity.WARNING,
+    "A DLL that is loaded at the first call into it is missing.",
+    Repairable.SOMETIMES,
+)
+def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
+    """Find delay-loaded DLLs without a provider: the load succeeds, the first call does not."""
+    imported = {dll_key(need.name) for need in missing(subject, EdgeKind.IMPORT)}
+    for need in missing(subject, EdgeKind.DELAY):
+        if dll_key(need.name) in imported or (is_debug_crt(need.name) and not need.reached):
+            continue
+        wanted = any(edge.required and subject.reached(edge.importer) for edge in need.edges)
+        consequence = "loading succeeds; the first call into it ends the process with 0xC06D007E" + (
+            ", and ordinary use makes that call" if wanted else ", unless the program handles that"
+        )
+        yield finding(
+            "WF304",
+            need.name,
+            f"{need.name}, delay-loaded by {listing(need.importer_names)}, is missing; {consequence}",
+            hint=where_from(need.name, subject),
+            evidence={**evidence_of(subject, need), "consequence": consequence},
+            severity=Severity.ERROR if wanted else Severity.WARNING,
+        )
+
+
+def says_out_of_reach(item: Finding) -> bool:
+    """Whether a finding says that a DLL of the wheel lies where the loader does not look."""
+    return item.code == "WF305"
 
 
 @rule(

@@ -81,13 +81,7 @@ def load_fails(subject: Subject) -> Iterator[Finding]:
 
 def explained_names(findings: Iterable[Finding]) -> frozenset[str]:
     """The folded names of the files that findings about failed loads are about."""
-    return frozenset(dll_key(last_part(path)) for item in findings for path in (item.subject, *_paths(item)))
-
-
-def _paths(item: Finding) -> list[str]:
-    """All files of a finding that is about several, as a distribution for another Python is."""
-    paths = item.evidence.get("paths")
-    return [str(path) for path in paths] if isinstance(paths, list) else []
+    return frozenset(dll_key(last_part(path)) for item in findings for path in (item.subject, *item.texts("paths")))
 
 
 def visible_failure(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:
@@ -142,8 +136,8 @@ def _importers(item: Finding) -> list[str]:
     """The files whose load fails because of what a finding says."""
     if found_by(item, debug_crt, broken_forwarders):
         return [item.subject]
-    importer, needed_by = item.evidence.get("importer"), item.evidence.get("needed_by")
-    return [str(importer)] if importer else [str(one) for one in needed_by] if isinstance(needed_by, list) else []
+    importer = item.evidence.get("importer")
+    return [str(importer)] if importer else item.texts("needed_by")
 
 
 def _code(item: Finding) -> int:
@@ -424,13 +418,13 @@ def failure_of_order(subject: Subject, findings: Iterable[Finding]) -> LoadOutco
     for item in findings:
         if item.severity is not Severity.ERROR or not found_by(item, older_runtime_first, import_order):
             continue
-        code, load, chain = (item.evidence.get(key) for key in ("code", "load", "chain"))
-        crashed = item.evidence.get("needed_by") if code == CRASH and subject.startup is not None else ()
+        code, load = item.evidence.get("code"), item.evidence.get("load")
+        crashed = item.texts("needed_by") if code == CRASH and subject.startup is not None else ()
         for outcome in subject.outcomes:
             origin = subject.origin(outcome.event.path)
-            if load and origin == load and isinstance(code, int) and isinstance(chain, list):
-                return LoadOutcome(outcome.event, code, tuple(map(str, chain)), item.message)
-            if isinstance(crashed, list) and origin in crashed:
+            if load and origin == load and isinstance(code, int):
+                return LoadOutcome(outcome.event, code, tuple(item.texts("chain")), item.message)
+            if origin in crashed:
                 steps = (base(outcome.event.path), base(item.subject.replace("\\", "/")))
                 return LoadOutcome(outcome.event, CRASH, steps, item.message)
     return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import pip_packages, who_ships
 from wheelfix.knowledge.system import classify
-from wheelfix.model import Machine, canonical
+from wheelfix.model import canonical
 from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ _ROOTS = {
     "tbb": "--oneapi FOLDER",
 }
 """The option of ``wheelfix repair`` that names the root of a group of families."""
-
-
-_PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 
 
 def repair_command(subject: Subject, options: str = "") -> str:
@@ -81,8 +78,7 @@ def where_from(name: str, subject: Subject, options: str = "", deleted: str = ""
     steps = [f"it comes with {shippers[0]}"] if shippers else []
     steps.append(f"{repair_command(subject, f'{options} {root}'.strip())} with a folder that has it")
     if wheels := [item for item in pip_packages(name, cuda=cuda) if not _is_own(item, subject)]:
-        platform = _PLATFORMS.get(subject.machine, "win_amd64")
-        download = f"pip download --no-deps --platform {platform} {quoted(wheels[0])}"
+        download = f"pip download --no-deps --platform {subject.machine.platform} {quoted(wheels[0])}"
         repair = repair_command(subject, f"{options} --root FILE".strip())
         steps.append(f"or '{download}' and {repair} with that wheel")
     return "; ".join(steps)

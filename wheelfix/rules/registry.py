@@ -300,8 +300,5 @@ def missing_names(item: Finding) -> list[str]:
         return [] if item.evidence.get("symbols") else [str(item.evidence["target"])]
     if not is_about(item, *_ABOUT_MISSING):
         return []
-    for key in ("names", "missing"):
-        names = item.evidence.get(key)
-        if isinstance(names, list) and names:
-            return [last_part(str(name)) for name in names]
-    return [last_part(item.subject)]
+    names = item.texts("names") or item.texts("missing") or [item.subject]
+    return [*map(last_part, names)]

@@ -26,7 +26,7 @@ from wheelfix.loader.predict import absent_folder_code, error_line, shown_path
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import LoadEvent, LoadOutcome, Machine, Severity, canonical, dll_key
+from wheelfix.model import LoadEvent, LoadOutcome, Severity, canonical, dll_key
 from wheelfix.pycode.importend import import_end
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
@@ -95,7 +95,6 @@ def _parents(package: str) -> set[str]:
     return {"/".join(parts[:count]) for count in range(1, len(parts))}
 
 
-PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 ROUNDS = 20
 """Levels of requirements that are followed."""
 _LONG = 900.0
@@ -129,8 +128,8 @@ def empty(target: Interpreter, baseline: frozenset[str]) -> None:
 
 def _target(facts: PythonFacts) -> list[str]:
     version = ".".join(map(str, facts.version))
-    platform = PLATFORMS.get(facts.machine, "win_amd64")
-    return ["--platform", platform, "--python-version", version, "--implementation", "cp", "--only-binary", ":all:"]
+    platform = ["--platform", facts.machine.platform, "--python-version", version]
+    return [*platform, "--implementation", "cp", "--only-binary", ":all:"]
 
 
 def _pip(arguments: Sequence[str], wheel: Path, facts: PythonFacts, work: Path) -> None:
