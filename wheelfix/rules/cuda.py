@@ -297,13 +297,16 @@ def cuda_summary(subject: Subject) -> CudaSummary | None:
         return None
     release = built or label
     needed = [(cuda, driver) for cuda in used_releases(subject) if (driver := driver_needed(*cuda)) is not None]
+    drivers = [
+        f"CUDA {spelled_release(cuda)} needs driver {windows_driver(driver)} or later" for cuda, driver in needed
+    ]
     sentences = [
         *_made_for(subject, label, built, majors),
         *_inside(subject),
         *_runtime_compiler(subject),
         *_profiler(subject, release),
         *_cudnn(subject),
-        *_driver(needed),
+        *([f"{listing(drivers, 9)}."] if drivers else []),
         *_card(subject, needed),
     ]
     newest = max((driver for _, driver in needed), default=0)
@@ -388,14 +391,6 @@ def _cudnn(subject: Subject) -> Iterator[str]:
         yield f"cuDNN is {version}."
     elif majors:
         yield f"cuDNN is {listing(majors)}."
-
-
-def _driver(needed: list[tuple[Release, int]]) -> Iterator[str]:
-    if needed:
-        drivers = [
-            f"CUDA {spelled_release(cuda)} needs driver {windows_driver(driver)} or later" for cuda, driver in needed
-        ]
-        yield f"{listing(drivers, 9)}."
 
 
 def spelled_release(cuda: Release) -> str:

@@ -45,11 +45,8 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
             "WF601",
             subject.origin(path),
             f"{base(path)} is {driver.what} and comes with the driver of {driver.vendor}; "
-            + (
-                "a copy in the wheel is used instead of the installed one"
-                if loader
-                else "a copy in the wheel is used instead of the installed one and fails with another driver version"
-            ),
+            "a copy in the wheel is used instead of the installed one"
+            + ("" if loader else " and fails with another driver version"),
             hint=f"{repair_command(subject, drop_option(subject, [path]))} removes it",
             evidence={"source": driver.source},
             severity=Severity.INFO if loader else Severity.WARNING,

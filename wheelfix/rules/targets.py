@@ -109,9 +109,8 @@ class _Judge:
     def _absent(self, need: Need, fact: Fact, at_load: bool) -> Finding:
         copy = next((path for path in self.subject.images if key_of(path) == dll_key(need.name)), "")
         certain = self._is_certain(need) and not copy
-        who = f"{listing(need.importer_names)} {'imports' if at_load else 'delay-loads'} it"
-        if len(need.importer_names) > 1:
-            who = f"{listing(need.importer_names)} {'import' if at_load else 'delay-load'} it"
+        verb = ("import" if at_load else "delay-load") + ("s" if len(need.importer_names) == 1 else "")
+        who = f"{listing(need.importer_names)} {verb} it"
         if fact.state is State.PERHAPS_ABSENT:
             message = f"{self._label(need)} may be absent; {who}; it is not certain: {fact.source}"
         elif certain:

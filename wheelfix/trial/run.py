@@ -59,7 +59,7 @@ def modules_to_try(view: FileView, profile: Profile, asked: Sequence[str] = (), 
     """Return the dotted names of the modules to import, the top-level ones first."""
     if asked:
         for module in asked:
-            if not all(part.isidentifier() for part in module.split(".")):
+            if not _is_name(module):
                 raise UsageError(
                     f"--module {module}", because="that is not the name of a module", hint="pkg or pkg._ext"
                 )
