@@ -19,7 +19,7 @@ from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.view import SITE_PACKAGES, base_name
-from wheelfix.model import EdgeKind, Image, InView, Missing, Repairable, Severity, dll_key, fold
+from wheelfix.model import EdgeKind, Image, Missing, Repairable, Severity, dll_key, fold
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import Planner
@@ -174,7 +174,7 @@ def left_to_others(after: Examination) -> tuple[str, ...]:
     """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
     found: dict[str, None] = {}
     for edge in after.report.resolution.edges:
-        if not isinstance(edge.provider, InView):
+        if not edge.file:
             found[dll_key(edge.name)] = None
             if isinstance(edge.provider, Missing):
                 found[edge.name] = None

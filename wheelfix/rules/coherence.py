@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_released_whole
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.orders import orders_of
-from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
+from wheelfix.model import Finding, Image, Repairable, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder, grouped, key_of
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
@@ -121,7 +121,7 @@ def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tupl
             member = family_of(edge.name)
             if member is None or not is_openmp(edge.name) or not edge.required:
                 continue
-            target = edge.provider.path if isinstance(edge.provider, InView) else edge.name.lower()
+            target = edge.file if edge.file else edge.name.lower()
             if not _is_stub(subject, target):
                 found.setdefault(target, (member.family.id, (base(importer), edge.name)))
     return found
@@ -284,20 +284,16 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
 def openmp_too_old(subject: Subject) -> Iterator[Finding]:
     """Hold the date of Intel's OpenMP runtime against the year of MKL."""
     for edge in subject.edges:
-        needs = (
-            isinstance(edge.provider, InView)
-            and dll_key(edge.name) == "libiomp5md.dll"
-            and key_of(edge.importer).startswith("mkl_intel_thread.")
-        )
-        if not needs or not isinstance(edge.provider, InView) or edge.provider.path not in subject.images:
+        mkl_needs_it = dll_key(edge.name) == "libiomp5md.dll" and key_of(edge.importer).startswith("mkl_intel_thread.")
+        if not mkl_needs_it or not {edge.file, edge.importer} <= subject.images.keys():
             continue
-        runtime, mkl = subject.version(edge.provider.path), subject.version(edge.importer)
+        runtime, mkl = subject.version(edge.file), subject.version(edge.importer)
         if runtime is None or mkl is None or not _is_older(runtime, mkl):
             continue
         built = f"{runtime.file[2]}-{runtime.file[3] // 100:02}"
         yield finding(
             "WF412",
-            subject.origin(edge.provider.path),
+            subject.origin(edge.file),
             f"libiomp5md.dll is from {built}, {base(edge.importer)} is MKL {dotted(mkl.file[:2])}; it may call entry "
             "points that the older runtime does not have (0xC06D007F)",
             hint=f"take libiomp5md.dll of intel-openmp {mkl.file[0]} or later",

@@ -26,7 +26,7 @@ from wheelfix.knowledge.cuda import (
     release_of_product,
 )
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import CudaSummary, EdgeKind, Finding, InView, Repairable, Severity, dll_key
+from wheelfix.model import CudaSummary, EdgeKind, Finding, Repairable, Severity, dll_key
 from wheelfix.rules.context import (
     Subject,
     base,
@@ -348,7 +348,7 @@ def _inside(subject: Subject) -> Iterator[str]:
     outside = {
         dll_key(edge.name): edge.name
         for edge in subject.edges
-        if edge.kind is EdgeKind.IMPORT and not isinstance(edge.provider, InView) and _of_nvidia(edge.name)
+        if edge.kind is EdgeKind.IMPORT and not edge.file and _of_nvidia(edge.name)
     }
     if inside:
         yield f"Inside: {listing(sorted(inside, key=str.casefold), 12)}."

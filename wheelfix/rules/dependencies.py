@@ -634,7 +634,7 @@ def broken_forwarders(subject: Subject) -> Iterator[Finding]:
             continue
         stub = base(edge.importer)
         loaded = subject.reached(edge.importer)
-        absent = not isinstance(edge.provider, InView)
+        absent = not edge.file
         fault = "which is missing" if absent else f"which does not export {_spell(edge.unexported)}"
         yield finding(
             "WF311",

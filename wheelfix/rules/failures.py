@@ -17,7 +17,6 @@ from wheelfix.model import (
     EdgeKind,
     Finding,
     Image,
-    InView,
     LoadOutcome,
     Severity,
     VcRedist,
@@ -318,7 +317,7 @@ def _failure_after(
 ) -> _OrderFailure | None:
     """How the subject fails after others because of some DLLs of theirs; None if it works."""
     tried = orders.after(before, canonical(subject.name))
-    got = {(edge.importer, edge.provider.path) for edge in tried.edges if isinstance(edge.provider, InView)}
+    got = {(edge.importer, edge.file) for edge in tried.edges if edge.file}
     met = tuple(clash for clash in clashes if (clash.edge.importer, clash.path) in got)
     paths = {clash.path for clash in met}
     for loaded in tried.failed:

@@ -12,7 +12,6 @@ from wheelfix.model import (
     EdgeKind,
     Finding,
     Image,
-    InView,
     Machine,
     Malformed,
     Repairable,
@@ -136,7 +135,7 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
 def debug_crt(subject: Subject) -> Iterator[Finding]:
     """Find images that import a debug C runtime which the wheel does not carry."""
     for path, image in subject.images.items():
-        carried = {dll_key(edge.name) for edge in subject.edges_from.get(path, ()) if isinstance(edge.provider, InView)}
+        carried = {dll_key(edge.name) for edge in subject.edges_from.get(path, ()) if edge.file}
         imported = {item.dll for item in image.imports if is_debug_crt(item.dll)}
         wanted = sorted((name for name in imported if dll_key(name) not in carried), key=dll_key)
         if not wanted:

@@ -15,7 +15,7 @@ from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
-from wheelfix.model import EdgeKind, Finding, Image, InView, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, Finding, Image, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, grouped, key_of
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
@@ -72,9 +72,9 @@ def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
     own = grouped((key_of(path), path) for path in subject.images)
     reported = set()
     for edge in subject.edges:
-        if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
+        if edge.kind is not EdgeKind.IMPORT or not edge.file:
             continue
-        winner, mine = edge.provider.path, own.get(dll_key(edge.name), [])
+        winner, mine = edge.file, own.get(dll_key(edge.name), [])
         if winner in reported or not mine or winner in subject.images or not subject.reached(edge.importer):
             continue
         if winner in subject.view and subject.view.layer(winner) is Layer.ENVIRONMENT:

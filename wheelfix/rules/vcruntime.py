@@ -15,7 +15,7 @@ from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Repairable, Severity, VcRedist, dll_key, fold
+from wheelfix.model import Edge, EdgeKind, Finding, Repairable, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import read_toolset
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import needs
@@ -48,12 +48,6 @@ class _User:
     locks: bool
     """Locks a std::mutex that no constructor has run for."""
 
-    @property
-    def description(self) -> str:
-        """For a sentence: who did what with which toolset."""
-        how = "has objects compiled by" if self.compiled else "was linked by"
-        return f"{base(self.path)} {how} toolset {dotted(self.toolset)}"
-
 
 @rule(
     "WF409",
@@ -79,11 +73,12 @@ def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
 
 
 def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
+    how = "has objects compiled by" if user.compiled else "was linked by"
     crash = user.locks and own < CONSTEXPR_MUTEX <= user.toolset and key_of(runtime).startswith("msvcp140")
     return finding(
         "WF409",
         subject.origin(runtime),
-        f"{base(runtime)} is {dotted(own)}, {user.description}; "
+        f"{base(runtime)} is {dotted(own)}, {base(user.path)} {how} toolset {dotted(user.toolset)}; "
         + (
             "the first lock of a std::mutex crashes"
             if crash
@@ -146,16 +141,16 @@ def _users(subject: Subject) -> dict[str, list[_User]]:
     """Return who imports which runtime DLL of the wheel; parts of the runtime itself do not count."""
     found: dict[str, list[_User]] = {}
     for edge in subject.edges:
-        if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
+        if edge.kind is not EdgeKind.IMPORT or not edge.file:
             continue
-        known = runtime_file(demangle(key_of(edge.provider.path)))
+        known = runtime_file(demangle(key_of(edge.file)))
         image = subject.images.get(edge.importer)
         if image is None or known is None or known.toolset.id != "14" or known.debug:
             continue
         if runtime_file(demangle(key_of(edge.importer))) is None:
             user = _user(subject, edge.importer, image)
             if user is not None:
-                found.setdefault(edge.provider.path, []).append(user)
+                found.setdefault(edge.file, []).append(user)
     return found
 
 
