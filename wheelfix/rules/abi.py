@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.python_exports import stable_abi
 from wheelfix.knowledge.system import python_of
@@ -345,7 +346,7 @@ def _too_new(
     """Tell which modules want a newer NumPy than the oldest that the wheel allows and its Python has wheels for."""
     first = _MINORS[0] if there else _FIRST_WHEELS.get(subject.profile.python or (0, 0), _MINORS[0])
     oldest = next((minor for minor in _MINORS if minor >= first and _allows(allowed, minor)), None)
-    needs = {path: tuple(map(int, api.oldest.split("."))) for path, api in modules.items() if api.oldest}
+    needs = {path: dotted_numbers(api.oldest) for path, api in modules.items() if api.oldest}
     young = [path for path, needed in needs.items() if oldest is not None and needed > oldest]
     if young and oldest is not None:
         needed = max(needs[path] for path in young)
