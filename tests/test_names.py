@@ -36,7 +36,6 @@ FILE_NAMES = {
     "cuda.py": "the tables, and the rules about CUDA",
     "ci.py": "the command, and the formats that CI systems read",
     "builds.py": "how two builds of a wheel differ, and the page that shows it",
-    "needs.py": "unmet needs as a value, and which of them a plan has to meet",
     "reader.py": "reads the input of its room: a zip archive, a pasted text",
     "output.py": "where a command's output goes: the options, and files that appear whole",
     "settings.py": "what files set: our own, and those of pip and uv",

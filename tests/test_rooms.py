@@ -28,7 +28,6 @@ ORDER: tuple[str, ...] = (
     "knowledge schemas",
     "loader pycode",
     "roots",
-    "exam.needs",  # what rules judge; the rest of the room runs them
     "rules",
     "exam",
     "plan",
@@ -40,13 +39,11 @@ ORDER: tuple[str, ...] = (
     "__main__",
 )
 """Rooms and modules of the package; one may import what stands in its own line or above it."""
-_READER = "builtintypes calls expressions flow importer library machinecalls reading run statements windows"
-CIRCLES_OF_TYPES = ({"rules.context", "rules.wantedcuda"}, {f"pycode.{one}" for one in _READER.split()})
+CIRCLES_OF_TYPES = ({"pycode.reading", "pycode.run"},)
 
 LATE_IMPORTS = {
     "cli": "the parser of a command is made, and its --help and usage errors shown, without what the command runs",
-    "exam.examine": "folders of this machine are for installed packages and an assumed toolkit only: 6 modules, 3 ms",
-    "exam.scan": "what only sets, folders, environments and several wheels need; for wheels, exam.wheel has the reason",
+    "exam.scan": "what only sets, folders and several wheels need; for wheels, exam.wheel has the reason",
     "exam.verify": "processes are for several wheels only: 22 modules, 15 ms of 95",
     "exam.wheel": "the rules take 110 modules, 63 ms to import, in which threads inflate the largest image",
     "loader.packagecode": "most packages load no DLLs by their code: 26 modules",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.markdown import table
-from wheelfix.survey.queries import ask
+from wheelfix.survey.tables import ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

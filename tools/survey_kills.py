@@ -22,8 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from wheelfix.survey.queries import ask
-from wheelfix.survey.tables import MANIFEST, TABLES, SurveyFolder
+from wheelfix.survey.tables import MANIFEST, TABLES, SurveyFolder, ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

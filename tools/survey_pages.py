@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from tools.markdown import NOTE, code, table
 from wheelfix.knowledge.targets import NAMES
-from wheelfix.survey.queries import questions
-from wheelfix.survey.tables import SCHEMA, TABLES
+from wheelfix.survey.tables import SCHEMA, TABLES, questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

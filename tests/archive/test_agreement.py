@@ -25,8 +25,7 @@ from tests.support.tiers import absent
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.verify import verify
-from wheelfix.repairs.outcome import RepairOutcome
-from wheelfix.repairs.repair import repair_wheel
+from wheelfix.repairs.repair import RepairOutcome, repair_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -130,8 +130,7 @@ ALLOWED = {
     "trial/child.py": 1,  # runs alone in another Python; hexadecimal digits, and a failure there is an answer
     "roots/condafile.py": 1,  # a product of our own numbers
     "roots/host.py": 1,  # hexadecimal rights that Windows itself wrote
-    "rules/gpucommon.py": 1,  # architectures that the reader of GPU code spelled itself
-    "rules/numpyabi.py": 2,  # from a pattern over bytes with at most five digits
+    "rules/gpu.py": 1,  # architectures that the reader of GPU code spelled itself
     "schemas/__init__.py": 1,  # a file of our own
     "diagnosis/symptoms/recognise.py": 3,  # the patterns allow 8 hexadecimal digits, or 10 decimal ones
     "diagnosis/symptoms/recordings.py": 6,  # the same

@@ -189,7 +189,7 @@ CHANGING = {
     "diagnosis/model.py GatheredEvidence": "what has been put together so far, by one source after the other",
     "diagnosis/symptoms/stream.py TextProgress": "how far reading has come",
     "diagnosis/symptoms/triage.py PastedMachine": "filled line by line",
-    "exam/requirementsfile.py _Reading": "a file that is being read, with those that it includes",
+    "exam/lockfile.py _Reading": "a file that is being read, with those that it includes",
     "exam/sets.py InstalledSet": "wheels are added to it, one source after the other; it keeps facts that were read",
     "knowledge/targets.py _ListSection": "a section while it is read",
     "pycode/budget.py CodeBudget": "what is left to spend",

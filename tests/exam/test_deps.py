@@ -13,8 +13,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.exam.deps import MOST_LINES, required_wheels
-from wheelfix.exam.versionchoice import MOST_ASKED, choose_versions
+from wheelfix.exam.versionchoice import MOST_ASKED, MOST_LINES, choose_versions, required_wheels
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine
 from wheelfix.remote.client import Client
@@ -64,7 +63,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_wheels_that_an_installer_adds(subject: Path) -> None:
     with Client(RemoteOptions()) as client:
         found = required_wheels([subject], Profile(Machine.AMD64, (3, 11)), client, Limits())
-    assert {name: wheel.name.split("-")[1] for name, wheel in found.wheels.items()} == {
+    assert {name: wheel.name.split("-")[1] for name, wheel in found.files.items()} == {
         "helper": "2.0",
         "deeper": "1.5",
         "deepest": "7",

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from wheelfix.errors import InputError
-from wheelfix.exam.locked import LockParts
-from wheelfix.exam.lockfile import read_lockfile
+from wheelfix.exam.lockfile import LockParts, read_lockfile
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine
 

@@ -19,8 +19,7 @@ from wheelfix.errors import CannotRepair
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Severity, Verdict
-from wheelfix.repairs.outcome import RepairOutcome
-from wheelfix.repairs.repair import repair_wheel
+from wheelfix.repairs.repair import RepairOutcome, repair_wheel
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.formats import MACHINE_KINDS, render
 from wheelfix.report.text import render_scan

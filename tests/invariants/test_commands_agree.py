@@ -23,8 +23,8 @@ from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.trial.expected import expectations
 from wheelfix.trial.model import ImportAnswer
+from wheelfix.trial.run import expectations
 from wheelfix.trial.wine import find_wine
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from wheelfix.roots.lazy import lazy_index
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.repairs.outcome import Repaired
+    from wheelfix.repairs.repair import Repaired
 
 MODULE = forge_dll("_m.pyd", imports={"flux.dll": ["solve"], "gone.dll": ["f"]}, exports=["PyInit__m"])
 FLUX = forge_dll("flux.dll", exports=["solve"])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.model import Finding
-    from wheelfix.repairs.outcome import Repaired
+    from wheelfix.repairs.repair import Repaired
 
 
 def module(**imports: list[str]) -> bytes:

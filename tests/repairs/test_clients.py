@@ -18,8 +18,7 @@ from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
-from wheelfix.repairs.outcome import RepairOutcome
-from wheelfix.repairs.repair import repair_wheel
+from wheelfix.repairs.repair import RepairOutcome, repair_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

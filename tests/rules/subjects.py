@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.support.wheels import build_wheel
 from wheelfix.archive.metadata import Metadata, WheelInfo
+from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.exam.scan import scan
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packages.torch import recognise
 from wheelfix.loader.profile import Profile
@@ -26,15 +29,18 @@ from wheelfix.model import (
     Missing,
     Provider,
     Resolution,
+    ScanReport,
     Signature,
     Symbol,
 )
 from wheelfix.pe.gpucode import GpuCode
+from wheelfix.pe.modulenames import read_numpy
 from wheelfix.rules import registry
 from wheelfix.rules.context import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.loader.packageloading import PackageLoading
@@ -166,8 +172,9 @@ def subject(
     ]
     resolution = Resolution(tuple(edges), outcomes, frozenset(), search_dirs)
     arrived = {*reached, *closure(resolution)}
+    view = FileView(files, dict(images))
     return Subject(
-        view=FileView(files, dict(images)),
+        view=view,
         profile=Profile(machine, (3, 11)),
         resolution=replace(resolution, reached=frozenset(arrived)),
         machine=machine,
@@ -179,6 +186,7 @@ def subject(
         version=known.get,
         gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,
         signature=(signatures or {}).get,
+        numpy=lambda path: read_numpy(view.source(path)),
     )
 
 
@@ -191,6 +199,11 @@ def code(*archs: str) -> GpuCode:
             major, _, minor = version.partition(".")
             ptx[name] = int(major), int(minor)
     return GpuCode({arch.partition("@")[0]: 1 for arch in archs}, (), ptx)
+
+
+def scanned(folder: Path, files: Mapping[str, str | bytes], name: str = "pkg") -> ScanReport:
+    """Return the report about a wheel with these files; this machine is not searched for DLLs."""
+    return scan(build_wheel(folder, name, "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
 
 
 def opener(data: bytes) -> Callable[[], Bytes]:

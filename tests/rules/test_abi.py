@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
+from wheelfix.loader.profile import Profile
 from wheelfix.model import Import, Verdict
 from wheelfix.rules import abi
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.model import ScanReport
+    from wheelfix.rules.context import Subject
+
 
 PYD = SITE + "pkg/_core.pyd"
 
@@ -281,3 +285,73 @@ def test_modules_for_several_pythons_in_a_folder_for_each(
     """libsgd 0.13.9 has a module for each of four Pythons, and was called broken for three of them."""
     files: dict[str, str | bytes] = {f"pkg/libs/py{python}/_core.pyd": module(python) for python in folders}
     assert scanned(tmp_path, {"pkg/__init__.py": CHOOSES, **files}).verdict is verdict
+
+
+OLD, NEITHER = b"..numpy.core._multiarray_umath..", b""
+BOTH = b"numpy._core._multiarray_umath numpy.core._multiarray_umath"
+FOR_125 = BOTH + b" module was compiled against NumPy C-API version 0x%x (NumPy 1.25) but"
+
+
+def numpy_module(content: bytes, *requires: str, loaded: bool = True) -> Subject:
+    """A wheel for Python 3.11 with one module."""
+    events = [loads(PYD)] if loaded else []
+    return subject({PYD: dll()}, events=events, wheel=wheel(requires=requires), contents={PYD: content})
+
+
+@pytest.mark.parametrize(
+    ("content", "requires", "expected"),
+    [
+        (OLD, ("numpy>=1.20",), ["WF410:warning"]),
+        (OLD, ("NumPy",), ["WF410:warning"]),
+        (OLD, ("numpy (>=1.20.3) ; python_version < '3.10'", "numpy>=1.23.2"), ["WF410:warning"]),
+        (OLD, ("numpy<2",), []),
+        (OLD, ("numpy<2; python_version<'3.13'", "numpy>=2; python_version>='3.13'"), []),
+        (OLD, ("numpy>=1.20", "numpy<2; python_version>='3.11'"), []),
+        (OLD, ("numpy; extra == 'fast'",), []),
+        (OLD, ("numpy; sys_platform == 'linux'",), []),
+        (OLD, (), []),
+        (BOTH, ("numpy>=1.20",), []),
+        (NEITHER, ("numpy>=1.20",), []),
+        (OLD, ("no requirement at all !", "numpy"), ["WF410:warning"]),
+    ],
+)
+def test_numpy_headers_against_requirements(content: bytes, requires: tuple[str, ...], expected: list[str]) -> None:
+    assert codes(numpy_module(content, *requires)) == expected
+
+
+@pytest.mark.parametrize(("python", "expected"), [((3, 8), []), ((3, 9), ["WF410:warning"]), (None, ["WF410:warning"])])
+def test_numpy_2_counts_where_the_python_can_have_it(python: tuple[int, int] | None, expected: list[str]) -> None:
+    thing = numpy_module(OLD, "numpy>=1.20")
+    assert codes(replace(thing, profile=Profile(python=python))) == expected
+
+
+@pytest.mark.parametrize(
+    ("requires", "expected"),
+    [
+        ("numpy>=1.24", ["WF410:info"]),
+        ("numpy>=1.20", ["WF410:info"]),
+        ("numpy>=1.25", []),
+        ("numpy>=1.25.2", []),
+        ("numpy>=2", []),
+    ],
+)
+def test_the_oldest_numpy_that_a_module_runs_with(requires: str, expected: list[str]) -> None:
+    thing = numpy_module(FOR_125, requires)
+    assert codes(thing) == expected
+    for found in run(thing):
+        assert "_core.pyd needs NumPy 1.25 or later" in found.message
+        assert found.hint.startswith("require numpy>=1.25")
+
+
+def test_no_numpy_older_than_the_first_with_wheels_for_the_python() -> None:
+    (found,) = run(numpy_module(FOR_125, "numpy>=1.17"))
+    assert "but the wheel allows 1.23 (numpy>=1.17)" in found.message
+
+
+def test_only_the_requirement_that_holds_is_quoted() -> None:
+    (found,) = run(numpy_module(OLD, "numpy>=1.20.3; python_version<'3.10'", "numpy>=1.23.2; python_version>='3.11'"))
+    assert "(numpy>=1.23.2)" in found.message
+
+
+def test_a_module_that_nothing_imports_is_not_judged() -> None:
+    assert codes(numpy_module(OLD, "numpy", loaded=False)) == []

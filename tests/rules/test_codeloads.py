@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rules.subjects import SITE, run, scanned, subject
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
-from wheelfix.exam.scan import scan, scan_all
+from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
+from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 HERE = "import os, sys, ctypes\nhere = os.path.dirname(__file__)\n"
 LOAD = HERE + "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
-
-
-def scanned(folder: Path, files: dict[str, str | bytes]) -> ScanReport:
-    return scan(build_wheel(folder, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
 
 
 def found(report: ScanReport) -> list[tuple[str, Severity, str]]:
@@ -127,3 +126,42 @@ def test_cudnn_by_its_bare_name_in_an_environment(tmp_path: Path, there: bool, c
         failure = report.first_failure
         assert failure is not None
         assert failure.message.startswith("FileNotFoundError: Could not find module 'cudnn64_9.dll' (or one of")
+
+
+INIT, OTHER = SITE + "pkg/__init__.py", SITE + "pkg/other.py"
+
+
+def test_nothing_to_say() -> None:
+    assert not run(subject({}), "WF207")
+
+
+def test_code_that_loads_is_a_warning() -> None:
+    seen = subject({})
+    budget = budget_of(seen.view)
+    for path in (INIT, OTHER):
+        budget.give_up(path, "its strings grow too long")
+        budget.loading.add(path)
+    (found,) = run(seen, "WF207")
+    assert str(found.severity) == "warning"
+    assert "and 1 other file was not read: its strings grow too long" in found.message
+    assert "which DLLs it loads is not known" in found.message
+    assert found.evidence["count"] == 2
+
+
+def test_code_that_only_imports_is_a_note() -> None:
+    seen = subject({})
+    budget_of(seen.view).give_up(OTHER, "it has too many tokens")
+    (found,) = run(seen, "WF207")
+    assert str(found.severity) == "info"
+    assert "what it imports is not known" in found.message
+
+
+def test_what_is_not_python_counts_only_where_it_loads() -> None:
+    seen = subject({})
+    budget = budget_of(seen.view)
+    budget.give_up(INIT, NOT_PYTHON)
+    budget.give_up(OTHER, NOT_PYTHON)
+    budget.loading.add(INIT)
+    (found,) = run(seen, "WF207")
+    assert str(found.severity) == "unsure"
+    assert found.evidence["count"] == 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch, wheel
+from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, scanned, subject, torch, wheel
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
@@ -141,10 +141,7 @@ def test_a_folder_that_code_may_add_softens_the_verdict(where: str, source: str,
         "pkg/.data/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
         "pkg/readable/other.dll": forge_dll("other.dll"),
     }
-    report = scan(
-        build_wheel(tmp_path, "pkg", "1.0", files={**files, where: source}),
-        ScanOptions(roots=RootOptions(discover=False)),
-    )
+    report = scanned(tmp_path, {**files, where: source})
     (found,) = [item for item in report.findings if item.code == "WF305"]
     assert str(found.severity) == (severity if where == "pkg/_environment.py" else "error")
 
@@ -155,7 +152,7 @@ def test_a_folder_that_a_variable_names_does_not_excuse_a_missing_dll(tmp_path: 
         "pkg/__init__.py": "import os; os.add_dll_directory(os.environ['PKG'])\nfrom . import _core\n",
         "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}),
     }
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    report = scanned(tmp_path, files)
     assert [(item.code, str(item.severity)) for item in report.findings if item.code == "WF301"] == [("WF301", "error")]
 
 
@@ -190,7 +187,7 @@ def test_an_import_that_the_code_catches_is_told_as_such(
         "pkg/_tbb.pyd": forge_dll("_tbb.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__tbb"]),
         **other,
     }
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    report = scanned(tmp_path, files)
     assert [f"{item.code}:{item.severity}" for item in report.findings] == [f"WF301:{severity}"]
     assert report.findings[0].message.endswith(f"the package's code catches the error {ending}")
     assert [item.required for item in report.missing] == [not other]
@@ -371,13 +368,13 @@ def test_an_owner_out_of_reach(loaded: bool, severity: str) -> None:
 def test_a_private_module_that_no_python_file_imports_is_a_warning_where_another_package_has_the_dll(tmp_path) -> None:
     bridge = forge_dll("_bridge.pyd", imports={"torch_cpu.dll": ["f"]}, exports=["PyInit__bridge"])
     files = {"pkg/__init__.py": "", "pkg/_bridge.cp311-win_amd64.pyd": bridge}
-    told = scan(build_wheel(tmp_path / "alone", "pkg", "1.0", files=files))
+    told = scanned(tmp_path / "alone", files)
     assert told.verdict is Verdict.RISKY
     assert "no Python file of the package imports it, and torch" in told.findings[0].message
     imported = {**files, "pkg/__init__.py": "from pkg import _bridge"}
-    assert scan(build_wheel(tmp_path / "imported", "pkg", "1.0", files=imported)).verdict is Verdict.BROKEN
+    assert scanned(tmp_path / "imported", imported).verdict is Verdict.BROKEN
     public = {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": bridge}
-    assert scan(build_wheel(tmp_path / "public", "pkg", "1.0", files=public)).verdict is Verdict.BROKEN
+    assert scanned(tmp_path / "public", public).verdict is Verdict.BROKEN
 
 
 def test_an_optional_import_of_a_package_that_also_has_a_vendors_dll_does_not_make_up_for_it(tmp_path) -> None:
@@ -387,7 +384,7 @@ def test_an_optional_import_of_a_package_that_also_has_a_vendors_dll_does_not_ma
         "pkg/board.py": "def show():\n    import tensorflow\n",
         "pkg/_x.cp311-win_amd64.pyd": module,
     }
-    assert scan(build_wheel(tmp_path, "pkg", "1.0", files=files)).verdict is Verdict.BROKEN
+    assert scanned(tmp_path, files).verdict is Verdict.BROKEN
 
 
 def test_what_a_dll_loads_is_unsure_where_it_is_unsure_whether_that_dll_is_there(tmp_path) -> None:
@@ -395,14 +392,10 @@ def test_what_a_dll_loads_is_unsure_where_it_is_unsure_whether_that_dll_is_there
     module = forge_dll("_x.pyd", imports={"nvrtc64_112_0.dll": ["nvrtcVersion"]}, exports=["PyInit__x"])
     adds = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
     files = {"pkg/__init__.py": adds, "pkg/_x.cp311-win_amd64.pyd": module}
-    told = scan(
-        build_wheel(tmp_path / "adds", "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False))
-    )
+    told = scanned(tmp_path / "adds", files)
     assert (told.verdict, told.first_failure) == (Verdict.UNSURE, None)
     files["pkg/__init__.py"] = "from pkg import _x\n"
-    told = scan(
-        build_wheel(tmp_path / "not", "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False))
-    )
+    told = scanned(tmp_path / "not", files)
     assert told.verdict is Verdict.BROKEN
     assert told.first_failure is not None
 
@@ -431,12 +424,12 @@ def test_a_public_module_is_a_warning_where_the_code_imports_others_of_its_kind(
         "pkg/_main.cp311-win_amd64.pyd": forge_dll("_main.pyd", exports=["PyInit__main"]),
         "pkg/mpi.cp311-win_amd64.pyd": forge_dll("mpi.pyd", imports={"impi.dll": ["f"]}, exports=["PyInit_mpi"]),
     }
-    assert scan(build_wheel(tmp_path / "aside", "pkg", "1.0", files=files)).verdict is Verdict.RISKY
+    assert scanned(tmp_path / "aside", files).verdict is Verdict.RISKY
     named = {**files, "pkg/run.py": "from pkg import mpi\n"}
-    assert scan(build_wheel(tmp_path / "named", "pkg", "1.0", files=named)).verdict is Verdict.BROKEN
+    assert scanned(tmp_path / "named", named).verdict is Verdict.BROKEN
     other = forge_dll("mpi.pyd", imports={"unheard-of.dll": ["f"]}, exports=["PyInit_mpi"])
     unknown = {**files, "pkg/mpi.cp311-win_amd64.pyd": other}
-    assert scan(build_wheel(tmp_path / "unknown", "pkg", "1.0", files=unknown)).verdict is Verdict.BROKEN
+    assert scanned(tmp_path / "unknown", unknown).verdict is Verdict.BROKEN
 
 
 def test_modules_that_are_imported_by_computed_names_and_caught_are_warnings(tmp_path) -> None:
@@ -444,9 +437,9 @@ def test_modules_that_are_imported_by_computed_names_and_caught_are_warnings(tmp
     code = "MODULES = ['_heif']\ndef load(name):\n    try:\n        return importlib.import_module(name)\n"
     module = forge_dll("_heif.pyd", imports={"heif.dll": ["f"]}, exports=["PyInit__heif"])
     files = {"pkg/__init__.py": f"{code}    except ImportError:\n        return None\n", "pkg/_heif.pyd": module}
-    assert scan(build_wheel(tmp_path / "caught", "pkg", "1.0", files=files)).verdict is Verdict.RISKY
+    assert scanned(tmp_path / "caught", files).verdict is Verdict.RISKY
     raised = {**files, "pkg/__init__.py": f"{code}    finally:\n        pass\n"}
-    assert scan(build_wheel(tmp_path / "raised", "pkg", "1.0", files=raised)).verdict is Verdict.BROKEN
+    assert scanned(tmp_path / "raised", raised).verdict is Verdict.BROKEN
 
 
 def test_a_module_that_code_imports_if_it_can_is_no_evidence(tmp_path) -> None:
@@ -454,7 +447,7 @@ def test_a_module_that_code_imports_if_it_can_is_no_evidence(tmp_path) -> None:
     code = "try:\n    import pkg_libs\nexcept ImportError:\n    pass\nfrom . import _ext\n"
     module = forge_dll("_ext.pyd", imports={"nvpkg_11.dll": ["f"]}, exports=["PyInit__ext"])
     files = {"pkg_bindings/__init__.py": code, "pkg_bindings/_ext.pyd": module}
-    told = scan(build_wheel(tmp_path, "pkg-bindings", "1.0", files=files))
+    told = scanned(tmp_path, files, "pkg-bindings")
     assert told.verdict is Verdict.BROKEN
 
 
@@ -475,7 +468,7 @@ def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path: Pat
         "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"]),
         "pkg/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
     }
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    report = scanned(tmp_path, files)
     said = [str(item.severity) for item in report.findings if item.code == "WF305"]
     assert (str(report.verdict), said) == (verdict, [] if verdict == "ok" else ["unsure"])
 
@@ -521,3 +514,63 @@ def test_a_dll_that_delvewheel_named_for_the_wheel_is_missing_also_where_the_fai
     report = scan(wheel)
     found = [(item.code, item.subject, str(item.severity)) for item in report.findings]
     assert (report.verdict, found) == (Verdict.BROKEN, [("WF301", gone, "error")])
+
+
+OMP = LIB + "libiomp5md.dll"
+IMAGES = {CPU: dll("libiomp5md.dll"), OMP: dll()}
+
+
+@pytest.mark.parametrize(
+    ("unexported", "number", "spelled"),
+    [
+        (("__kmpc_masked",), 127, "imports __kmpc_masked from libiomp5md.dll, which does not export it"),
+        ((17,), 182, "imports ordinal 17 from"),
+        (("a", "b", "c", "d"), 127, "imports a, b, c and 1 more from libiomp5md.dll, which does not export them"),
+    ],
+)
+def test_a_missing_symbol_fails_the_load(unexported: tuple[str | int, ...], number: int, spelled: str) -> None:
+    found = run(subject(IMAGES, [edge(CPU, "libiomp5md.dll", OMP, unexported=unexported)], events=[loads(CPU, number)]))
+    assert [f"{item.code}:{item.severity}" for item in found] == ["WF310:error"]
+    assert spelled in found[0].message
+    assert f"error {number}" in found[0].message
+    assert found[0].evidence["symbols"] == [*unexported]
+
+
+def test_it_is_a_warning_where_nothing_loads_the_importer() -> None:
+    assert codes(subject(IMAGES, [edge(CPU, "libiomp5md.dll", OMP, unexported=("x",))])) == ["WF310:warning"]
+
+
+def test_a_delay_loaded_symbol_does_not_fail_the_load() -> None:
+    need = edge(CPU, "libiomp5md.dll", OMP, EdgeKind.DELAY, required=False, unexported=("x",))
+    assert codes(subject(IMAGES, [need], events=[loads(CPU)])) == ["WF310:warning"]
+
+
+def test_symbols_that_are_there_are_no_finding() -> None:
+    assert codes(subject(IMAGES, [edge(CPU, "libiomp5md.dll", OMP)], events=[loads(CPU)])) == []
+
+
+def test_a_stub_without_its_target() -> None:
+    edges = [
+        edge(CPU, "libiomp5md.dll", OMP),
+        edge(OMP, "libomp.dll", kind=EdgeKind.FORWARDER, because="libomp.dll.omp_init"),
+    ]
+    images = {
+        CPU: dll("libiomp5md.dll"),
+        OMP: dll(forwarders={"omp_init": "libomp.dll.omp_init"}),
+    }
+    found = run(subject(images, edges, events=[loads(CPU, 127)]))
+    assert [f"{item.code}:{item.severity}" for item in found] == ["WF311:error"]
+    assert "libiomp5md.dll is a stub that forwards calls to libomp.dll, which is missing" in found[0].message
+
+
+def test_a_stub_whose_target_lacks_the_function() -> None:
+    target = LIB + "libomp.dll"
+    need = edge(OMP, "libomp.dll", target, EdgeKind.FORWARDER, unexported=("omp_new",))
+    found = run(subject({OMP: dll(), target: dll()}, [need], reached=[OMP]))
+    assert [item.code for item in found] == ["WF311"]
+    assert "which does not export omp_new" in found[0].message
+
+
+def test_a_whole_forwarder_is_no_finding() -> None:
+    target = LIB + "libomp.dll"
+    assert codes(subject({OMP: dll(), target: dll()}, [edge(OMP, "libomp.dll", target, EdgeKind.FORWARDER)])) == []

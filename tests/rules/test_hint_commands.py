@@ -1,7 +1,7 @@
 """A hint that names a command is a promise: the command is run on a wheel with the finding, and the finding is gone.
 
 Every text in ``wheelfix/rules`` that names a command or an option has to occur in a hint of one of the wheels here, or
-in ``test_archive_hints``, which does the same for archives.
+in ``test_archive``, which does the same for archives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import wheelfix
-from tests.rules.subjects import SITE, dll, loads, run, subject
+from tests.rules.subjects import SITE, dll, loads, run, subject, torch
 from tests.support.environments import install
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
@@ -24,10 +24,13 @@ from wheelfix.base.values import dataclass, field
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, wheel_files, write_roots
 from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Machine
 from wheelfix.rules import registry
+from wheelfix.rules.hints import where_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
 
 PYD = "pkg/_x.cp311-win_amd64.pyd"
 
@@ -304,10 +307,10 @@ def test_a_signature_of_an_unknown_root(tmp_path: Path) -> None:
 
 NAMES_A_COMMAND = re.compile(r"wheelfix [a-z]|(?<!\w)--[a-z]|\bpip (?:download|install)\b|\bwheel (?:pack|tags)\b")
 ELSEWHERE = {
-    "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_conformance.py",
+    "archive.py": "tests/rules/test_archive.py and tests/archive/test_conformance.py",
     "otherdistributions.py": "tests/rules/test_page_commands.py",
     "registry.py": "errors of the command line, not hints of findings",
-    "wantedcuda.py": "says why a release was chosen",
+    "context.py": "says why a release was chosen",
 }
 
 
@@ -362,3 +365,29 @@ def _occurs(text: str, hint: str) -> bool:
     assert command is not None
     pattern = ".*".join(re.escape(part) for part in command[0].split("{}"))
     return re.search(pattern, hint) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("cupti64_2022.2.1.dll", ["CUDA Toolkit 11.7", "repair --cuda FOLDER", '"nvidia-cuda-cupti-cu11==11.7.*"']),
+        ("cudnn64_8.dll", ["cuDNN 8", "repair --cudnn FOLDER"]),
+        ("mkl_core.2.dll", ["oneMKL", "repair --oneapi FOLDER"]),
+        ("unheard-of.dll", ["'wheelfix repair --root FOLDER' with a folder that has it"]),
+        ("msvcp140.dll", ["Visual C++", "aka.ms"]),
+    ],
+)
+def test_who_ships_it_and_how_to_get_it(name: str, parts: list[str]) -> None:
+    hint = where_from(name, subject({}, torch=torch("11.7")))
+    assert all(part in hint for part in parts), hint
+
+
+@pytest.mark.parametrize("name", ["libomp140.x86_64.dll", "ucrtbased.dll", "nvcuda.dll"])
+def test_what_may_not_be_vendored_is_not_offered(name: str) -> None:
+    hint = where_from(name, subject({}))
+    assert hint
+    assert "repair" not in hint
+
+
+def test_wheels_are_fetched_for_the_right_machine() -> None:
+    assert "--platform win32" in where_from("libiomp5md.dll", subject({}, machine=Machine.X86))

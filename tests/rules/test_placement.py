@@ -11,7 +11,7 @@ from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
-from wheelfix.rules.strays import misplaced
+from wheelfix.rules.placement import misplaced
 
 CPU, OWN, STRAY = LIB + "torch_cpu.dll", LIB + "libiomp5md.dll", SITE + "torch/libiomp5md.dll"
 QUIET = ScanOptions(roots=RootOptions(discover=False))

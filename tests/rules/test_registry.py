@@ -16,15 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wheelfix
-from tests.rules.subjects import LIB, SITE, dll, edge, loads, subject, torch, wheel
+from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch, wheel
 from wheelfix.archive.faults import ArchiveFault, RecordFault
 from wheelfix.errors import UsageError
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Repairable, Severity
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Severity
 from wheelfix.rules import registry
-from wheelfix.rules.themes import Theme
+from wheelfix.rules.registry import Theme, finding, matches_any, with_allowed
 
 if TYPE_CHECKING:
     from random import Random
+
 
 CODES = """
 101 102 103 104 105 106 107 108 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127 128 129
@@ -46,7 +47,7 @@ def test_a_new_file_in_the_package_is_found(tmp_path: Path) -> None:
     (tmp_path / "brandnew.py").write_text(
         "from wheelfix.model import Repairable, Severity\n"
         "from wheelfix.rules.registry import rule\n"
-        "@rule('WF699', 'brand-new', Severity.INFO, Repairable.NEVER, 'A rule in a file of its own.')\n"
+        "@rule('WF699', 'brand-new', Severity.INFO, 'A rule in a file of its own.')\n"
         "def brand_new(subject):\n    return ()\n"
     )
     code = (
@@ -73,7 +74,7 @@ def test_codes_are_not_compared_as_text() -> None:
         own = {code for call in calls if ast.unparse(call.func) == "rule" for code in texts_in(call)}
         if codes - own:
             found[path.relative_to(package).as_posix()] = sorted(codes - own)
-    assert found.pop("rules/themes.py") != []
+    assert found.pop("rules/registry.py") != []
     assert found == {}
 
 
@@ -165,9 +166,9 @@ def test_unknown_rules_are_not_found_but_hinted_at() -> None:
 
 def test_a_code_cannot_be_registered_twice() -> None:
     with pytest.raises(ValueError, match="twice"):
-        registry.rule("WF301", "another-name", Severity.INFO, Repairable.NEVER, "x")
+        registry.rule("WF301", "another-name", Severity.INFO, "x")
     with pytest.raises(ValueError, match="twice"):
-        registry.rule("WF999", "missing-dependency", Severity.INFO, Repairable.NEVER, "x")
+        registry.rule("WF999", "missing-dependency", Severity.INFO, "x")
 
 
 BROKEN = subject(
@@ -280,3 +281,46 @@ def test_the_rules_about_archives_are_in_the_module_that_verify_runs_alone() -> 
     assert found == {"wheelfix.rules.archive"}
     own = [codes for check, codes in registry._checks.items() if check.__module__ in found]
     assert len(own) == 2, "exam.verify calls the two functions of rules.archive"
+
+
+PYD = SITE + "pkg/_core.pyd"
+
+
+def two_missing():
+    chain = ("_core.pyd", "gone.dll")
+    edges = [edge(PYD, "gone.dll"), edge(PYD, "Other_1.dll")]
+    return run(subject({PYD: dll("gone.dll", "Other_1.dll")}, edges, events=[loads(PYD, 126, chain)]))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        ((), ["error", "error"]),
+        (("gone",), ["error", "info"]),
+        (("GONE.DLL", "other_*"), ["info", "info"]),
+        (("nothing*",), ["error", "error"]),
+    ],
+    ids=["none", "one", "both", "another"],
+)
+def test_only_what_is_named_is_allowed(patterns, expected) -> None:
+    assert [str(item.severity) for item in with_allowed(two_missing(), patterns)] == expected
+
+
+def test_the_note_says_that_it_is_allowed() -> None:
+    assert with_allowed(two_missing(), ("*",))[0].message.endswith("(allowed to be missing)")
+
+
+def test_names_match_without_regard_to_case_and_extension() -> None:
+    assert matches_any("cuDNN64_8", ["cudnn*"])
+    assert matches_any("cudnn64_8.dll", ["cudnn64_8"])
+    assert not matches_any("cudart.dll", ["cudnn*"])
+
+
+def test_what_could_not_be_told_can_be_allowed() -> None:
+    """A repair does not succeed where it could not tell, unless the user accepts each DLL by its name."""
+    names = ["tables.libs/libblosc2.dll", "libblosc2.dll"]
+    unread = finding("WF317", names[0], "could not tell", evidence={"names": [*names]})
+    may_come = finding("WF318", "flux.dll", "could not tell")
+    for item, pattern in ((unread, "libblosc2.dll"), (may_come, "flux*")):
+        assert with_allowed([item], [pattern])[0].severity is Severity.INFO
+        assert with_allowed([item], ["other.dll"])[0].severity is Severity.UNSURE

@@ -16,7 +16,6 @@ from typing import Any
 
 import wheelfix
 from wheelfix import model
-from wheelfix.model import folding
 
 HOSTILE = (
     "x\x1b[2J\x1b]0;owned\x07\x1b]8;;http://owned\x1b\\\x9b31m\r\n::error::owned\x85::add-mask::owned\u2028##vso[task.x]"
@@ -37,7 +36,7 @@ class Maker:
     def make(self, kind: Any) -> Any:
         """Return a value of an annotation."""
         if isinstance(kind, str):  # an alias inside of another annotation, which Python 3.10 leaves as it is
-            kind = eval(kind, vars(folding))
+            kind = eval(kind, vars(model))
         origin, args = typing.get_origin(kind), typing.get_args(kind)
         if origin in (typing.Union, types.UnionType):
             return self.make(next(arg for arg in args if arg is not type(None)))
@@ -88,7 +87,7 @@ class Maker:
 def _names() -> dict[str, Any]:
     """Return every class and alias of the package by its name; modules import some for their annotations only."""
     # Of two classes of one name that of the model is meant, unless a module has the other.
-    found: dict[str, Any] = {name: getattr(model, name) for name in model.__all__}
+    found: dict[str, Any] = {name: value for name, value in vars(model).items() if name[0].isupper()}
     for info in pkgutil.walk_packages(wheelfix.__path__, "wheelfix."):
         if "__main__" not in info.name:
             module = importlib.import_module(info.name)

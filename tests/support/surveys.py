@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.survey.queries import ask
-from wheelfix.survey.tables import TABLES
+from wheelfix.survey.tables import TABLES, ask
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from tests.remote.indexes import index_of
 from tests.support.surveys import forged_wheel, start_survey
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
-from wheelfix.survey.queries import ask
+from wheelfix.survey.tables import ask
 
 if TYPE_CHECKING:
     from pathlib import Path

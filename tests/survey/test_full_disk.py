@@ -13,7 +13,7 @@ from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.survey import run
-from wheelfix.survey.queries import ask
+from wheelfix.survey.tables import ask
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,10 +14,9 @@ from tests.support.surveys import forged_wheel, tables_of
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.survey import run as running
-from wheelfix.survey.queries import ask, questions
 from wheelfix.survey.run import local_engine, run_survey
 from wheelfix.survey.sources import WheelSource, is_for_windows, wheel_sources
-from wheelfix.survey.tables import SCHEMA, TABLES, SurveyFolder
+from wheelfix.survey.tables import SCHEMA, TABLES, SurveyFolder, ask, questions
 from wheelfix.survey.wheelrows import OPTIONS, failed_rows, survey_wheel
 
 if TYPE_CHECKING:

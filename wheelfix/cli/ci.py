@@ -167,7 +167,7 @@ def _take_all(
 ) -> Generator[_Taken, None, None]:
     """Take wheels through the stage, several at once in processes where that is faster."""
     from wheelfix.base.workers import in_processes, worth_processes
-    from wheelfix.exam.inputs import Shares, file_size
+    from wheelfix.exam.examination import Shares, file_size
     from wheelfix.repairs.repair import targets_differ
     from wheelfix.roots.lazy import lazy_index
 

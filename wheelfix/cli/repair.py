@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Json
     from wheelfix.plan.model import Plan
     from wheelfix.repairs.installed import InstalledRepair
-    from wheelfix.repairs.outcome import Repaired
+    from wheelfix.repairs.repair import Repaired
 
 
 def add_policy_options(parser: Parser) -> None:
@@ -402,8 +402,7 @@ def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: Repai
 def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, output: RepairOutput, progress: ProgressBar
 ) -> Iterator[Plan]:
-    from wheelfix.repairs.outcome import FailedRepair
-    from wheelfix.repairs.repair import repair_all
+    from wheelfix.repairs.repair import FailedRepair, repair_all
 
     with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
         for result in results:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.survey.queries import QueryResult
     from wheelfix.survey.run import Engine, Summary
     from wheelfix.survey.sources import WheelSource
+    from wheelfix.survey.tables import QueryResult
     from wheelfix.survey.wheelrows import WheelRows
 
 EXAMPLES = """\
@@ -192,7 +192,7 @@ def _described(summary: Summary) -> str:
 
 
 def _query(args: argparse.Namespace) -> int:
-    from wheelfix.survey.queries import ask, questions
+    from wheelfix.survey.tables import ask, questions
 
     if len(args.words) == 1:
         for question in questions().values():

@@ -20,17 +20,15 @@ from wheelfix.loader.requirements import Requirements, fits, newest_fitting
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import EdgeKind, InView, LoadEvent, LoadOutcome, Severity, canonical, dll_key
-from wheelfix.rules.abi import python_abi
-from wheelfix.rules.coherence import several_openmp
+from wheelfix.rules.abi import numpy_abi, python_abi
+from wheelfix.rules.coherence import mixed_cudnn, mixed_mkl, openmp_too_old, several_openmp
 from wheelfix.rules.cuda import mixed_cuda_majors
+from wheelfix.rules.dependencies import broken_forwarders, unexported
 from wheelfix.rules.gpu import driver_too_old, gpu_code
 from wheelfix.rules.gpufit import in_order
-from wheelfix.rules.numpyabi import numpy_abi
 from wheelfix.rules.pe import unreadable_images, wrong_machine
 from wheelfix.rules.registry import Check, found_by, run_checks
-from wheelfix.rules.symbols import broken_forwarders, unexported
 from wheelfix.rules.vcruntime import vc_runtime_too_old
-from wheelfix.rules.versions import mixed_cudnn, mixed_mkl, openmp_too_old
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -164,7 +162,7 @@ def _symptom_of(event: LoadEvent, code: int, case: ScannedPackage) -> Symptom:
     kind = f"{event.package}-load" if event.package else kinds.get(event.cause, "ctypes-not-found")
     path = "\\".join(filter(None, [case.prefix, event.path.replace("/", "\\")]))
     package = event.path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]
-    name, version = canonical(case.name), case.exam.identity.version
+    name, version = canonical(case.name), case.exam.report.version
     details = {**case.known, "distribution": name, "version": version}
     if name == "torch":
         details["torch"] = torch_version(version, case.exam.subject.view)
@@ -252,7 +250,7 @@ def _no_gpu_code(symptom: Symptom, case: ScannedPackage) -> Explained | None:
 def _gpu_code_there_is(symptom: Symptom, case: ScannedPackage, capability: str) -> Explained | None:
     """Say for which architectures the files have code, where the text names no card or one that they have code for."""
     subject, table = case.exam.subject, explain_symptom(symptom)
-    codes = {path: code.archs for path in subject.images if (code := subject.code_of(path)) and code.archs}
+    codes = {path: code.archs for path in subject.images if (code := subject.gpu_code(path)) and code.archs}
     if not codes or table is None:
         return None
     each = "; ".join(f"{base_name(path)}: {listing(in_order(archs), 14)}" for path, archs in codes.items())
@@ -297,7 +295,7 @@ def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: ScannedPac
     subject = case.exam.subject
     for word, name in (("vcredist", "vc-runtime-missing"), ("nvidia-driver", "driver-missing")):
         profile = replace(subject.profile, assume=subject.profile.assume - {word})
-        again = resolve(subject.view, profile, case.exam.identity.requires)
+        again = resolve(subject.view, profile, subject.distribution.requires)
         for other in again.outcomes:
             if other.event == outcome.event and other.code == 126:
                 missing = (other.chain[-1],)
@@ -402,15 +400,15 @@ def find_pair(case: ScannedPackage, importer: str = "", provider: str = "") -> P
 
 def pair_of_edge(case: ScannedPackage, edge: Edge) -> Pair:
     """Return the two distributions of an import that crosses them."""
-    subject, identity = case.exam.subject, case.exam.identity
+    subject = case.exam.subject
     beside = subject.view.beside
     assert beside is not None
     assert isinstance(edge.provider, InView)
     user, provider = subject.owner(edge.importer), subject.owner(edge.provider.path)
-    requires = beside.requires(user) if user else identity.requires
+    requires = beside.requires(user) if user else subject.distribution.requires
     asked = Requirements(requires, subject.profile).direct()
     requirement = next((one.specifier for one in asked if one.name == provider and not one.extra), "")
-    name, version = (user, beside.version(user)) if user else (canonical(identity.name), identity.version)
+    name, version = (user, beside.version(user)) if user else (canonical(subject.name), subject.distribution.version)
     installed = beside.version(provider)
     build = torch_version(installed, subject.view) if provider == "torch" else installed
     return Pair(name, version, provider, installed, requirement, edge, build)

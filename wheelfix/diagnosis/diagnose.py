@@ -193,8 +193,7 @@ def examine_files(request: DiagnoseRequest, gathered: GatheredEvidence, stack: E
         examined = [*examine_set(wheels, replace(options, beside=beside), index, stack)] if wheels else []
     for wheel, exam in examined:
         gathered.cases.append(ScannedPackage(exam, "", str(wheel), options=options))
-        identity = exam.identity
-        gathered.evidence.append(Evidence("wheel", str(wheel), f"{identity.name} {identity.version}"))
+        gathered.evidence.append(Evidence("wheel", str(wheel), f"{exam.report.name} {exam.report.version}"))
     if request.environment is not None:
         environment = open_environment(request.environment)
         gathered.environment = environment

@@ -119,7 +119,7 @@ class ScannedPackage:
     @property
     def name(self) -> str:
         """The distribution."""
-        return self.exam.identity.name
+        return self.exam.report.name
 
     @property
     def findings(self) -> tuple[Finding, ...]:

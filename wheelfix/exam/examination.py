@@ -1,51 +1,27 @@
-"""What a scan gives to the commands that continue from it."""
+"""What a scan gives to the commands that continue from it, and what commands with several inputs share."""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import dataclass, field
+from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.errors import WheelfixError
-    from wheelfix.loader.installations import Distribution
     from wheelfix.model import ScanReport
+    from wheelfix.remote.ranges import WheelPath
     from wheelfix.rules.context import Subject
 
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is called with how much of the work is done, and how much there is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What identifies the wheel, folder or distribution that is examined."""
-
-    path: str
-    distribution: Distribution
-
-    @property
-    def name(self) -> str:
-        """The distribution's name."""
-        return self.distribution.name
-
-    @property
-    def version(self) -> str:
-        """The distribution's version; empty where it is not known."""
-        return self.distribution.version
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """The expanded tags, of the wheel's name or of the WHEEL file."""
-        return self.distribution.tags
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """What the metadata requires."""
-        return self.distribution.requires
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +41,6 @@ class Examination:
 
     report: ScanReport
     subject: Subject
-    identity: Identity
     facts: ArchiveFacts = field(default_factory=ArchiveFacts)
 
 
@@ -75,3 +50,33 @@ class ScanFailure:
 
     path: str
     error: WheelfixError
+
+
+def lost_input(path: Path, reason: str) -> ScanFailure:
+    """Return the failure of an input whose worker process died."""
+    return ScanFailure(str(path), EnvironmentFailure(str(path), because=reason, hint="try it alone, with -j 1"))
+
+
+def file_size(path: Path) -> int:
+    """Return the size of a file; 0 for a folder, and for what is not there."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+class Shares:
+    """How many bytes are done of the inputs that are scanned side by side."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._shares: dict[WheelPath, tuple[int, int]] = {}
+
+    def report(self, path: WheelPath, done: int, total: int) -> None:
+        """Take the share of one input, and pass on that of all that are not done."""
+        if self._progress is None:
+            return
+        self._shares[path] = (done, total)
+        shares = [share for share in self._shares.copy().values() if share[0] < share[1]]
+        self._progress(sum(share[0] for share in shares), sum(share[1] for share in shares))

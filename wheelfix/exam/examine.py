@@ -2,46 +2,74 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.archive.faults import RecordFault
 from wheelfix.base.values import replace
-from wheelfix.exam.details import Details, archs_of_all, scanned_images
-from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
-from wheelfix.exam.missing import list_missing
-from wheelfix.exam.provided import list_provided
-from wheelfix.exam.targets import target_verdicts
+from wheelfix.exam.examination import ArchiveFacts, Examination
 from wheelfix.knowledge.targets import chosen_targets
+from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import Image, Machine, ScanReport, Severity
-from wheelfix.rules.allowed import with_allowed
-from wheelfix.rules.context import Subject
-from wheelfix.rules.cudasummary import cuda_summary
-from wheelfix.rules.failures import visible_failure
-from wheelfix.rules.firstloaded import failure_of_order
-from wheelfix.rules.otherdistributions import is_absent_module
-from wheelfix.rules.registry import check_patterns, run
+from wheelfix.model import (
+    PLATFORM_MACHINES,
+    Candidate,
+    Edge,
+    GpuFit,
+    Image,
+    InView,
+    LoadOutcome,
+    Machine,
+    MayComeFrom,
+    Missing,
+    MissingDll,
+    OwnedBy,
+    ProvidedDll,
+    ScannedImage,
+    ScanReport,
+    Severity,
+    TargetVerdict,
+    dll_key,
+    verdict_of,
+)
+from wheelfix.pe.gpucode import read_gpu_code
+from wheelfix.pe.modulenames import read_numpy
+from wheelfix.pe.signature import read_signature
+from wheelfix.pe.version import read_version
+from wheelfix.roots.host import this_machine
+from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
+from wheelfix.rules.context import Subject, not_known
+from wheelfix.rules.cuda import cuda_summary
+from wheelfix.rules.dependencies import Need, gather, is_required
+from wheelfix.rules.failures import failure_of_order, visible_failure
+from wheelfix.rules.gpufit import fit_of_image, in_order
+from wheelfix.rules.hints import providers_of
+from wheelfix.rules.otherdistributions import module_not_installed
+from wheelfix.rules.registry import check_patterns, found_by, run, with_allowed
+from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.exam.examination import Progress
+    from wheelfix.knowledge.targets import TargetList
+    from wheelfix.loader.installations import Distribution
     from wheelfix.loader.view import FileView
-    from wheelfix.model import FileVersion, Finding, Prediction, Resolution
+    from wheelfix.model import ByteSource, FileVersion, Finding, LoadEvent, Prediction, Resolution
+    from wheelfix.pe.gpucode import GpuCode
     from wheelfix.roots.root import Candidates
-
-PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
 
 def examine_view(
     view: FileView,
-    identity: Identity,
+    path: str,
+    distribution: Distribution,
     options: ScanOptions,
     facts: ArchiveFacts,
     index: Candidates | None = None,
@@ -56,43 +84,49 @@ def examine_view(
     For an installed package this machine's CUDA toolkit and NVTX count, as far as its code searches their folders.
     """
     view.read_images(options.jobs, progress)
-    profile, resolution = load(view, identity, options, python, installed=installed)
-    machine = profile.machine
-    details = Details(view, options, versions)
-    details.read_ahead(options)
+    profile, resolution = load(view, distribution, options, python, installed=installed)
+    details = Details(view, versions or {})
+    signature = functools.partial(read_signature, trusted_roots=options.roots.trusted_roots)
+    wants_signatures = options.signatures or options.signers
+    wanted: list[Callable[[ByteSource], object]] = [read_gpu_code] if options.archs or options.gpu is not None else []
+    wanted += [read_version] if options.versions else []
+    wanted += [signature] if wants_signatures else []
+    wanted += [read_numpy] if options.versions else []
+    if wanted:
+        details.read_ahead(wanted, options.jobs)
     subject = Subject(
         view=view,
         profile=profile,
         resolution=resolution,
-        machine=machine,
-        distribution=identity.distribution,
+        machine=profile.machine,
+        distribution=distribution,
         installed=installed,
         archive_faults=facts.faults,
-        record_faults=(*facts.record_faults, *_gone(view, identity)),
+        record_faults=(*facts.record_faults, *_gone(view, distribution)),
         loading=loading_of(view),
         unowned=facts.unowned,
         targets=chosen_targets(options.targets),
         gpu=options.gpu,
         driver=options.driver,
-        version=details.version,
-        gpu_code=details.gpu_code,
-        numpy=details.numpy,
-        signature=details.signature if options.signatures or options.signers else not_requested,
+        version=functools.partial(details.read, read_version),
+        gpu_code=functools.partial(details.read, read_gpu_code),
+        numpy=functools.partial(details.read, read_numpy),
+        signature=functools.partial(details.read, signature) if wants_signatures else not_known,
         judges_signatures=options.signatures,
         import_order=options.import_order,
     )
-    return Examination(_judged(subject, identity, options, index), subject, identity, facts)
+    return Examination(_judged(subject, path, options, index), subject, facts)
 
 
-def _gone(view: FileView, identity: Identity) -> Iterator[RecordFault]:
+def _gone(view: FileView, distribution: Distribution) -> Iterator[RecordFault]:
     """The DLLs that belong to what is installed, and are neither there nor added by a plan."""
     message = "RECORD of the installed distribution lists it, and it is not there"
-    for path in identity.distribution.absent:
+    for path in distribution.absent:
         if view.find(parent(path), base_name(path)) is None:
             yield RecordFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
 
 
-def _judged(subject: Subject, identity: Identity, options: ScanOptions, index: Candidates | None) -> ScanReport:
+def _judged(subject: Subject, path: str, options: ScanOptions, index: Candidates | None) -> ScanReport:
     """Run the rules on what was read and resolved, and put the report together."""
     images = tuple(scanned_images(subject, options))
     check_patterns(options.select, "select")
@@ -100,12 +134,12 @@ def _judged(subject: Subject, identity: Identity, options: ScanOptions, index: C
     findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
     first_failure = _first_failure(subject, findings)
     return ScanReport(
-        path=identity.path,
-        name=identity.name,
-        version=identity.version,
-        tags=identity.tags,
+        path=path,
+        name=subject.name,
+        version=subject.distribution.version,
+        tags=subject.distribution.tags,
         # Pure Python is for no processor in particular; the profile still needs one to load with.
-        machine=subject.machine if images or machine_of_tags(identity.tags) else Machine.UNKNOWN,
+        machine=subject.machine if images or machine_of_tags(subject.distribution.tags) else Machine.UNKNOWN,
         images=images,
         resolution=subject.resolution,
         missing=list_missing(subject, index),
@@ -120,9 +154,10 @@ def _judged(subject: Subject, identity: Identity, options: ScanOptions, index: C
 
 def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Prediction | None:
     """The error that the import raises: a module that is not installed is met before any DLL."""
-    errors = {(item.code, item.subject) for item in findings if item.severity is Severity.ERROR}
+    errors = (item for item in findings if item.severity is Severity.ERROR)
+    modules = {item.subject for item in errors if found_by(item, module_not_installed)}
     for absent in subject.resolution.absent_modules:
-        if is_absent_module(errors, absent.module):
+        if absent.module in modules:
             return predict_absent(subject.view, absent)
     failure = visible_failure(subject, findings)
     if failure is None:
@@ -134,7 +169,7 @@ def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Predictio
 
 def load(
     view: FileView,
-    identity: Identity,
+    distribution: Distribution,
     options: ScanOptions,
     python: tuple[int, int] | None = None,
     *,
@@ -142,7 +177,8 @@ def load(
 ) -> tuple[Profile, Resolution]:
     """Load the subject in the model; the images must have been read."""
     assume, cuda = assumptions(options.assume, options.no_assume)
-    machine, own = machine_of(identity.tags, view, options.remote.target.platform), python_of_tags(identity.tags)
+    tags = distribution.tags
+    machine, own = machine_of(tags, view, options.remote.target.platform), python_of_tags(tags)
     if installed:  # the environment's Python imports it, whatever its tags say
         machine, own = machine_of_python(view) or machine, python or own
     profile = Profile(machine, own or python, assume, cuda)
@@ -150,7 +186,7 @@ def load(
     built = loading.cuda if loading is not None and loading.startup is not None else None
     if options.roots.discover and (cuda or built):
         profile = _with_folders(profile, built)
-    return profile, resolve(view, profile, identity.requires)
+    return profile, resolve(view, profile, distribution.requires)
 
 
 def _with_folders(profile: Profile, built: str | None) -> Profile:
@@ -158,9 +194,6 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
 
     ``built`` is the CUDA of an installed package that searches for its toolkit; an assumed toolkit may lie anywhere.
     """
-    from wheelfix.roots.host import this_machine
-    from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
-
     host = this_machine()
     assumed = known_toolkit(profile.cuda, host) if profile.cuda else None
     toolkit = assumed or (searched_toolkit(built, host) if built and not profile.cuda else None)
@@ -179,13 +212,11 @@ def examine_again(
     ``versions`` are version resources that are known, or not to be read.
     """
     scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
-    installed, python = before.subject.installed, before.subject.profile.python
-    return examine_view(view, before.identity, scan, facts, None, python=python, installed=installed, versions=versions)
-
-
-def not_requested(path: str) -> None:
-    """The answer to a question that costs more than the scan was asked to spend."""
-    return
+    subject, path = before.subject, before.report.path
+    python, installed = subject.profile.python, subject.installed
+    return examine_view(
+        view, path, subject.distribution, scan, facts, python=python, installed=installed, versions=versions
+    )
 
 
 def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
@@ -219,3 +250,220 @@ def machine_of(tags: tuple[str, ...], view: FileView, platform: str = "win_amd64
     counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
     counted.pop(Machine.UNKNOWN, None)
     return counted.most_common(1)[0][0] if counted else PLATFORM_MACHINES[platform]
+
+
+_Fact = TypeVar("_Fact")
+
+
+class Details:
+    """Reads facts of images that take most of a file, each once: version, GPU code, signature, NumPy.
+
+    One source serves all questions about a file, so that it is inflated once.
+    """
+
+    def __init__(self, view: FileView, versions: Mapping[str, FileVersion | None]) -> None:
+        """``versions`` are known already, by the names that files have in the wheel or on disk."""
+        self._view = view
+        self._open: tuple[str, ByteSource] | None = None
+        own = {file.path: file.origin for file in view.own_files if file.origin in versions}
+        self._known: dict[tuple[object, str], Any] = {
+            (read_version, path): versions[origin] for path, origin in own.items()
+        }
+
+    def read_ahead(self, readers: Sequence[Callable[[ByteSource], object]], jobs: int) -> None:
+        """Read some facts of all images, several images at a time: inflating lets other threads work.
+
+        ``readers`` come in the order in which their facts lie in a file, so that it is inflated in one go.
+        """
+
+        def read(path: str) -> None:
+            source = self._view.source(path)
+            for reader in readers:
+                if reader is not read_numpy or path.lower().endswith(".pyd"):
+                    self._known[reader, path] = reader(source)
+
+        paths = [path for path in self._view.images() if isinstance(self._view.image(path), Image)]
+        paths.sort(key=lambda path: -self._view.file(path).size)
+        with WorkerPool(jobs) as pool:
+            pool.map(read, paths)
+
+    def read(self, reader: Callable[[ByteSource], _Fact], path: str) -> _Fact | None:
+        """Return a fact of a file; None for what is not an image."""
+        if (reader, path) not in self._known:
+            image = self._view.image(path)
+            self._known[reader, path] = reader(self._source(path)) if isinstance(image, Image) else None
+        found: _Fact | None = self._known[reader, path]
+        return found
+
+    def _source(self, path: str) -> ByteSource:
+        """The file asked about last stays open: its inflated parts serve the next question."""
+        if self._open is None or self._open[0] != path:
+            self._open = (path, self._view.source(path))
+        return self._open[1]
+
+
+def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedImage]:
+    """The images of a view, with as many details as the options ask for."""
+    wants_code = options.archs or options.gpu is not None
+    for path, facts in subject.view.images().items():
+        if not isinstance(facts, Image):
+            yield ScannedImage(subject.origin(path), facts)
+            continue
+        code = subject.gpu_code(path) if wants_code else None
+        yield ScannedImage(
+            path=subject.origin(path),
+            facts=facts,
+            version=subject.version(path) if options.versions else None,
+            archs=code.archs if code is not None else None,
+            gpu=_gpu_fit(subject, facts, code) if code is not None and code.archs else None,
+            numpy=subject.numpy(path) if options.versions and path.lower().endswith(".pyd") else None,
+            signature=subject.signature(path),
+        )
+
+
+def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
+    if subject.gpu is None or subject.card is None:
+        return None
+    return GpuFit(subject.gpu, subject.card, fit_of_image(code, image.size, subject.card).value)
+
+
+def archs_of_all(images: Iterable[ScannedImage]) -> tuple[str, ...]:
+    """The architectures that some image has code for."""
+    return tuple(in_order({arch for image in images for arch in image.archs or ()}))
+
+
+def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll, ...]:
+    """Every DLL that is needed and has no provider, required ones first, by name."""
+    unmet = (edge for edge in subject.edges if isinstance(edge.provider, Missing))
+    found = [_described(subject, need, index) for need in gather(unmet, lambda edge: edge.required)]
+    return tuple(sorted(found, key=lambda missing: not missing.required))
+
+
+def _described(subject: Subject, need: Need, index: Candidates | None) -> MissingDll:
+    return MissingDll(
+        name=need.name,
+        kind=need.kind,
+        required=is_required(subject, need.edges),
+        needed_by=tuple(map(subject.origin, need.importers)),
+        chain=_chain(subject, need.first),
+        candidates=_candidates(need.name, index, subject),
+        providers=providers_of(need.name, subject),
+    )
+
+
+def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
+    """The way to the missing DLL: from a load that fails because of it, else from a file that needs it."""
+    return subject.failed_chains.get(dll_key(edge.name)) or (base_name(edge.importer), edge.name)
+
+
+def _candidates(name: str, index: Candidates | None, subject: Subject) -> tuple[Candidate, ...]:
+    """The files of that name in the roots, and with ``--fetch`` on the package index, as a report shows them."""
+    if index is None:
+        return ()
+    if not index.candidates(name):
+        index.look_on_index(name, subject.cuda.text, subject.machine)
+    return tuple(
+        Candidate(file.location, file.root.where, index.shown_version(file), f"{file.origin}, {file.root.learned}")
+        for file in index.candidates(name)
+    )
+
+
+def list_provided(subject: Subject) -> tuple[ProvidedDll, ...]:
+    """Every DLL that the subject's own files get from other distributions, by distribution and name."""
+    found: dict[tuple[str, tuple[str, ...], str], ProvidedDll] = {}
+    for edge in subject.edges:
+        one = _provided(subject, edge) if edge.importer in subject.images else None
+        if one is not None:
+            key = (one.how, one.distributions, dll_key(one.name))
+            needed_by = (*found[key].needed_by, *one.needed_by) if key in found else one.needed_by
+            found[key] = replace(found.get(key, one), needed_by=tuple(dict.fromkeys(needed_by)))
+    return tuple(sorted(found.values(), key=lambda one: (one.distributions, dll_key(one.name))))
+
+
+def _provided(subject: Subject, edge: Edge) -> ProvidedDll | None:
+    asked = (subject.origin(edge.importer),)
+    match edge.provider:
+        case OwnedBy(distribution=name, reachable=reachable, because=because, specifier=specifier):
+            how = "requirement" if reachable else "out-of-reach"
+            return ProvidedDll(edge.name, how, (name,), asked, specifier, because=because)
+        case MayComeFrom(distributions=names, because=because):
+            return ProvidedDll(edge.name, "unsure", names, asked, because=because)
+        case InView(path):
+            owner = subject.owner(path)
+            return ProvidedDll(edge.name, "file", (owner,), asked, path=path) if owner else None
+        case _:
+            return None
+
+
+def target_verdicts(
+    subject: Subject, findings: Sequence[Finding], first_failure: Prediction | None
+) -> tuple[TargetVerdict, ...]:
+    """Return the answer for each target; ``first_failure`` is the error that comes on every Windows."""
+    return tuple(_verdict(subject, target, findings, first_failure) for target in subject.targets)
+
+
+def _verdict(
+    subject: Subject, target: TargetList, findings: Sequence[Finding], first_failure: Prediction | None
+) -> TargetVerdict:
+    names = [one.name for one in subject.targets]
+    own = [item for item in findings if item.evidence.get("target") == target.name]
+    counted = [item for item in findings if item.evidence.get("target") not in names or item in own]
+    return TargetVerdict(
+        name=target.name,
+        title=target.title,
+        build=target.build,
+        date=target.date,
+        verdict=verdict_of(counted),
+        absent=tuple(name for item in own if item.severity is Severity.ERROR for name in _names(item)),
+        perhaps_absent=tuple(
+            name
+            for item in own
+            if not _is_unknown(item) and item.severity is not Severity.ERROR
+            for name in _names(item)
+        ),
+        unknown=tuple(name for item in own if _is_unknown(item) for name in _names(item)),
+        first_failure=first_failure or _failure(subject, own),
+    )
+
+
+def _is_unknown(item: Finding) -> bool:
+    """Whether nothing is known about the DLLs of a finding: then it is about all of them, and names no importer."""
+    return "importer" not in item.evidence
+
+
+def _names(item: Finding) -> list[str]:
+    """The DLLs, or the functions, that a finding is about."""
+    dlls, symbols, functions = item.texts("names"), item.evidence.get("symbols"), item.evidence.get("functions")
+    if isinstance(functions, dict):
+        found = [f"{dll}!{one}" for dll, several in functions.items() if isinstance(several, list) for one in several]
+        return [dll for dll in dlls if dll not in functions] + found
+    if isinstance(symbols, list):
+        return [f"{dll}!{symbol if isinstance(symbol, str) else f'#{symbol}'}" for dll in dlls for symbol in symbols]
+    return dlls
+
+
+def _failure(subject: Subject, findings: Sequence[Finding]) -> Prediction | None:
+    """The error of the first load that fails on a target: absent files are noticed before absent functions."""
+    errors = [item for item in findings if item.severity is Severity.ERROR]
+    order = {outcome.event.path: number for number, outcome in enumerate(subject.outcomes)}
+    found: list[tuple[int, bool, LoadOutcome]] = []
+    for item in errors:
+        event = _event(subject, str(item.evidence.get("importer")))
+        if event is not None:
+            function = "symbols" in item.evidence
+            code = PROC_NOT_FOUND if function else MOD_NOT_FOUND
+            detail = ", ".join(_names(item)[:3])
+            outcome = LoadOutcome(event, code, tuple(item.texts("chain")), detail)
+            found.append((order[event.path], function, outcome))
+    if not found:
+        return None
+    return predict(subject.view, subject.resolution, min(found, key=lambda entry: entry[:2])[2])
+
+
+def _event(subject: Subject, origin: str) -> LoadEvent | None:
+    """The load that maps a file, given by the path that reports show."""
+    path = next((path for path in subject.loaded_through if subject.origin(path) == origin), "")
+    while through := subject.loaded_through.get(path, ""):
+        path = through
+    events = (outcome.event for outcome in subject.outcomes)
+    return next((event for event in events if event.path == path and not event.guarded), None)

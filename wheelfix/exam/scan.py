@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.errors import InputError, failure_of
-from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure
-from wheelfix.exam.inputs import Shares, file_size, lost_input
+from wheelfix.exam.examination import (
+    ArchiveFacts,
+    Examination,
+    Progress,
+    ScanFailure,
+    Shares,
+    file_size,
+    lost_input,
+)
 from wheelfix.exam.wheel import looking_at
 from wheelfix.loader.installations import Distribution, distribution_in
-from wheelfix.loader.places import open_environment, view_of_folder
+from wheelfix.loader.places import focused_on, open_environment, view_of_folder, whole_view
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
+from wheelfix.remote.client import Client
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
 
@@ -29,7 +37,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.workers import Work
     from wheelfix.loader.places import Environment
-    from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
@@ -46,8 +53,6 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     """
     chosen = options or ScanOptions()
     if isinstance(path, str) and is_remote(path) and not os.path.lexists(path):
-        from wheelfix.remote.client import Client
-
         with Client(chosen.remote) as client:
             results = list(scan_inputs([client.find(path)], chosen, client=client))
     else:
@@ -93,8 +98,10 @@ def scan_inputs(
         if options.together or options.beside or options.lockfile is not None or options.remote.deps:
             from wheelfix.exam.sets import scan_set
 
-            with _for_deps(options, client) as asked:
-                yield from _finished(scan_set(waiting, options, index, progress, asked), finish)
+            deps = options.remote.deps
+            with contextlib.nullcontext(client) if client or not deps else Client(options.remote) as asked:
+                found = scan_set(waiting, options, index, progress, asked if deps else None)
+                yield from _finished(found, finish)
             return
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
@@ -122,23 +129,15 @@ def scan_inputs(
                 yield from _finished(running.popleft().result(), finish)
 
 
-@contextlib.contextmanager
-def _for_deps(options: ScanOptions, client: Client | None) -> Iterator[Client | None]:
-    """The client that asks the package index for required distributions; None where that is not wanted."""
-    if not options.remote.deps or client is not None:
-        yield client if options.remote.deps else None
-        return
-    from wheelfix.remote.client import Client as MadeClient
-
-    with MadeClient(options.remote) as made:
-        yield made
-
-
 def _finished(
     results: Iterable[ScanReport | ScanFailure], finish: Callable[[ScanReport], ScanReport] | None
 ) -> Iterator[ScanReport | ScanFailure]:
     for result in results:
         yield finish(result) if finish is not None and isinstance(result, ScanReport) else result
+
+
+def _lost(path: Path, reason: str) -> list[ScanReport | ScanFailure]:
+    return [lost_input(path, reason)]
 
 
 @contextlib.contextmanager
@@ -153,10 +152,6 @@ def _scanning(
             return list(_finished(_results(path, own, index, progress), finish))
 
         yield work
-
-
-def _lost(path: Path, reason: str) -> list[ScanReport | ScanFailure]:
-    return [lost_input(path, reason)]
 
 
 def _gathered(
@@ -218,8 +213,8 @@ def examine_folder(
     from wheelfix.exam.examine import examine_view
 
     view, installed = view_of_folder(path), distribution_in(path)
-    identity = Identity(str(path), installed or Distribution(path.name))
-    return examine_view(view, identity, options, ArchiveFacts(), index, progress)
+    distribution = installed or Distribution(path.name)
+    return examine_view(view, str(path), distribution, options, ArchiveFacts(), index, progress)
 
 
 def examine_installed(
@@ -231,14 +226,12 @@ def examine_installed(
 ) -> Examination:
     """Scan one distribution within its environment."""
     from wheelfix.exam.examine import examine_view
-    from wheelfix.loader.places import focused_on, whole_view
 
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
-    identity = Identity(path, distribution)
     view = focused_on(whole_view(environment), distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
-    return examine_view(view, identity, options, facts, index, progress, python, installed=True)
+    return examine_view(view, path, distribution, options, facts, index, progress, python, installed=True)
 
 
 def is_package_folder(path: Path) -> bool:
@@ -277,8 +270,6 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
 
 def _is_incomplete(environment: Environment, distribution: Distribution) -> bool:
     """Whether something that a distribution requires is not installed, or in a version that it does not allow."""
-    from wheelfix.loader.places import whole_view
-
     beside, profile = whole_view(environment).beside, Profile(Machine.AMD64, environment.python)
     assert beside is not None
     return next(unmet_requirements(distribution.requires, beside, profile), None) is not None

@@ -10,35 +10,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.metadata import WheelInfo
+from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError, failure_of
-from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.exam.examine import PLATFORM_MACHINES, machine_of_tags
-from wheelfix.exam.locked import ONLY, LockParts
-from wheelfix.exam.lockfile import read_lockfile
+from wheelfix.exam.examine import machine_of_tags
+from wheelfix.exam.lockfile import ONLY, LockParts, read_lockfile
+from wheelfix.exam.versionchoice import required_wheels
 from wheelfix.exam.wheel import WheelScan
-from wheelfix.exam.wheelchoice import best_of, choose_wheels, file_name, wheels_in
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import Neighbours, focused_on, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
-from wheelfix.loader.requirements import Requirements, requirements_with_extras
+from wheelfix.loader.requirements import Requirements, newest_fitting, requirements_with_extras
 from wheelfix.loader.view import FileView, Layer
-from wheelfix.model import canonical
+from wheelfix.model import PLATFORM_MACHINES, canonical
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.exam.examination import Examination, Progress
-    from wheelfix.exam.locked import LockedSet
+    from wheelfix.exam.lockfile import Locked, LockedSet
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
     from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
+
 
 NOT_FOUND = "it is in the lock file, but its wheel was not found"
 
@@ -100,11 +100,12 @@ class InstalledSet:
 def open_parts(paths: Iterable[WheelPath], options: ScanOptions) -> Iterator[list[Part]]:
     """Open wheels as parts of a set."""
     with contextlib.ExitStack() as stack:
-        yield [wheel_part(stack.enter_context(Archive.open(path, options.limits))) for path in paths]
+        yield [wheel_part(path, options, stack) for path in paths]
 
 
-def wheel_part(archive: Archive) -> Part:
-    """Return an open wheel as a part of a set."""
+def wheel_part(path: WheelPath, options: ScanOptions, stack: contextlib.ExitStack) -> Part:
+    """Return a wheel as a part of a set; ``stack`` keeps it open."""
+    archive = stack.enter_context(Archive.open(path, options.limits))
     info = WheelInfo.from_archive(archive)
     files = view_of_wheel(archive, info).files
     distribution = Distribution.of_wheel(info, (file.path for file in files))
@@ -137,11 +138,11 @@ def open_set(
     added: list[WheelPath] = [*chosen]
     if client is not None and subjects:
         required = required_wheels(subjects, profile, client, options.limits, present)
-        added += required.wheels.values()
+        added += map(client.wheel_of, required.files.values())
         found.complete = True
         found.absent.update(required.absent)
     with contextlib.ExitStack() as stack:
-        parts = [wheel_part(stack.enter_context(Archive.open(path, options.limits))) for path in added]
+        parts = [wheel_part(path, options, stack) for path in added]
         if locked is not None:
             parts += _close(found, locked, parts, [*wheels, *subjects], (profile, options, stack))
         found.parts = (*found.parts, *(part for part in parts if part.name not in named))
@@ -172,7 +173,7 @@ def _close(
         if name not in there and name in files:
             path = best_of(name, specifier, wheels, profile)
             if path is not None:
-                there[name] = wheel_part(stack.enter_context(Archive.open(path, options.limits)))
+                there[name] = wheel_part(path, options, stack)
                 more.append(there[name])
                 found.absent.pop(name, None)
         part = there.get(name)
@@ -301,9 +302,16 @@ def examine_set(
         whole = beside.around(parts)
         for part in parts:
             assert part.archive is not None
-            with WorkerPool(options.jobs) as pool:
-                view = focused_on(whole, part.distribution)
-                yield part.archive.path, WheelScan(part.archive, options, pool, None, view, part.info).examine(index)
+            yield part.archive.path, _examined(part, whole, options, index)
+
+
+def _examined(
+    part: Part, whole: FileView, options: ScanOptions, index: Candidates | None, progress: Progress | None = None
+) -> Examination:
+    assert part.archive is not None
+    view = focused_on(whole, part.distribution)
+    with WorkerPool(options.jobs) as pool:
+        return WheelScan(part.archive, options, pool, progress, view, part.info).examine(index)
 
 
 def _scan_parts(
@@ -315,13 +323,72 @@ def _scan_parts(
 ) -> Iterator[ScanReport | ScanFailure]:
     whole = beside.around(parts)
     for part in parts:
-        assert part.archive is not None
         try:
-            with WorkerPool(options.jobs) as pool:
-                view = focused_on(whole, part.distribution)
-                report = WheelScan(part.archive, options, pool, progress, view, part.info).examine(index).report
+            report = _examined(part, whole, options, index, progress).report
         except Exception as error:  # whatever it is, it costs this wheel only
             yield ScanFailure(str(part.path), failure_of(error, str(part.path)))
         else:
             yield report
     beside.keep(whole, parts)
+
+
+def wheels_in(folder: Path) -> list[Path]:
+    """Return the wheels that lie in a folder, sorted; none for one in which distributions are installed."""
+    if any(folder.glob("*.dist-info")):
+        return []
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
+
+
+def file_name(path: WheelPath) -> FileName:
+    """Return the parts of the name of a wheel, on disk or on a server."""
+    return FileName.parse(path if isinstance(path, Path) else Path(path.name))
+
+
+def choose_wheels(
+    wheels: Iterable[Path],
+    profile: Profile,
+    locked: tuple[Locked, ...] | None,
+    asked_for: Callable[[], dict[str, str]] = dict,
+) -> list[Path]:
+    """Of each distribution the one wheel that an installer on the target takes; of a lock only what it names.
+
+    Of several versions the newest that is asked for counts.
+    """
+    wanted = {one.name: one for one in locked} if locked is not None else None
+    found: dict[str, dict[str, Path]] = {}
+    for path in wheels:
+        file = file_name(path)
+        name = canonical(file.name)
+        if not _fits(file.tags, profile):
+            continue
+        if wanted is None or (name in wanted and wanted[name].fits(file.version)):
+            versions = found.setdefault(name, {})
+            known = versions.get(file.version)
+            if known is None or _rank(file.tags, profile) > _rank(file_name(known).tags, profile):
+                versions[file.version] = path
+    chosen = []
+    specifiers = asked_for() if any(len(versions) > 1 for versions in found.values()) else {}
+    for name, versions in found.items():
+        newest = newest_fitting(versions, specifiers.get(name, "")) or newest_fitting(versions, "") or max(versions)
+        chosen.append(versions[newest])
+    return chosen
+
+
+def _fits(tags: tuple[str, ...], profile: Profile) -> bool:
+    """Whether a wheel can be installed on the target."""
+    if all(tag.endswith("-any") for tag in tags):
+        return True
+    if machine_of_tags(tags) is not profile.machine:
+        return False
+    python = python_of_tags(tags)
+    return python is None or profile.python is None or python == profile.python
+
+
+def _rank(tags: tuple[str, ...], profile: Profile) -> tuple[bool, bool]:
+    return machine_of_tags(tags) is profile.machine, python_of_tags(tags) == profile.python
+
+
+def best_of(name: str, specifier: str, wheels: Sequence[WheelPath], profile: Profile) -> WheelPath | None:
+    """The newest wheel of a distribution that fits the target and what is asked for."""
+    own = [path for path in wheels if isinstance(path, Path) and canonical(file_name(path).name) == name]
+    return next(iter(choose_wheels(own, profile, None, lambda: {name: specifier})), None)

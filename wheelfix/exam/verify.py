@@ -15,8 +15,7 @@ from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import failure_of
-from wheelfix.exam.examination import ScanFailure
-from wheelfix.exam.inputs import Shares, file_size, lost_input
+from wheelfix.exam.examination import ScanFailure, Shares, file_size, lost_input
 from wheelfix.model import Machine, Resolution, ScanReport
 from wheelfix.rules.archive import archive_faults, record_faults
 from wheelfix.rules.registry import pick

@@ -1,16 +1,21 @@
-"""Which versions an installer takes of what is required, as pip chooses them: by resolvelib, with backtracking.
+"""The wheels that an installer would add to a wheel, from the package index, in the versions that pip chooses.
 
-This is the only module that imports resolvelib.
+With them a verdict needs no guessing. Versions are chosen by resolvelib, with backtracking; this is the only module
+that imports it. Source distributions are not built; a distribution without a wheel is absent.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.metadata import WheelInfo, parse_headers
+from wheelfix.archive.reader import Archive
+from wheelfix.base.options import InstallTarget
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import canonical
-from wheelfix.remote.packageindex import fitting_wheels, offered_wheels
+from wheelfix.remote.packageindex import MOST_CLAUSES, fitting_wheels, offered_wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,8 +25,12 @@ if TYPE_CHECKING:
     from packaging.version import Version
     from resolvelib.structs import RequirementInformation
 
-    from wheelfix.base.options import InstallTarget
+    from wheelfix.base.options import Limits
+    from wheelfix.loader.profile import Profile
+    from wheelfix.remote.client import Client
     from wheelfix.remote.packageindex import IndexFile, Offers
+    from wheelfix.remote.ranges import WheelPath
+
 
 MAX_ROUNDS = 2000
 """Decisions and revisions for one set, so that an index cannot keep us busy; pip itself allows 200 000."""
@@ -194,16 +203,10 @@ class _Provider:
             except InputError as error:
                 needs, self.unread[candidate.name] = [], str(error)
             needs = [one for one in needs if canonical(one.name) not in self._present]
-            self._known[key] = [*needs, *_same_version(candidate)]
+            # With extras, the distribution itself in the same version.
+            same = parse_requirement(f"{candidate.name}=={candidate.version}") if candidate.extras else None
+            self._known[key] = [*needs, same] if same is not None else needs
         return self._known[key]
-
-
-def _same_version(candidate: _WheelVersion) -> Iterator[Requirement]:
-    """With extras, the distribution itself in the same version."""
-    from packaging.requirements import Requirement as Needed
-
-    if candidate.extras:
-        yield Needed(f"{candidate.name}=={candidate.version}")
 
 
 def _has_sources(files: Iterable[IndexFile], specifier: SpecifierSet) -> bool:
@@ -218,3 +221,52 @@ def _has_sources(files: Iterable[IndexFile], specifier: SpecifierSet) -> bool:
         if specifier.contains(parsed[1], prereleases=True):
             return True
     return False
+
+
+MOST_LINES = 5000
+"""Requirements of one distribution."""
+
+
+def required_wheels(
+    subjects: Iterable[WheelPath], profile: Profile, client: Client, limits: Limits, present: Iterable[str] = ()
+) -> ChosenVersions:
+    """Return the wheels that an installer on the target adds; those of ``present`` are there already."""
+    known = {*map(canonical, present)}
+    wanted: list[Requirement] = []
+    for subject in subjects:
+        with Archive.open(subject, limits) as archive:
+            info = WheelInfo.from_archive(archive)
+        known.add(canonical(info.name))
+        wanted += _holding(info.name, info.metadata.requires_dist, profile, ())
+
+    def requires(file: IndexFile, extras: frozenset[str]) -> Iterable[Requirement]:
+        lines = _requires(file, client.wheel_of(file), client, limits)
+        return _holding(file.name, lines, profile, tuple(extras))
+
+    target = InstallTarget(profile.machine.platform, profile.python)
+    return choose_versions(wanted, known, client.index.files, requires, target)
+
+
+def _holding(name: str, lines: Sequence[str], profile: Profile, extras: tuple[str, ...]) -> list[Requirement]:
+    """Return the requirements that an installer takes into account, one for each distribution."""
+    if len(lines) > MOST_LINES:
+        raise InputError(f"what {name} requires is not read", because=f"it has more than {MOST_LINES} requirements")
+    found: dict[str, Requirement] = {}
+    for line in dict.fromkeys(lines):
+        requirement = parse_requirement(line)
+        if requirement is None or requirement.url:
+            continue
+        if any(holds_on_target(requirement, profile, extra) for extra in ("", *extras)):
+            known = found.setdefault(canonical(requirement.name), requirement)
+            if known is not requirement and len(known.specifier) <= MOST_CLAUSES:  # with more, none is chosen
+                known.specifier &= requirement.specifier
+                known.extras |= requirement.extras
+    return list(found.values())
+
+
+def _requires(file: IndexFile, wheel: WheelPath, client: Client, limits: Limits) -> tuple[str, ...]:
+    """Return what a wheel requires, from the METADATA that the index has, or from the wheel itself."""
+    if file.metadata and file.url.lower().startswith("http"):
+        return parse_headers(client.index.metadata(file)).get("requires-dist", ())
+    with Archive.open(wheel, limits) as archive:
+        return WheelInfo.from_archive(archive).metadata.requires_dist

@@ -17,7 +17,7 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import HashedReading, check_hashes, check_record, digest_work, read_record
 from wheelfix.errors import InputError
-from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
+from wheelfix.exam.examination import ArchiveFacts, Examination
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
@@ -119,12 +119,20 @@ class WheelScan:
         """
         info, options = self._info, self._options
         self._finish_images(self._progress)
-        identity = Identity(self._archive.shown, Distribution.of_wheel(info))
-        self._rules.load(self._view, identity, options, python)  # while the others still hash
+        path, distribution = self._archive.shown, Distribution.of_wheel(info)
+        self._rules.load(self._view, distribution, options, python)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
         facts = ArchiveFacts(info, self._faults, record_faults)
         return self._rules.examine_view(
-            self._view, identity, options, facts, index, self._progress, python, versions=self._images.versions
+            self._view,
+            path,
+            distribution,
+            options,
+            facts,
+            index,
+            self._progress,
+            python,
+            versions=self._images.versions,
         )
 
     def wait_for_hashes(self) -> None:

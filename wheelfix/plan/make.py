@@ -19,16 +19,15 @@ from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.packagecode import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, base_name
-from wheelfix.model import EdgeKind, Image, InView, Missing, Repairable, Severity, dll_key, fold
+from wheelfix.model import EdgeKind, Image, Missing, Repairable, Severity, dll_key, fold
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import Planner
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
 from wheelfix.roots.release import GROUPS, shown_version
-from wheelfix.rules.allowed import matches_any, missing_names
 from wheelfix.rules.archive import only_on_request, record_faults
-from wheelfix.rules.registry import Group, found_by, group_of
+from wheelfix.rules.registry import Group, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import sha256_of
@@ -175,7 +174,7 @@ def left_to_others(after: Examination) -> tuple[str, ...]:
     """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
     found: dict[str, None] = {}
     for edge in after.report.resolution.edges:
-        if not isinstance(edge.provider, InView):
+        if not edge.file:
             found[dll_key(edge.name)] = None
             if isinstance(edge.provider, Missing):
                 found[edge.name] = None
@@ -361,7 +360,7 @@ def make_plan(
         }
         after = examine_again(before, planner.view, facts, options, unread)
         reading.finish()
-        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.identity.path)
+        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.report.path)
         waiting = still_to_fetch(chosen, roots) if preview else []
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
     additions = tuple(
@@ -414,12 +413,12 @@ def _releases(planner: Planner) -> Iterator[TakenRelease]:
 
 def reference(archive: Archive | None, before: Examination, *, hash_file: bool = False) -> WheelRef:
     """What identifies the wheel that a plan is for; an installed distribution has no archive."""
-    identity = before.identity
+    report = before.report
     if archive is None:
-        return WheelRef(identity.path, identity.name, identity.version, 0, "")
+        return WheelRef(report.path, report.name, report.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
     whole = sha256_of(archive).hex() if hash_file else ""
-    return WheelRef(str(archive.path), identity.name, identity.version, archive.size, digest, whole, archive.is_regular)
+    return WheelRef(str(archive.path), report.name, report.version, archive.size, digest, whole, archive.is_regular)
 
 
 def output_name(name: str, build_tag: str | None) -> str:
@@ -464,11 +463,11 @@ class _FileReading:
 def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root, str], *, preview: bool) -> Addition:
     target = planner.view.origin(entry.path)
     if mangle:
-        target = f"{planner.before.identity.name}{planner.options.renaming.lib_sdir}/{base_name(entry.path)}"
+        target = f"{planner.before.report.name}{planner.options.renaming.lib_sdir}/{base_name(entry.path)}"
     signer, answer, warnings = "", "", entry.warnings
     if entry.file is None:
         origin = planner.before.subject.view.origin(entry.own)
-        source = Source("own", planner.before.identity.path, origin, origin="this wheel")
+        source = Source("own", planner.before.report.path, origin, origin="this wheel")
         own = planner.view.file(entry.path)
         size, digest, version = own.size, sha256_of(own.open()).hex(), ""
     else:

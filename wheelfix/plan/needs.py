@@ -6,14 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import replace
-from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import TRUSTED, Edge, EdgeKind, Missing
+from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, dll_key
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.card import card_arch
-from wheelfix.roots.choice import Objection, family_files, gpu_objection
+from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
+from wheelfix.roots.release import Wanted, group_of
+from wheelfix.rules.context import grouped
+from wheelfix.rules.dependencies import Need, gather
 from wheelfix.rules.gpufit import Fit, fit
 
 if TYPE_CHECKING:
@@ -22,9 +24,10 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Resolution, Signature
+    from wheelfix.model import Resolution, Signature, Symbol
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import RootFile
+    from wheelfix.rules.context import Subject
 
 
 def unmet_needs(view: FileView, resolution: Resolution, companions: str, cuda: str | None) -> Iterator[Need]:
@@ -150,3 +153,40 @@ def processed_by(before: Examination) -> str:
         if patch is not None:
             return patch[1].replace("_", ".")
     return ""
+
+
+def requests_by_group(found: Iterable[Need], view: FileView, subject: Subject) -> dict[str, list[DllRequest]]:
+    """Return what is asked of toolkits, by group; what belongs to no toolkit is left out."""
+    groups = ((group, need) for need in found if (group := group_of(need.name)))
+    return grouped(
+        (group, DllRequest(name, subject.machine, needers(view, need, name), subject.cuda.text))
+        for group, need in groups
+        for name in need.names
+    )
+
+
+def needers(view: FileView, need: Need, name: str) -> tuple[Needer, ...]:
+    """Return who asks for a DLL, with the symbols that each of them imports from it."""
+    found = []
+    for path in need.importers:
+        image = view.image(path)
+        found.append(Needer(view.origin(path), _symbols(image, name) if isinstance(image, Image) else ()))
+    return tuple(found)
+
+
+def _symbols(image: Image, name: str) -> tuple[Symbol, ...]:
+    key = dll_key(name)
+    tables = (*image.imports, *image.delay_imports)
+    return tuple(symbol for entry in tables if dll_key(entry.dll) == key for symbol in entry.symbols)
+
+
+def wanted_release(group: str, subject: Subject) -> Wanted:
+    """Return what the wheel was built with: its CUDA, or the release of the same libraries that it has already."""
+    if group == "cuda":
+        return subject.cuda
+    for path in subject.images:
+        version = subject.version(path) if group_of(base_name(path)) == group else None
+        if version is not None and any(version.file):
+            release = f"{version.file[0]}.{version.file[1]}"
+            return Wanted(frozenset({release}), f"{base_name(path)} in it is of {release}")
+    return Wanted()

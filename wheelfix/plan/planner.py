@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.names import installed_path
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import UsageError
-from wheelfix.exam.needs import Need
-from wheelfix.exam.requests import needers, request_for, requests_by_group, wanted_release
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.loadcall import runs_on
@@ -22,12 +20,22 @@ from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
-from wheelfix.model import EdgeKind, Image, InView, Malformed, Severity, dll_key, fold
+from wheelfix.model import EdgeKind, Image, Malformed, Severity, dll_key, fold
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
-from wheelfix.plan.needs import destinations, family_companions, objections, processed_by, unmet_needs
+from wheelfix.plan.needs import (
+    destinations,
+    family_companions,
+    needers,
+    objections,
+    processed_by,
+    requests_by_group,
+    unmet_needs,
+    wanted_release,
+)
 from wheelfix.roots.choice import (
     Choice,
     Conflict,
+    DllRequest,
     Terms,
     choose,
     choose_release,
@@ -36,10 +44,11 @@ from wheelfix.roots.choice import (
     never_vendored,
 )
 from wheelfix.roots.release import GROUPS, OneRelease, group_of
-from wheelfix.rules.allowed import matches_any
-from wheelfix.rules.dependencies import says_out_of_reach
+from wheelfix.rules.context import grouped
+from wheelfix.rules.dependencies import Need, says_out_of_reach
+from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
-from wheelfix.rules.strays import misplaced, used_files
+from wheelfix.rules.registry import matches_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,7 +56,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Edge, ImageFacts, Resolution
+    from wheelfix.model import ImageFacts, Resolution
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import RootFile
@@ -66,7 +75,7 @@ def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, 
             drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
     unmatched = [pattern for pattern in patterns if not any(_means(pattern, drop.path) for drop in drops)]
     if unmatched:
-        raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {before.identity.path} matches it")
+        raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {before.report.path} matches it")
     return tuple(drops)
 
 
@@ -80,10 +89,10 @@ def _means(pattern: str, path: str) -> bool:
 
 def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
     """DLLs that a load takes and that make it fail, with what is wrong: replaced if a root has a better one."""
-    loaded = {outcome.event.path for outcome in subject.resolution.outcomes}
-    imports = [edge for edge in subject.resolution.edges if edge.kind is EdgeKind.IMPORT]
-    loaded.update(edge.provider.path for edge in imports if isinstance(edge.provider, InView))
-    unfit = {edge.provider.path: edge for edge in imports if edge.unexported and isinstance(edge.provider, InView)}
+    loaded = {outcome.event.path for outcome in subject.outcomes}
+    imports = [edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT]
+    loaded.update(edge.file for edge in imports if edge.file)
+    unfit = {edge.file: edge for edge in imports if edge.unexported and edge.file}
     for path in sorted(loaded):
         if not path.lower().endswith(".dll") or not _may_go(subject, path):
             continue
@@ -99,10 +108,7 @@ def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
 
 def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:
     """What can go once everything that is needed is in its place: sources of copies, and what nothing loads."""
-    moved: dict[str, list[str]] = {}
-    for entry in chosen:
-        if entry.file is None:
-            moved.setdefault(entry.own, []).append(entry.path)
+    moved = grouped((entry.own, entry.path) for entry in chosen if entry.file is None)
     used = used_files(subject)
     for path, targets in moved.items():
         if path not in used and _may_go(subject, path):
@@ -179,7 +185,7 @@ class Planner:
         profile = self.before.subject.profile
         if self.options.with_vcredist:
             profile = replace(profile, assume=profile.assume - {"vcredist"})
-        return resolve(self.view, profile, self.before.identity.requires)
+        return resolve(self.view, profile, self.before.subject.distribution.requires)
 
     def _answer_all(self) -> None:
         """Answer needs in rounds, until the model says that nothing changes."""
@@ -278,10 +284,7 @@ class Planner:
 
     def _take_for_each(self, need: Need, because: str) -> bool:
         """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
-        groups: dict[str, list[Edge]] = {}
-        for edge in need.edges:
-            if edge.kind is EdgeKind.IMPORT:
-                groups.setdefault(parent(edge.importer), []).append(edge)
+        groups = grouped((parent(edge.importer), edge) for edge in need.edges if edge.kind is EdgeKind.IMPORT)
         if len(groups) < 2 or self.options.dest is not None:
             return False
         parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
@@ -369,11 +372,12 @@ class Planner:
 
     def _take(self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
         """Add the file of a root that serves a need best, if there is one; whether the view changed."""
-        request = request_for(
-            need,
+        subject = self.before.subject
+        request = DllRequest(
             name,
-            self.view,
-            self.before.subject,
+            subject.machine,
+            needers(self.view, need, name),
+            subject.cuda.text,
             release=self._release(need, name),
             companions=family_companions(name, self.cuda),
             beside=self._beside(need, name),
@@ -436,7 +440,7 @@ class Planner:
     @property
     def _data(self) -> str:
         info = self.before.facts.info
-        return info.data if info else f"{self.before.identity.name}.data"
+        return info.data if info else f"{self.before.report.name}.data"
 
     # ------------------------------------------------------------------------------------- what a choice depends on
 
@@ -476,25 +480,24 @@ class Planner:
         paths = self.view.named(dll_key(name))
         return self.view.image(paths[0]) if paths else None
 
-    def _beside(self, need: Need, name: str) -> RootFile | None:
-        """The member of the same family that is chosen already: only its folder counts."""
+    def _relatives(self, need: Need, name: str) -> Iterator[str]:
+        """Those who ask for a DLL and are of its family."""
         member = family_of(name)
         for path in need.importers:
-            chosen = self.chosen.get(path)
             other = family_of(base_name(path))
-            if chosen and chosen.file and member and other and other.family.id == member.family.id:
-                return chosen.file
-        return None
+            if member and other and other.family.id == member.family.id:
+                yield path
+
+    def _beside(self, need: Need, name: str) -> RootFile | None:
+        """The member of the same family that is chosen already: only its folder counts."""
+        chosen = (self.chosen.get(path) for path in self._relatives(need, name))
+        return next((one.file for one in chosen if one and one.file), None)
 
     def _release(self, need: Need, name: str) -> str:
         """The release of the family that is in the wheel already, which a missing part has to fit."""
-        member = family_of(name)
-        for path in need.importers:
-            other = family_of(base_name(path))
-            if member and other and other.family.id == member.family.id and path not in self.chosen:
-                version = self.before.subject.version(path)
-                return str(version) if version else ""
-        return ""
+        own = next((path for path in self._relatives(need, name) if path not in self.chosen), None)
+        version = self.before.subject.version(own) if own is not None else None
+        return str(version) if version else ""
 
 
 def _because(view: FileView, need: Need) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import functools
 import importlib
 from collections import Counter
@@ -10,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.record import read_record
-from wheelfix.base.inputfiles import begin_run
+from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import EnvironmentFailure, failure_of
-from wheelfix.exam.inputs import Shares, file_size
+from wheelfix.exam.examination import Shares, file_size
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import Repairable, Severity
-from wheelfix.repairs.outcome import FailedRepair, Repaired, RepairOutcome, refuse_input, target_of
 from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
 
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.reader import Archive
     from wheelfix.base.workers import Work
+    from wheelfix.errors import WheelfixError
     from wheelfix.exam.examination import Progress
     from wheelfix.exam.wheel import WheelScan
-    from wheelfix.model import Finding
+    from wheelfix.model import Finding, ScanReport
+    from wheelfix.plan.model import Plan
 
 
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
@@ -168,3 +170,52 @@ def _result(
     except Exception as error:  # whatever it is, it costs this wheel only
         return FailedRepair(str(path), failure_of(error, path))
     return replace(result, before=None, after=None)
+
+
+class RepairOutcome(str, enum.Enum):
+    """What became of a wheel."""
+
+    REPAIRED = "repaired"
+    UNCHANGED = "unchanged"
+    PLANNED = "planned"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """The result of one repair."""
+
+    outcome: RepairOutcome
+    plan: Plan
+    output: Path | None
+    """The wheel that came out; None for a dry run."""
+    before: ScanReport | None
+    """None when a lock was replayed, which scans nothing."""
+    after: ScanReport | None
+    size: int = 0
+    faults: tuple[str, ...] = ()
+    """For a dry run: why nothing would be written; empty when the wheel would be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRepair:
+    """A wheel that was not repaired, and why; the others are repaired all the same."""
+
+    path: str
+    error: WheelfixError
+
+
+def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:
+    """Where the repaired wheel goes; UsageError if that is an input, unless it is repaired in place."""
+    refuse_input(path, plan.output, options)
+    return (path.parent if options.wheel_dir is None else options.wheel_dir) / plan.output
+
+
+def refuse_input(path: Path, name: str, options: RepairOptions) -> None:
+    """UsageError if a wheel would be written over itself without ``--in-place``, or over another input."""
+    if options.wheel_dir is not None:
+        refuse_same(options.wheel_dir / name, path, "name another folder with --wheel-dir; repair has --in-place")
+    elif name != path.name:
+        check_target(path.parent / name)

@@ -11,7 +11,7 @@ from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
 from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources, refuse_shares
-from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
+from wheelfix.repairs.repair import Repaired, RepairOutcome, target_of
 from wheelfix.repairs.rewrite import keep, opened, rewrite
 
 if TYPE_CHECKING:

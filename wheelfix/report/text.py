@@ -25,8 +25,7 @@ from wheelfix.report.words import (
     short_path,
     target_reason,
 )
-from wheelfix.rules.allowed import missing_names
-from wheelfix.rules.themes import Theme, is_about
+from wheelfix.rules.registry import Theme, is_about, missing_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

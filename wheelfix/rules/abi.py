@@ -1,10 +1,11 @@
-"""WF401 and WF411: extension modules that were built for another Python than the wheel's tags promise."""
+"""WF316, WF401, WF410 and WF411: extension modules that were built for another Python or NumPy than they meet."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.python_exports import stable_abi
 from wheelfix.knowledge.system import python_of
@@ -12,15 +13,21 @@ from wheelfix.loader.extensionmodules import folder_python, module_name
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
-from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
+from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
+from wheelfix.model import Finding, Image, Severity
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
-from wheelfix.rules.hints import reinstall
+from wheelfix.rules.hints import install, reinstall
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from packaging.specifiers import SpecifierSet
+
+    from wheelfix.model import NumpyApi
+
 
 _TAG = re.compile(r"(?P<kind>cp|pp|py)(?P<major>[0-9])(?P<minor>[0-9]{0,3})")
 _ABI = re.compile(r"cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<flags>[a-z]*)")
@@ -67,7 +74,6 @@ def read_claim(tags: tuple[str, ...]) -> Claim:
     "WF401",
     "python-abi-mismatch",
     Severity.ERROR,
-    Repairable.NEVER,
     "An extension module imports the DLL of another Python than the wheel's tags name.",
 )
 def python_abi(subject: Subject) -> Iterator[Finding]:
@@ -106,7 +112,7 @@ def python_abi(subject: Subject) -> Iterator[Finding]:
                     if abi3_only
                     else "build the extension with the Python that the tag names, in a clean build folder"
                 ),
-                evidence={"imports": item.dll, "tags": [*subject.distribution.tags], "loaded": loaded},
+                evidence={"imports": item.dll, "tags": subject.distribution.tags, "loaded": loaded},
                 severity=Severity.ERROR if loaded else Severity.WARNING,
             )
 
@@ -136,10 +142,10 @@ def _for_another_python(subject: Subject, claim: Claim) -> Finding:
         f"{python}; {consequence}",
         hint=reinstall(subject),
         evidence={
-            "tags": [*subject.distribution.tags],
+            "tags": subject.distribution.tags,
             "python": python,
             "loaded": not loads,
-            "paths": [*map(subject.origin, modules)],
+            "paths": subject.origins(modules),
         },
         severity=Severity.WARNING if loads else Severity.ERROR,
     )
@@ -172,7 +178,7 @@ def _only_for_one_python(subject: Subject) -> Iterator[Finding]:
             f"{base(path)} imports {dll}, but the wheel is tagged py3-none; it loads on Python {major}.{minor} only "
             "and fails with error 126 on every other",
             hint="tag the wheel for that Python and platform, or build with Py_LIMITED_API and tag it abi3",
-            evidence={"imports": dll, "tags": [*subject.distribution.tags], "loaded": True},
+            evidence={"imports": dll, "tags": subject.distribution.tags, "loaded": True},
             severity=Severity.WARNING,
         )
 
@@ -196,13 +202,12 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
     "WF316",
     "module-not-importable",
     Severity.ERROR,
-    Repairable.NEVER,
     "An extension module is for another Python than the wheel, or has no function for Python to call.",
 )
 def unimportable(subject: Subject) -> Iterator[Finding]:
     """Find modules whose file is sound and that Python cannot import all the same."""
     foreign = for_another_python(subject)
-    for outcome in subject.resolution.outcomes:
+    for outcome in subject.outcomes:
         if outcome.event.cause != "module" or (foreign and outcome.code == MOD_NOT_FOUND):
             continue
         path, module = outcome.event.path, outcome.event.module
@@ -227,7 +232,6 @@ def unimportable(subject: Subject) -> Iterator[Finding]:
     "WF411",
     "abi3-violation",
     Severity.WARNING,
-    Repairable.NEVER,
     "A module of an abi3 wheel uses functions that the oldest Python it claims does not have.",
 )
 def abi3_symbols(subject: Subject) -> Iterator[Finding]:
@@ -238,7 +242,7 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
     for path, image in subject.images.items():
         if not any(_foreign_symbols(image, python or claim.abi3)):
             continue
-        oldest = python or max(claim.abi3, _requires_python(subject))
+        oldest = python or max(claim.abi3, min(_allowed_pythons(subject), default=(3, 0)))
         newer, alien = _foreign_symbols(image, oldest)
         if not newer and not alien:
             continue
@@ -271,29 +275,126 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
 def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return symbols from python3.dll that came later than ``oldest``, and those that are not in the list at all."""
     known = stable_abi()
-    wanted = [
-        symbol
-        for item in image.imports
-        if dll_key(item.dll) == "python3.dll"
-        for symbol in item.symbols
-        if isinstance(symbol, str)
-    ]
+    wanted = [symbol for symbol in image.symbols_from("python3.dll") if isinstance(symbol, str)]
     newer = {symbol: known[symbol] for symbol in wanted if known.get(symbol, oldest) > oldest}
     return newer, sorted(symbol for symbol in wanted if symbol not in known)
 
 
-def _requires_python(subject: Subject) -> tuple[int, int]:
-    """Return the oldest 3.x that Requires-Python lets install the wheel."""
-    return min(_allowed_pythons(subject), default=(3, 0))
-
-
 def _allowed_pythons(subject: Subject) -> set[tuple[int, int]]:
     """Return every 3.x that Requires-Python lets install the wheel; none if it cannot be read."""
-    from packaging.specifiers import SpecifierSet
-
-    try:
-        allowed = SpecifierSet(subject.distribution.requires_python[:2000])
-    except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
-        return set()
+    required = subject.distribution.requires_python[:2000]
     # The last patch release decides: >=3.9.2 still admits 3.9.
-    return {(3, minor) for minor in range(2, 40) if allowed.contains(f"3.{minor}.99")}
+    return {(3, minor) for minor in range(2, 40) if fits(f"3.{minor}.99", required)}
+
+
+_MINORS = [(1, minor) for minor in range(16, 27)] + [(2, minor) for minor in range(10)]
+_OF_AN_EXTRA = re.compile(r"""[^;]{1,200};\s{0,9}extra\s{0,9}==\s{0,9}["'][\w.-]{1,99}["']\s{0,9}""")
+"""A requirement that counts only for those who ask for an extra: not for the wheel by itself."""
+_FIRST_WITH_NUMPY_2 = (3, 9)
+"""NumPy 2.0 has wheels for Python 3.9 and later; older Pythons stay at 1.24 (3.8), 1.21 (3.7) or 1.19."""
+_FIRST_WHEELS = {
+    (3, 9): (1, 19),
+    (3, 10): (1, 21),
+    (3, 11): (1, 23),
+    (3, 12): (1, 26),
+    (3, 13): (2, 1),
+    (3, 14): (2, 3),
+}
+"""The oldest NumPy with Windows wheels on PyPI for a Python: an older one is not installed by accident."""
+
+
+@rule(
+    "WF410", "numpy-abi", Severity.WARNING, "An extension module does not run with every NumPy that the wheel allows."
+)
+def numpy_abi(subject: Subject) -> Iterator[Finding]:
+    """Find modules whose NumPy is older, or newer, than one that pip may install beside them."""
+    required, allowed, there = _requirement(subject)
+    if allowed is None:
+        return
+    modules = {
+        path: api
+        for path in subject.images
+        if path.lower().endswith(".pyd") and subject.reached(path) and (api := subject.numpy(path)) is not None
+    }
+    old = [path for path, api in modules.items() if api.headers == 1]
+    python = subject.profile.python
+    has_two = python is None or python >= _FIRST_WITH_NUMPY_2
+    if old and has_two and any(major == 2 and _allows(allowed, (major, minor)) for major, minor in _MINORS):
+        yield finding(
+            "WF410",
+            subject.origin(old[0]),
+            f"{listing([base(path) for path in old])} {'was' if len(old) == 1 else 'were'} built with NumPy 1 "
+            + (f"headers, but NumPy {there} is installed; the import fails" if there else "")
+            + ("" if there else f"headers, but the wheel allows NumPy 2 ({required}); the import fails there")
+            + " (a module that was compiled using NumPy 1.x cannot be run in NumPy 2)",
+            hint=(
+                f"{install('numpy<2')}, or install a release of {subject.name} that was built with NumPy 2"
+                if there
+                else "build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2"
+            ),
+            evidence={"requirement": required, "installed": there, "paths": subject.origins(old)},
+            severity=Severity.ERROR
+            if there and any(one.event.path in old and not one.event.guarded for one in subject.outcomes)
+            else Severity.WARNING,
+        )
+    yield from _too_new(subject, required, allowed, there, modules)
+
+
+def _too_new(
+    subject: Subject, required: str, allowed: SpecifierSet, there: str, modules: dict[str, NumpyApi]
+) -> Iterator[Finding]:
+    """Tell which modules want a newer NumPy than the oldest that the wheel allows and its Python has wheels for."""
+    first = _MINORS[0] if there else _FIRST_WHEELS.get(subject.profile.python or (0, 0), _MINORS[0])
+    oldest = next((minor for minor in _MINORS if minor >= first and _allows(allowed, minor)), None)
+    needs = {path: dotted_numbers(api.oldest) for path, api in modules.items() if api.oldest}
+    young = [path for path, needed in needs.items() if oldest is not None and needed > oldest]
+    if young and oldest is not None:
+        needed = max(needs[path] for path in young)
+        followed = followed_imports(subject.view, subject.profile) if there else None
+        certain = followed is not None and any(followed.runs(path) for path in young)
+        yield finding(
+            "WF410",
+            subject.origin(young[0]),
+            f"{listing([base(path) for path in young])} {'needs' if len(young) == 1 else 'need'} NumPy "
+            f"{dotted(needed)} or later, but "
+            + (f"NumPy {there} is installed" if there else f"the wheel allows {dotted(oldest)} ({required})"),
+            hint=(
+                install(f"numpy>={dotted(needed)}")
+                if there
+                else f"require numpy>={dotted(needed)}, or build with NPY_TARGET_VERSION for {dotted(oldest)}; nothing "
+                f"fails if the package imports {base(young[0]) if len(young) == 1 else 'them'} only with NumPy "
+                f"{dotted(needed)}"
+            ),
+            evidence={"requirement": required, "needs": dotted(needed), "paths": subject.origins(young)},
+            # Some such modules are imported only where NumPy is new enough, as h5py's strings are.
+            severity=Severity.ERROR if certain else Severity.INFO,
+        )
+
+
+def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
+    """Return what is required of NumPy on the target, as written and as a set; None when it is not required.
+
+    Where a NumPy is installed with the subject, no other counts; its version comes with it.
+    """
+    texts: list[str] = []
+    allowed: SpecifierSet | None = None
+    for text in subject.distribution.requires:
+        asked = "numpy" in text.lower() and _OF_AN_EXTRA.fullmatch(text) is None
+        requirement = parse_requirement(text) if asked else None
+        if requirement is None:
+            continue
+        if requirement.name.lower() == "numpy" and holds_on_target(requirement, subject.profile):
+            texts.append(f"numpy{requirement.specifier}")
+            allowed = requirement.specifier if allowed is None else allowed & requirement.specifier
+    beside, required = subject.view.beside, " and ".join(dict.fromkeys(texts))
+    there = beside.version("numpy") if allowed is not None and beside is not None else ""
+    match = re.match(r"[0-9]{1,4}\.[0-9]{1,4}", there)
+    installed = parse_requirement(f"numpy=={match[0]}.*") if match else None
+    if installed is not None:
+        return required, installed.specifier, there
+    return required, allowed, ""
+
+
+def _allows(allowed: SpecifierSet, minor: tuple[int, int]) -> bool:
+    """Whether some release of a minor version may be installed; the last stands for it, which >=1.21.3 admits too."""
+    return allowed.contains(f"{dotted(minor)}.99")

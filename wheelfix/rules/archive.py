@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from wheelfix.archive.faults import PIP, UV
 from wheelfix.base.values import dataclass
 from wheelfix.loader.view import PE_SUFFIXES
-from wheelfix.model import Finding, Json, Repairable, Severity
-from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
+from wheelfix.model import Finding, Repairable, Severity
+from wheelfix.rules.registry import finding, rule, rule_of
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
@@ -176,43 +176,37 @@ class _WheelFault:
     found: str = ""
 
 
-@rule("WF110", "member-duplicate", Severity.ERROR, Repairable.SOMETIMES, "A name occurs more than once in the archive.")
+@rule("WF110", "member-duplicate", Severity.ERROR, "A name occurs more than once in the archive.", Repairable.SOMETIMES)
 @rule(
-    "WF111", "member-backslash", Severity.WARNING, Repairable.ALWAYS, "A member's name uses backslashes as separators."
+    "WF111", "member-backslash", Severity.WARNING, "A member's name uses backslashes as separators.", Repairable.ALWAYS
 )
-@rule("WF112", "wheel-too-deep", Severity.ERROR, Repairable.ALWAYS, "Everything lies one folder too deep.")
-@rule("WF113", "member-unsafe-path", Severity.ERROR, Repairable.NEVER, "A member's name leads outside or to a device.")
-@rule("WF114", "member-case-collision", Severity.ERROR, Repairable.NEVER, "Two members are one file on Windows.")
-@rule("WF115", "member-damaged", Severity.ERROR, Repairable.NEVER, "A member's bytes do not match its size or CRC.")
-@rule("WF116", "member-unreadable", Severity.ERROR, Repairable.NEVER, "A member that not all installers can read.")
-@rule("WF117", "member-symlink", Severity.WARNING, Repairable.NEVER, "A member is a symbolic link.")
-@rule("WF120", "data-descriptor", Severity.WARNING, Repairable.ALWAYS, "Sizes follow the data, which PyPI refuses.")
+@rule("WF112", "wheel-too-deep", Severity.ERROR, "Everything lies one folder too deep.", Repairable.ALWAYS)
+@rule("WF113", "member-unsafe-path", Severity.ERROR, "A member's name leads outside or to a device.")
+@rule("WF114", "member-case-collision", Severity.ERROR, "Two members are one file on Windows.")
+@rule("WF115", "member-damaged", Severity.ERROR, "A member's bytes do not match its size or CRC.")
+@rule("WF116", "member-unreadable", Severity.ERROR, "A member that not all installers can read.")
+@rule("WF117", "member-symlink", Severity.WARNING, "A member is a symbolic link.")
+@rule("WF120", "data-descriptor", Severity.WARNING, "Sizes follow the data, which PyPI refuses.", Repairable.ALWAYS)
 @rule(
     "WF121",
     "archive-irregular",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "The archive has a quirk that uv or PyPI refuse.",
+    Repairable.SOMETIMES,
 )
-@rule("WF122", "dist-info-not-last", Severity.INFO, Repairable.ALWAYS, "The .dist-info folder is not at the end.")
-@rule("WF123", "tag-mismatch", Severity.WARNING, Repairable.NEVER, "The file name and WHEEL name different tags.")
-@rule("WF124", "name-mismatch", Severity.ERROR, Repairable.NEVER, "File name and metadata differ in name or version.")
-@rule("WF125", "metadata-missing", Severity.ERROR, Repairable.NEVER, "METADATA or WHEEL is missing or incomplete.")
-@rule("WF118", "member-same-place", Severity.ERROR, Repairable.NEVER, "Two members are installed as one file.")
-@rule("WF119", "data-scheme-unknown", Severity.ERROR, Repairable.NEVER, "A file is in no known folder of .data.")
-@rule("WF126", "dist-info-several", Severity.ERROR, Repairable.NEVER, "There are several dist-info folders.")
-@rule("WF127", "metadata-invalid", Severity.ERROR, Repairable.NEVER, "An installer cannot read the metadata.")
-@rule("WF128", "pycache-in-wheel", Severity.WARNING, Repairable.NEVER, "A file that some installers leave out.")
-@rule("WF129", "wheel-variant", Severity.INFO, Repairable.NEVER, "The file name has a label that pip does not know.")
-@rule(
-    "WF131",
-    "variant-undescribed",
-    Severity.ERROR,
-    Repairable.NEVER,
-    "The file variant.json does not describe the wheel's label.",
-)
-@rule("WF132", "member-reserved-name", Severity.ERROR, Repairable.ALWAYS, "A file poses as one of wheelfix itself.")
-@rule("WF130", "members-stored", Severity.INFO, Repairable.SOMETIMES, "Most of the wheel is not compressed.")
+@rule("WF122", "dist-info-not-last", Severity.INFO, "The .dist-info folder is not at the end.", Repairable.ALWAYS)
+@rule("WF123", "tag-mismatch", Severity.WARNING, "The file name and WHEEL name different tags.")
+@rule("WF124", "name-mismatch", Severity.ERROR, "File name and metadata differ in name or version.")
+@rule("WF125", "metadata-missing", Severity.ERROR, "METADATA or WHEEL is missing or incomplete.")
+@rule("WF118", "member-same-place", Severity.ERROR, "Two members are installed as one file.")
+@rule("WF119", "data-scheme-unknown", Severity.ERROR, "A file is in no known folder of .data.")
+@rule("WF126", "dist-info-several", Severity.ERROR, "There are several dist-info folders.")
+@rule("WF127", "metadata-invalid", Severity.ERROR, "An installer cannot read the metadata.")
+@rule("WF128", "pycache-in-wheel", Severity.WARNING, "A file that some installers leave out.")
+@rule("WF129", "wheel-variant", Severity.INFO, "The file name has a label that pip does not know.")
+@rule("WF131", "variant-undescribed", Severity.ERROR, "The file variant.json does not describe the wheel's label.")
+@rule("WF132", "member-reserved-name", Severity.ERROR, "A file poses as one of wheelfix itself.", Repairable.ALWAYS)
+@rule("WF130", "members-stored", Severity.INFO, "Most of the wheel is not compressed.", Repairable.SOMETIMES)
 def archive_faults(subject: ArchiveSubject) -> Iterator[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
     yield from _findings(subject, dict.fromkeys(_archive_faults(subject)))
@@ -232,14 +226,14 @@ def _archive_faults(subject: ArchiveSubject) -> list[_WheelFault]:
     ]
 
 
-@rule("WF101", "record-row-missing", Severity.WARNING, Repairable.ALWAYS, "A file of the wheel has no row in RECORD.")
-@rule("WF102", "record-row-orphan", Severity.WARNING, Repairable.SOMETIMES, "RECORD lists a file that is not there.")
-@rule("WF103", "record-hash-stale", Severity.ERROR, Repairable.ALWAYS, "A file's hash is not the one in RECORD.")
-@rule("WF104", "record-size-stale", Severity.WARNING, Repairable.ALWAYS, "A file's size is not the one in RECORD.")
-@rule("WF105", "record-row-duplicate", Severity.WARNING, Repairable.ALWAYS, "RECORD lists a file more than once.")
-@rule("WF106", "record-missing", Severity.ERROR, Repairable.ALWAYS, "The wheel has no RECORD.")
-@rule("WF107", "record-signature-obsolete", Severity.INFO, Repairable.ALWAYS, "RECORD.jws or RECORD.p7s is obsolete.")
-@rule("WF108", "record-malformed", Severity.WARNING, Repairable.ALWAYS, "A row of RECORD cannot be understood.")
+@rule("WF101", "record-row-missing", Severity.WARNING, "A file of the wheel has no row in RECORD.", Repairable.ALWAYS)
+@rule("WF102", "record-row-orphan", Severity.WARNING, "RECORD lists a file that is not there.", Repairable.SOMETIMES)
+@rule("WF103", "record-hash-stale", Severity.ERROR, "A file's hash is not the one in RECORD.", Repairable.ALWAYS)
+@rule("WF104", "record-size-stale", Severity.WARNING, "A file's size is not the one in RECORD.", Repairable.ALWAYS)
+@rule("WF105", "record-row-duplicate", Severity.WARNING, "RECORD lists a file more than once.", Repairable.ALWAYS)
+@rule("WF106", "record-missing", Severity.ERROR, "The wheel has no RECORD.", Repairable.ALWAYS)
+@rule("WF107", "record-signature-obsolete", Severity.INFO, "RECORD.jws or RECORD.p7s is obsolete.", Repairable.ALWAYS)
+@rule("WF108", "record-malformed", Severity.WARNING, "A row of RECORD cannot be understood.", Repairable.ALWAYS)
 def record_faults(subject: ArchiveSubject) -> Iterator[Finding]:
     """Turn faults of RECORD into findings."""
     yield from _findings(subject, _record_faults(subject))
@@ -262,42 +256,33 @@ def _record_faults(subject: ArchiveSubject) -> list[_WheelFault]:
 
 def _findings(subject: ArchiveSubject, faults: Iterable[_WheelFault]) -> Iterator[Finding]:
     blocker = _blocker(subject)
-    grouped: dict[tuple[str, str, tuple[str, ...], str], list[_WheelFault]] = {}
+    groups: dict[tuple[str, str, tuple[str, ...], str], list[_WheelFault]] = {}
     for fault in faults:
-        grouped.setdefault((fault.code, fault.kind, fault.rejected_by, str(_severity(fault))), []).append(fault)
-    for (code, *_), group in sorted(grouped.items()):
-        if len(group) > _SINGLY or (code == "WF120" and len(group) > 1):
-            yield _together(group, blocker)
-        else:
-            yield from (_single(fault, blocker) for fault in group)
+        groups.setdefault((fault.code, fault.kind, fault.rejected_by, str(_severity(fault))), []).append(fault)
+    for (code, *_), group in sorted(groups.items()):
+        together = len(group) > _SINGLY or code == "WF120"
+        for members in [group] if together else [[fault] for fault in group]:
+            yield _finding(members, blocker)
 
 
-def _single(fault: _WheelFault, blocker: str) -> Finding:
-    evidence: dict[str, Json] = {"kind": fault.kind, "rejected_by": [*fault.rejected_by]}
-    if fault.expected or fault.found:
+def _finding(group: list[_WheelFault], blocker: str) -> Finding:
+    fault, names = group[0], sorted(fault.subject for fault in group)
+    refusers = listing(["PyPI" if name == "pypi" else name for name in fault.rejected_by])
+    evidence: dict[str, object] = {"kind": fault.kind, "rejected_by": fault.rejected_by}
+    message = fault.message
+    if len(group) > 1:
+        message = f"{count(len(group), 'member')} ({listing(names)}): {message}"
+        evidence |= {"count": len(group), "paths": names}
+    elif fault.expected or fault.found:
         evidence |= {"expected": fault.expected, "found": fault.found}
     return finding(
         fault.code,
-        fault.subject,
-        f"{fault.message}{_refusal(fault.rejected_by)}",
+        names[0],
+        f"{message} (refused by {refusers})" if refusers else message,
         hint=_hint(fault, blocker),
         evidence=evidence,
         severity=_severity(fault),
         repairable=Repairable.NEVER if _is_lasting(fault) else None,
-    )
-
-
-def _together(group: list[_WheelFault], blocker: str) -> Finding:
-    first = group[0]
-    names = sorted(fault.subject for fault in group)
-    return finding(
-        first.code,
-        names[0],
-        f"{count(len(group), 'member')} ({listing(names)}): {first.message}{_refusal(first.rejected_by)}",
-        hint=_hint(first, blocker),
-        evidence={"kind": first.kind, "rejected_by": [*first.rejected_by], "count": len(group), "paths": [*names]},
-        severity=_severity(first),
-        repairable=Repairable.NEVER if _is_lasting(first) else None,
     )
 
 
@@ -308,8 +293,7 @@ def _hint(fault: _WheelFault, blocker: str) -> str:
         hint = _REPAIR
     if "wheelfix repair" not in hint:
         return hint
-    severity = _severity(fault) or rule_severity(fault.code)
-    if severity is Severity.INFO and "'wheelfix repair'" in hint:  # without an option, notes are not a reason
+    if _severity(fault) is Severity.INFO and "'wheelfix repair'" in hint:  # without an option, notes are not a reason
         return _NOTE
     return f"repair cannot rewrite this wheel; see {blocker}" if blocker else hint
 
@@ -329,30 +313,23 @@ def _is_installed(fault: _WheelFault) -> bool:
 def _blocker(subject: ArchiveSubject) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
     for fault in (*_archive_faults(subject), *_record_faults(subject)):
-        never = _is_lasting(fault) or rule_repairable(fault.code) is Repairable.NEVER
-        severity = _severity(fault) or rule_severity(fault.code)
-        if never and (severity is Severity.ERROR or fault.kind == "upward-name"):
+        never = _is_lasting(fault) or rule_of(fault.code).repairable is Repairable.NEVER
+        if never and (_severity(fault) is Severity.ERROR or fault.kind == "upward-name"):
             return fault.code
     return ""
 
 
-def _refusal(who: tuple[str, ...]) -> str:
-    spelled = {"pypi": "PyPI"}
-    return f" (refused by {listing([spelled.get(name, name) for name in who])})" if who else ""
-
-
-def _severity(fault: _WheelFault) -> Severity | None:
+def _severity(fault: _WheelFault) -> Severity:
     """An archive that pip or uv refuses is broken; one that only PyPI, installer or no one refuses is not.
 
     An image that RECORD lists belongs to the wheel: without it something that was built and tested is gone.
     """
     deleted = fault.kind == "row-orphan" and fault.subject.lower().endswith(PE_SUFFIXES)
-    if deleted or fault.kind == "file-gone":
+    if deleted or fault.kind == "file-gone" or {PIP, UV}.intersection(fault.rejected_by):
         return Severity.ERROR
-    if {PIP, UV}.intersection(fault.rejected_by):
-        return Severity.ERROR
+    usual = rule_of(fault.code).severity
     if fault.kind in _UNREAD_KINDS and fault.subject != _WHOLE:
-        return None
+        return usual
     if fault.kind in _WARNING_KINDS or _is_installed(fault):
         return Severity.WARNING
-    return Severity.INFO if fault.kind in _INFO_KINDS else None
+    return Severity.INFO if fault.kind in _INFO_KINDS else usual

@@ -1,34 +1,31 @@
-"""WF314, WF315, WF317 and WF331: DLLs and folders that the package's Python code asks for itself."""
+"""WF207, WF314, WF315, WF317 and WF331: DLLs and folders that the package's Python code asks for itself."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import owners_of
-from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import CodeFault, Finding, Json, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base
+from wheelfix.model import CodeFault, Finding, Severity, dll_key
+from wheelfix.pycode.budget import NOT_PYTHON, budget_of
+from wheelfix.rules.context import Subject, base, grouped, inside, key_of
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@rule(
-    "WF314",
-    "code-loads-missing-dll",
-    Severity.ERROR,
-    Repairable.NEVER,
-    "Python code of the package loads a DLL that is not there.",
-)
+@rule("WF314", "code-loads-missing-dll", Severity.ERROR, "Python code of the package loads a DLL that is not there.")
 def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     """Find loads in Python code that find no file, and code that gives up after looking for one without success."""
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
-        names = [_shown(name) for name in fault.names]
+        names = [inside(name) for name in fault.names]
         hint = f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code"
         if subject.view.beside is not None and "/" not in fault.names[0]:
-            hint = _by_another(fault.names[0])
+            name = fault.names[0]
+            known = ", ".join(owner.distribution for owner in owners_of(name) if not owner.only)
+            which = f"{name} ({known})" if known else name
+            hint = f"install a distribution that has {which}, and add its folder to the search if the code does not"
         if fault.chain and not _is_in_wheel(subject, fault.chain[-1]):
             hint = f"add {fault.chain[-1]} to the wheel, beside {fault.chain[0]}"
         elif fault.chain:
@@ -49,13 +46,12 @@ def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     "WF315",
     "code-adds-missing-folder",
     Severity.ERROR,
-    Repairable.NEVER,
     "Python code of the package adds a folder that does not exist to the DLL search, or lists its files.",
 )
 def missing_code_folders(subject: Subject) -> Iterator[Finding]:
     """Find folders whose addition raises an exception by itself."""
     for fault in _first_per_name(subject, ("folder", "listing")):
-        name = _shown(fault.names[0])
+        name = inside(fault.names[0])
         added = fault.cause == "folder"
         does = f"gives {name} to os.add_dll_directory" if added else f"lists the files of {name}"
         yield finding(
@@ -73,7 +69,6 @@ def missing_code_folders(subject: Subject) -> Iterator[Finding]:
     "WF331",
     "import-raises",
     Severity.ERROR,
-    Repairable.NEVER,
     "Importing the package raises an exception, although nothing that it loads is missing.",
 )
 def raised_by_code(subject: Subject) -> Iterator[Finding]:
@@ -82,7 +77,7 @@ def raised_by_code(subject: Subject) -> Iterator[Finding]:
         if fault.cause == "end" and fault.sure and fault.reached:
             yield finding(
                 "WF331",
-                _shown(fault.file),
+                inside(fault.file),
                 f"{_place(subject, fault)} raises {fault.error}: {fault.text}; {_consequence(fault)}",
                 hint="run the import with the Python that the wheel is for, and correct the line",
                 evidence=_evidence(subject, fault),
@@ -93,7 +88,6 @@ def raised_by_code(subject: Subject) -> Iterator[Finding]:
     "WF317",
     "code-load-unsure",
     Severity.UNSURE,
-    Repairable.NEVER,
     "Python code of the package loads a DLL at import, and whether that succeeds is not known.",
 )
 def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
@@ -105,7 +99,7 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
         if fault.sure or not fault.reached or fault.names in seen:
             continue
         seen.add(fault.names)
-        names = [_shown(name) for name in fault.names]
+        names = [inside(name) for name in fault.names]
         reason = (
             "which file that is could not be read from the code"
             if fault.cause == "unread"
@@ -119,13 +113,6 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
             hint="test the import on a clean Windows machine, or put the DLL into the wheel and load it by its path",
             evidence=_evidence(subject, fault),
         )
-
-
-def _by_another(name: str) -> str:
-    """How a DLL that code loads by its bare name gets into an environment."""
-    known = [owner.distribution for owner in owners_of(name) if not owner.only]
-    which = f" ({', '.join(known)})" if known else ""
-    return f"install a distribution that has {name}{which}, and add its folder to the search if the code does not"
 
 
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
@@ -146,7 +133,7 @@ def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
 
 def _is_in_wheel(subject: Subject, name: str) -> bool:
     """Whether the wheel has a DLL of some name anywhere."""
-    return any(dll_key(base(path)) == dll_key(name) for path in subject.view.images())
+    return any(key_of(path) == dll_key(name) for path in subject.view.images())
 
 
 def _first_per_name(subject: Subject, causes: tuple[str, ...]) -> Iterator[CodeFault]:
@@ -164,21 +151,54 @@ def _place(subject: Subject, fault: CodeFault) -> str:
 
 
 def _consequence(fault: CodeFault) -> str:
-    inside = fault.root.removeprefix(SITE_PACKAGES + "/").removesuffix(".py").removesuffix("/__init__")
-    module = inside.partition("/")[0] if fault.reached else inside.replace("/", ".")
+    module = inside(fault.root).removesuffix(".py").removesuffix("/__init__")
+    module = module.partition("/")[0] if fault.reached else module.replace("/", ".")
     return f"importing {module} fails with {fault.error}"
 
 
-def _shown(name: str) -> str:
-    return name.removeprefix(SITE_PACKAGES + "/")
-
-
-def _evidence(subject: Subject, fault: CodeFault) -> dict[str, Json]:
+def _evidence(subject: Subject, fault: CodeFault) -> dict[str, object]:
     return {
         "file": subject.origin(fault.file),
         "line": fault.line,
         "imported": subject.origin(fault.root),
-        "names": [_shown(name) for name in fault.names],
+        "names": [inside(name) for name in fault.names],
         "error": fault.error,
         "reached": fault.reached,
     }
+
+
+_SHOWN = 20
+"""Files in the evidence; the others are counted."""
+
+
+@rule(
+    "WF207",
+    "package-code-unread",
+    Severity.WARNING,
+    "Python code of the package was not read to the end, so that the DLLs it loads are not all known.",
+)
+def package_code_unread(subject: Subject) -> Iterator[Finding]:
+    """Find code that took more work than it is worth, or that is not Python; one finding for each reason."""
+    budget = budget_of(subject.view)
+    unread = (((reason, path in budget.loading), path) for path, reason in sorted(budget.unread.items()))
+    for (reason, loads), paths in sorted(grouped(unread).items()):
+        if reason == NOT_PYTHON and not loads:
+            continue
+        more = f" and {count(len(paths) - 1, 'other file')}" if len(paths) > 1 else ""
+        unknown = (
+            "which folders it adds to the DLL search and which DLLs it loads is not known"
+            if loads
+            else "what it imports is not known"
+        )
+        yield finding(
+            "WF207",
+            subject.origin(paths[0]),
+            f"the code of {base(paths[0])}{more} was not read: {reason}; {unknown}",
+            hint="look at the file: code that loads DLLs is short; or test the import on a clean Windows machine",
+            evidence={
+                "files": subject.origins(paths[:_SHOWN]),
+                "count": len(paths),
+                "reason": reason,
+            },
+            severity=(Severity.UNSURE if reason == NOT_PYTHON else Severity.WARNING) if loads else Severity.INFO,
+        )

@@ -1,22 +1,30 @@
-"""WF405 and WF406: several OpenMP runtimes in one process, and different DLLs of one name."""
+"""WF404 to WF406, WF408 and WF412: parts of different releases, several OpenMP runtimes, different DLLs of one name.
+
+Names give the major, version resources the rest. A resource lies near the end of its file, and the whole file is
+inflated for it; so only the files of families with such a rule are asked, whatever else is printed.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.families import family_of, is_openmp
+from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_released_whole
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.resolve import orders_of
-from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.model import Finding, Image, Repairable, Severity, canonical, dll_key
+from wheelfix.rules.context import Subject, base, folder, grouped, key_of
+from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import arrow, listing, strings
+from wheelfix.rules.wording import arrow, dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.view import Beside
+    from wheelfix.model import FileVersion
+
 
 _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 """Families of OpenMP runtimes that are the same code at heart and refuse to live side by side."""
@@ -25,13 +33,7 @@ _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 # --------------------------------------------------------------------------------------------------------- OpenMP
 
 
-@rule(
-    "WF405",
-    "several-openmp",
-    Severity.WARNING,
-    Repairable.NEVER,
-    "Two OpenMP runtimes are loaded into one process.",
-)
+@rule("WF405", "several-openmp", Severity.WARNING, "Two OpenMP runtimes are loaded into one process.")
 def several_openmp(subject: Subject) -> Iterator[Finding]:
     """Find import closures with more than one OpenMP runtime."""
     reported: set[frozenset[str]] = set()
@@ -58,7 +60,7 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
                 "link everything against one OpenMP runtime (for MSVC: /openmp:llvm or /openmp, not both), or take the "
                 "second out of the wheel; KMP_DUPLICATE_LIB_OK=TRUE only hides it"
             ),
-            evidence={base(item): strings(found[item][1]) for item in sorted(found)},
+            evidence={base(item): found[item][1] for item in sorted(found)},
             severity=Severity.WARNING if clash else Severity.INFO,
         )
     yield from _openmp_of_others(subject)
@@ -80,13 +82,13 @@ def _openmp_of_others(subject: Subject) -> Iterator[Finding]:
         if theirs and mine:
             imported = other in _imported(subject, beside)
             both = f"importing {name} imports {other}" if imported else f"{name} and {other} in one process"
-            paths = [subject.origin(path) for path in (mine[0], theirs[0])]
+            paths = subject.origins((mine[0], theirs[0]))
             yield finding(
                 "WF405",
                 paths[0],
                 f"{both}: {paths[1]} is loaded, too; the second one to start ends the process with OMP: Error #15",
                 hint="use builds of both that share one OpenMP runtime; KMP_DUPLICATE_LIB_OK=TRUE only hides it",
-                evidence={base(mine[0]): [*paths], "distribution": other},
+                evidence={base(mine[0]): paths, "distribution": other},
                 severity=Severity.WARNING if imported else Severity.INFO,
             )
 
@@ -119,7 +121,7 @@ def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tupl
             member = family_of(edge.name)
             if member is None or not is_openmp(edge.name) or not edge.required:
                 continue
-            target = edge.provider.path if isinstance(edge.provider, InView) else edge.name.lower()
+            target = edge.file if edge.file else edge.name.lower()
             if not _is_stub(subject, target):
                 found.setdefault(target, (member.family.id, (base(importer), edge.name)))
     return found
@@ -138,15 +140,11 @@ def _is_stub(subject: Subject, path: str) -> bool:
     "WF406",
     "same-name-different-content",
     Severity.WARNING,
-    Repairable.NEVER,
     "Two different DLLs have one name, and one process can load either.",
 )
 def same_name(subject: Subject) -> Iterator[Finding]:
     """Find DLLs of one name of which the first that is loaded serves everyone."""
-    places: dict[str, list[str]] = {}
-    for path in subject.images:
-        if path.lower().endswith(".dll"):
-            places.setdefault(dll_key(base(path)), []).append(path)
+    places = grouped((key_of(path), path) for path in subject.images if path.lower().endswith(".dll"))
     for key, paths in sorted(places.items()):
         if len(paths) < 2 or not _differ(subject, paths):
             continue
@@ -165,7 +163,7 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             f"{base(paths[0])} is in the wheel {len(paths)} times with different content "
             f"({listing([folder(subject.origin(path)) for path in paths])}); {consequence}",
             hint=f"ship one {base(paths[0])}, or build each with a unique name",
-            evidence={"key": key, "paths": strings(subject.origin(path) for path in paths)},
+            evidence={"key": key, "paths": subject.origins(paths)},
         )
 
 
@@ -186,3 +184,124 @@ def _shadowed(subject: Subject, paths: list[str]) -> tuple[str, str] | None:
             if own is not None and own != path and subject.reached(edge.importer) and _differ(subject, [own, path]):
                 return edge.importer, path
     return None
+
+
+_CUDNN = (
+    "cuDNN",
+    "the first operation that needs both fails with CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or a crash",
+    "cudnn*.dll",
+    "--cudnn FOLDER",
+)
+_MKL = ("MKL", "calls between them crash or give wrong results", "mkl_*.dll", "--oneapi FOLDER")
+_MKL_PART = re.compile(r"mkl_(?!blacs_|scalapack_|msg\.)\w+?\.(?P<version>\d+)\.dll")
+"""Parts that are released together; BLACS and ScaLAPACK keep their own number (mkl 2026 has .3 and .2)."""
+
+
+def _family(subject: Subject, family: str) -> dict[str, dict[str, str]]:
+    """Return the DLLs of a family by folder: path to what the name says about the release."""
+    found: dict[str, dict[str, str]] = {}
+    for path in subject.images:
+        member = family_of(base(path))
+        if member is not None and member.family.id == family:
+            found.setdefault(folder(path), {})[path] = member.version
+    return found
+
+
+def _mixed(
+    subject: Subject, code: str, what: tuple[str, ...], paths: list[str], compared: list[str], digits: int
+) -> Iterator[Finding]:
+    """Find parts whose version resources have different numbers.
+
+    ``what`` has the library, the consequence, and with which option a repair takes which files from one release.
+    """
+    title, consequence, glob, root = what
+    versions = ((path, subject.version(path)) for path in (compared if len(compared) > 1 else ()))
+    found = grouped((version.file[:digits], path) for path, version in versions if version and any(version.file))
+    releases = {dotted(release): members for release, members in sorted(found.items())}
+    if len(releases) > 1:
+        shown = listing([f"{base(members[0])} {release}" for release, members in releases.items()])
+        command = repair_command(subject, f"{drop_option(subject, paths, glob)} {root}")
+        yield finding(
+            code,
+            subject.origin(paths[0]),
+            f"{title}'s parts are of different releases: {shown}; {consequence}",
+            hint=f"take every {glob} from one release: {command} with a folder that has them",
+            evidence={release: subject.origins(members) for release, members in releases.items()},
+        )
+
+
+def _unused(subject: Subject, code: str, paths: list[str], message: str) -> Finding:
+    return finding(
+        code,
+        subject.origin(paths[0]),
+        f"{listing([base(path) for path in paths])} {message}",
+        hint=f"{repair_command(subject, drop_option(subject, paths))} removes what is not used",
+        evidence={"paths": subject.origins(paths)},
+    )
+
+
+@rule("WF404", "mixed-cudnn", Severity.WARNING, "cuDNN's parts are of different releases.", Repairable.SOMETIMES)
+def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
+    """Find folders where cuDNN was put together from two downloads."""
+    for parts in _family(subject, "cudnn").values():
+        by_major = grouped((major, path) for path, major in parts.items())
+        mains = {major for major, paths in by_major.items() if any(_is_main(path) for path in paths)}
+        for major, paths in sorted(by_major.items()):
+            if mains and major not in mains:
+                main = next(path for path in parts if _is_main(path))
+                are = "is" if len(paths) == 1 else "are"
+                loader = f"the library that loads the parts is {base(main)}"
+                yield _unused(subject, "WF404", paths, f"{are} of cuDNN {major}, but {loader}, which will not use them")
+            compared = [path for path in paths if is_released_whole(base(path), subject.name)]
+            yield from _mixed(subject, "WF404", _CUDNN, paths, compared, 4)
+
+
+def _is_main(path: str) -> bool:
+    return key_of(path).startswith("cudnn64_")
+
+
+@rule("WF408", "mixed-mkl", Severity.WARNING, "MKL's parts are of different releases.", Repairable.SOMETIMES)
+def mixed_mkl(subject: Subject) -> Iterator[Finding]:
+    """Find folders where MKL was put together from two releases."""
+    for _, parts in sorted(_family(subject, "mkl").items()):
+        own = {path: found["version"] for path in parts if (found := _MKL_PART.fullmatch(demangle(key_of(path))))}
+        layers = {version for path, version in own.items() if key_of(path).startswith("mkl_core.")}
+        odd = sorted(path for path, version in own.items() if layers and version not in layers)
+        if odd:
+            them, release = "it" if len(odd) == 1 else "them", listing(sorted(layers))
+            text = f"will not be used: mkl_core beside {them} is .{release} and loads its own parts only"
+            yield _unused(subject, "WF408", odd, text)
+        yield from _mixed(subject, "WF408", _MKL, sorted(own), sorted(own), 2)
+
+
+@rule(
+    "WF412",
+    "openmp-too-old",
+    Severity.WARNING,
+    "libiomp5md.dll is older than the MKL that uses it.",
+    Repairable.SOMETIMES,
+)
+def openmp_too_old(subject: Subject) -> Iterator[Finding]:
+    """Hold the date of Intel's OpenMP runtime against the year of MKL."""
+    for edge in subject.edges:
+        mkl_needs_it = dll_key(edge.name) == "libiomp5md.dll" and key_of(edge.importer).startswith("mkl_intel_thread.")
+        if not mkl_needs_it or not {edge.file, edge.importer} <= subject.images.keys():
+            continue
+        runtime, mkl = subject.version(edge.file), subject.version(edge.importer)
+        if runtime is None or mkl is None or not _is_older(runtime, mkl):
+            continue
+        built = f"{runtime.file[2]}-{runtime.file[3] // 100:02}"
+        yield finding(
+            "WF412",
+            subject.origin(edge.file),
+            f"libiomp5md.dll is from {built}, {base(edge.importer)} is MKL {dotted(mkl.file[:2])}; it may call entry "
+            "points that the older runtime does not have (0xC06D007F)",
+            hint=f"take libiomp5md.dll of intel-openmp {mkl.file[0]} or later",
+            evidence={"openmp": str(runtime), "mkl": str(mkl)},
+        )
+
+
+def _is_older(runtime: FileVersion, mkl: FileVersion) -> bool:
+    """Intel's OpenMP has its build date as version (5.0.2023.428); MKL 2025 appears in autumn 2024."""
+    year = mkl.file[0]
+    return runtime.file[:2] == (5, 0) and year > 2000 and runtime.file[2:] < (year - 1, 601)

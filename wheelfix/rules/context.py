@@ -1,23 +1,34 @@
-"""What a rule may look at: one scanned wheel, environment or folder with everything known about it."""
+"""What a rule may look at: one scanned wheel, environment or folder with everything known about it, and its CUDA."""
 
 from __future__ import annotations
 
 import functools
 import posixpath
 import re
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.companions import companions_of
+from wheelfix.knowledge.cuda import (
+    cuda_table,
+    cuda_versions_for,
+    is_versioned_by_patch,
+    release,
+    release_of_local_version,
+    toolkits_of,
+    toolkits_of_file,
+)
+from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
-from wheelfix.loader.view import Layer
+from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import (
     Edge,
+    EdgeKind,
     FileVersion,
     Image,
     ImageFacts,
-    InView,
     LoadOutcome,
     Machine,
     Malformed,
@@ -25,30 +36,36 @@ from wheelfix.model import (
     NumpyApi,
     Resolution,
     Signature,
+    canonical,
     dll_key,
     fold,
 )
-from wheelfix.pe.gpucode import GpuCode, read_gpu_code
-from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pycode.sourcecode import SOURCE_LIMIT, python_source
 from wheelfix.roots.card import card_arch
-from wheelfix.rules.backends import Backends
-from wheelfix.rules.wantedcuda import wanted_cuda
+from wheelfix.roots.release import Wanted
+from wheelfix.roots.tree import numbers
+from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.knowledge.cuda import Release
     from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.model import UnreadCall
-    from wheelfix.roots.release import Wanted
+    from wheelfix.model import Edge, UnreadCall
+    from wheelfix.pe.gpucode import GpuCode
 
 
-def _unknown(path: str) -> None:
-    return None
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def not_known(path: str) -> None:
+    """The answer to a question that was not asked of a file."""
+    return
 
 
 @dataclass(frozen=True)
@@ -76,18 +93,21 @@ class Subject:
     """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when it was not asked for."""
     driver: str = ""
     """The version of NVIDIA's driver asked about, as ``551.86``; empty when no driver was."""
-    version: Callable[[str], FileVersion | None] = field(default=_unknown)
-    """The version resource of a file; None when it has none."""
-    gpu_code: Callable[[str], GpuCode | None] | None = None
-    """The GPU code inside a file; read from the file when it is not given."""
-    signature: Callable[[str], Signature | None] = field(default=_unknown)
+    version: Callable[[str], FileVersion | None] = field(default=not_known)
+    """The version resource of a file; None when it has none.
+
+    It lies near the end, so that the whole file is inflated for it: ask only where a verdict depends on it.
+    """
+    gpu_code: Callable[[str], GpuCode | None] = field(default=not_known)
+    """The GPU code inside a file, for which all of it is read; None for a file without such sections."""
+    signature: Callable[[str], Signature | None] = field(default=not_known)
     """What the signature of a file is worth; None when it was not asked for."""
     judges_signatures: bool = True
     """Whether findings about signatures were asked for; False where they are only shown."""
     import_order: tuple[str, ...] = ()
     """The order of imports that was asked about; empty when none was."""
-    numpy: Callable[[str], NumpyApi | None] | None = None
-    """Which NumPy a module was built for; read from the file when it is not given."""
+    numpy: Callable[[str], NumpyApi | None] = field(default=not_known)
+    """Which NumPy a module was built for, for which all of it is read; None for one that uses none."""
 
     @property
     def name(self) -> str:
@@ -98,6 +118,16 @@ class Subject:
     def environment_python(self) -> tuple[int, int] | None:
         """The Python that imports it where it is installed; None for a wheel, which its tags leave open."""
         return self.profile.python if self.installed else None
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """Who needs whom, and who meets each need."""
+        return self.resolution.edges
+
+    @property
+    def outcomes(self) -> tuple[LoadOutcome, ...]:
+        """What becomes of each load that the package performs."""
+        return self.resolution.outcomes
 
     @property
     def startup(self) -> Startup | None:
@@ -132,8 +162,8 @@ class Subject:
     def foreign(self) -> dict[str, ImageFacts]:
         """Files of the environment, and not of the subject, that the subject's loads get."""
         found = {}
-        for edge in self.resolution.edges:
-            path = edge.provider.path if isinstance(edge.provider, InView) else ""
+        for edge in self.edges:
+            path = edge.file
             if path and path not in self.images and path not in self.malformed and self.reached(edge.importer):
                 facts = self.view.image(path)
                 if facts is not None:
@@ -145,26 +175,19 @@ class Subject:
         return path in self.images or self.reached(path)
 
     @functools.cached_property
-    def edges_from(self) -> dict[str, tuple[Edge, ...]]:
+    def edges_from(self) -> dict[str, list[Edge]]:
         """The edges of each importer."""
-        grouped: dict[str, list[Edge]] = {}
-        for edge in self.resolution.edges:
-            grouped.setdefault(edge.importer, []).append(edge)
-        return {importer: tuple(edges) for importer, edges in grouped.items()}
+        return grouped((edge.importer, edge) for edge in self.edges)
 
     @functools.cached_property
-    def edges_to(self) -> dict[str, tuple[Edge, ...]]:
+    def edges_to(self) -> dict[str, list[Edge]]:
         """The edges that a file of the view answers, by its path."""
-        grouped: dict[str, list[Edge]] = {}
-        for edge in self.resolution.edges:
-            if isinstance(edge.provider, InView):
-                grouped.setdefault(edge.provider.path, []).append(edge)
-        return {path: tuple(edges) for path, edges in grouped.items()}
+        return grouped((edge.file, edge) for edge in self.edges if edge.file)
 
     @functools.cached_property
     def failures(self) -> tuple[LoadOutcome, ...]:
         """The load events that fail, in their order."""
-        return tuple(outcome for outcome in self.resolution.outcomes if outcome.code)
+        return tuple(outcome for outcome in self.outcomes if outcome.code)
 
     @functools.cached_property
     def caught(self) -> frozenset[str]:
@@ -185,26 +208,20 @@ class Subject:
     @functools.cached_property
     def failed_chains(self) -> dict[str, tuple[str, ...]]:
         """The chain of the first failed load that ends at a DLL, by the folded name of the DLL."""
-        found: dict[str, tuple[str, ...]] = {}
-        for outcome in self.failures:
-            found.setdefault(dll_key(outcome.chain[-1]), outcome.chain)
-        return found
+        return {dll_key(outcome.chain[-1]): outcome.chain for outcome in reversed(self.failures)}
 
     @functools.cached_property
     def _failed_for(self) -> dict[str, tuple[str, ...]]:
-        """The chain of the first load that fails because of a missing DLL, by the folded name of the DLL."""
-        found: dict[str, tuple[str, ...]] = {}
-        for outcome in self.failures:
-            if len(outcome.chain) > 1:
-                found.setdefault(dll_key(outcome.chain[-1]), outcome.chain)
-        return found
+        """The same without the loads of files that are missing themselves."""
+        chains = (outcome.chain for outcome in reversed(self.failures))
+        return {dll_key(chain[-1]): chain for chain in chains if len(chain) > 1}
 
     @functools.cached_property
     def wanted(self) -> frozenset[str]:
         """The folded names of the missing DLLs that something the package loads needs."""
         return frozenset(
             dll_key(edge.name)
-            for edge in self.resolution.edges
+            for edge in self.edges
             if isinstance(edge.provider, Missing) and edge.required and self.reached(edge.importer)
         )
 
@@ -258,17 +275,17 @@ class Subject:
         A file that an event names itself maps to the empty string. Events come in their order, so the chain is
         that of the first load that meets the file.
         """
-        through: dict[str, str] = {}
-        pending: list[str] = []
-        for outcome in self.resolution.outcomes:
-            if outcome.event.path not in through:
-                through[outcome.event.path] = ""
-                pending.append(outcome.event.path)
+        return self.walk((outcome.event.path for outcome in self.outcomes), lambda edge: True)
+
+    def walk(self, starts: Iterable[str], follow: Callable[[Edge], bool]) -> dict[str, str]:
+        """Return the files that loading some files brings in, each with the importer through which it is met first."""
+        through = dict.fromkeys(starts, "")
+        pending = list(through)
         for importer in pending:  # grows while it is walked: breadth first
             for edge in self.edges_from.get(importer, ()):
-                if isinstance(edge.provider, InView) and edge.provider.path not in through:
-                    through[edge.provider.path] = importer
-                    pending.append(edge.provider.path)
+                if edge.file and edge.file not in through and follow(edge):
+                    through[edge.file] = importer
+                    pending.append(edge.file)
         return through
 
     def chain(self, importer: str, name: str) -> tuple[str, ...]:
@@ -281,49 +298,27 @@ class Subject:
             steps.append(base(importer))
         return tuple(reversed(steps))
 
-    def closure(self, path: str) -> tuple[str, ...]:
-        """Return a file and everything of the view that loading it brings in, by imports and required companions."""
-        seen = {path: None}
-        pending = [path]
-        for importer in pending:
-            for edge in self.edges_from.get(importer, ()):
-                if isinstance(edge.provider, InView) and edge.required and edge.provider.path not in seen:
-                    seen[edge.provider.path] = None
-                    pending.append(edge.provider.path)
-        return tuple(seen)
-
     @functools.cached_property
     def processes(self) -> tuple[tuple[str, ...], ...]:
         """Groups of files that are certainly in one process: all that a startup loads, or the closure of one load."""
-        events = list(dict.fromkeys(outcome.event.path for outcome in self.resolution.outcomes))
-        closures = [self.closure(path) for path in events]
+        events = dict.fromkeys(outcome.event.path for outcome in self.outcomes)
+        closures = [tuple(self.walk([path], lambda edge: edge.required)) for path in events]
         if self.startup is None:
             return tuple(closures)
         return (tuple(dict.fromkeys(path for closure in closures for path in closure)),)
-
-    def version_of(self, path: str) -> FileVersion | None:
-        """Return the version resource of a file of the subject, if it has one.
-
-        It lies near the end, so that the whole file is inflated for it: ask only where a verdict depends on it.
-        """
-        return self.version(path) if path in self.images else None
 
     @functools.cached_property
     def card(self) -> str | None:
         """The architecture of the card asked about, as ``sm_86``; UsageError for an unknown one."""
         return card_arch(self.gpu) if self.gpu is not None else None
 
-    def code_of(self, path: str) -> GpuCode | None:
-        """Return the GPU code inside a file, which means reading all of it; None for a file without such sections."""
-        return self.gpu_code(path) if self.gpu_code is not None else read_gpu_code(self.view.source(path))
-
-    def numpy_of(self, path: str) -> NumpyApi | None:
-        """Return which NumPy a module was built for, which means reading all of it; None for one that uses none."""
-        return self.numpy(path) if self.numpy is not None else read_numpy(self.view.source(path))
-
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""
         return self.view.origin(path)
+
+    def origins(self, paths: Iterable[str]) -> list[str]:
+        """Return the names that files have in the wheel or on disk, each once."""
+        return list(dict.fromkeys(map(self.origin, paths)))
 
     def owner(self, path: str) -> str:
         """Return the other distribution that a file of the set belongs to; empty for the subject's own files."""
@@ -337,11 +332,149 @@ class Subject:
         return path in self.resolution.reached
 
 
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """Return values by their key, in the order in which they come."""
+    found: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def inside(path: str) -> str:
+    """Return a path of the view as the distribution that has it names it: below site-packages."""
+    return path.removeprefix(f"{SITE_PACKAGES}/")
+
+
 def base(path: str) -> str:
     """Return the file name of a path as spelled."""
     return posixpath.basename(path)
 
 
+def key_of(path: str) -> str:
+    """Return the form in which the file name of a path compares."""
+    return dll_key(base(path))
+
+
 def folder(path: str) -> str:
     """Return the folder of a path."""
     return posixpath.dirname(path)
+
+
+_Group: TypeAlias = "tuple[str, str, str]"
+"""A folder, the name of files in it without digits, and the name of a DLL that they import, without digits."""
+
+
+class Backends:
+    """The images of a package by what they import, so that one lookup shows whether a need has an alternative."""
+
+    def __init__(self, images: Mapping[str, Image]) -> None:
+        self._files: defaultdict[_Group, set[str]] = defaultdict(set)
+        self._importers: defaultdict[tuple[_Group, str], set[str]] = defaultdict(set)
+        for path, image in images.items():
+            for item in image.imports:
+                group = self._group(path, item.dll)
+                self._files[group].add(path)
+                self._importers[group, dll_key(item.dll)].add(path)
+
+    def _group(self, importer: str, dll: str) -> _Group:
+        return folder(importer), without_digits(base(importer)), without_digits(dll)
+
+    def has_other(self, edge: Edge) -> bool:
+        """Whether another file of the importer's kind imports another release of the DLL, and not this one."""
+        group = self._group(edge.importer, edge.name)
+        return len(self._files[group]) > len(self._importers[group, dll_key(edge.name)])
+
+    def others(self, edge: Edge) -> list[str]:
+        """The names of such files."""
+        group = self._group(edge.importer, edge.name)
+        return [base(path) for path in sorted(self._files[group] - self._importers[group, dll_key(edge.name)])]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def without_digits(name: str) -> str:
+    """Return a name in which every number is the same."""
+    return re.sub("[0-9]+", "#", dll_key(name))
+
+
+def wanted_cuda(subject: Subject) -> Wanted:
+    """Return the CUDA releases that a wheel may have been built with, and how that is known.
+
+    Some packages say it in a file; others in a label such as ``+cu117``, in names that only one release has (CUPTI and
+    NVRTC's built-ins), or in the DLLs that they have already. Other names give at least the major version:
+    ``cublas64_12.dll`` with ``cufft64_11.dll`` is CUDA 12.
+    """
+    label, built = named_releases(subject)
+    if built is not None:
+        return Wanted(frozenset({dotted(built)}), f"{cuda_file(subject)} says {dotted(built)}")
+    if label is not None:
+        return Wanted(frozenset({dotted(label)}), f"its version {version_of(subject)}")
+    names = _names(subject)
+    exact = {name: releases for name, releases in names.items() if is_versioned_by_patch(name) and releases}
+    if exact and len(set(exact.values())) == 1:
+        return Wanted(next(iter(exact.values())), f"it uses {', '.join(sorted(exact))}")
+    present = present_releases(subject)
+    if len(present) == 1:
+        return Wanted(frozenset(present), f"the DLLs in it are of CUDA {next(iter(present))}")
+    common = frozenset.intersection(*names.values()) if names else frozenset[str]()
+    if common:
+        return Wanted(common, f"it uses {', '.join(sorted(names)[:4])}")
+    if subject.loading is not None and subject.loading.cuda is not None:
+        major = release(subject.loading.cuda)[0]
+        same = frozenset(dotted(known) for known in cuda_table().releases if known[0] == major)
+        return Wanted(same, f"{cuda_file(subject)} says {subject.loading.cuda}")
+    assumed = subject.profile.cuda
+    return Wanted(frozenset({assumed}), f"--assume cuda={assumed}") if assumed else Wanted()
+
+
+def _names(subject: Subject) -> dict[str, frozenset[str]]:
+    """Return the CUDA DLLs that the wheel has or asks for, each with the releases that have such a name."""
+    asked = {dll_key(edge.name) for edge in subject.edges if edge.kind is not EdgeKind.COMPANION}
+    asked |= {dll_key(load.name) for load in subject.loading.named} if subject.loading is not None else set()
+    own = {key_of(path) for path in subject.images}
+    names = filter(is_of_nvidia, asked | own)  # before the table is read, which few wheels need
+    return {name: releases for name in names if (releases := cuda_versions_for(name))}
+
+
+def present_releases(subject: Subject) -> set[str]:
+    """Return the releases that the versions of the wheel's own CUDA DLLs give exactly."""
+    found: set[str] = set()
+    for path in subject.images:
+        name = base(path)
+        if is_of_nvidia(name) and cuda_versions_for(name):
+            stated = _of_package(subject, name) or toolkits_of_file(name, subject.version(path))
+            found |= stated if len(stated) == 1 else set()
+    return found
+
+
+def _of_package(subject: Subject, name: str) -> frozenset[str]:
+    """Return what the version of NVIDIA's own wheel says about a DLL; its version resource may be far back in it."""
+    if not canonical(subject.name).startswith("nvidia-"):
+        return frozenset()
+    stated = toolkits_of(name, numbers(subject.distribution.version))
+    return stated if len(stated) == 1 and stated <= cuda_versions_for(name) else frozenset()
+
+
+def version_of(subject: Subject) -> str:
+    """Return the version with its label, which the file name may escape: ``2.0.1_cu117`` is ``2.0.1+cu117``."""
+    version = subject.distribution.version or (subject.loading.version if subject.loading else "")
+    return version.replace("_", "+", 1)
+
+
+def named_releases(subject: Subject) -> tuple[Release | None, Release | None]:
+    """Return the CUDA release that the version's label names, and the one that the package says it was built with."""
+    built = built_for(subject)
+    return release_of_local_version(version_of(subject)), built
+
+
+def built_for(subject: Subject) -> Release | None:
+    """Return the CUDA release that the package itself says it was built with, in a file of its own.
+
+    None where any release of the same major serves as well.
+    """
+    loading = subject.loading
+    return release(loading.cuda) if loading is not None and loading.cuda and not loading.any_minor else None
+
+
+def cuda_file(subject: Subject) -> str:
+    """Return the file in which the package says which CUDA release it was built with."""
+    return subject.loading.cuda_file if subject.loading is not None else ""

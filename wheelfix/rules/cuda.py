@@ -1,4 +1,4 @@
-"""WF402, WF403 and WF407: CUDA DLLs, labels and version files that do not belong together.
+"""WF402, WF403 and WF407: CUDA DLLs, labels and version files that do not belong together; and CUDA in one paragraph.
 
 What matters is one process: two CUDA majors in one wheel are two backends, in one import closure they are a fault.
 """
@@ -9,33 +9,54 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.cards import (
+    architecture,
+    cuda_of_driver,
+    driver_needed,
+    last_driver,
+    windows_driver,
+)
 from wheelfix.knowledge.cuda import (
     cuda_majors_for,
+    cuda_table,
     cuda_versions_for,
     expected_name,
     is_versioned_by_patch,
     release,
     release_of_product,
 )
-from wheelfix.model import EdgeKind, Finding, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.knowledge.families import family_of
+from wheelfix.model import CudaSummary, EdgeKind, Finding, Repairable, Severity, dll_key
+from wheelfix.rules.context import (
+    Subject,
+    base,
+    cuda_file,
+    folder,
+    grouped,
+    key_of,
+    named_releases,
+    present_releases,
+    version_of,
+)
+from wheelfix.rules.dependencies import missing
+from wheelfix.rules.gpufit import capability
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import missing
-from wheelfix.rules.wantedcuda import cuda_file, named_releases, present_releases, version_of
-from wheelfix.rules.wording import dotted, listing, strings
+from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.knowledge.cards import Architecture
     from wheelfix.knowledge.cuda import Release
+    from wheelfix.knowledge.families import FamilyMember
 
 
 def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:
     """Return the CUDA DLLs that a group of files is or asks for: folded name to the file that is it or imports it."""
     found: dict[str, str] = {}
     for path in process:
-        key = dll_key(base(path))
+        key = key_of(path)
         if cuda_majors_for(key):
             found.setdefault(key, base(path))
         for edge in subject.edges_from.get(path, ()):
@@ -83,13 +104,7 @@ def _majors(subject: Subject, groups: Iterable[tuple[str, ...]]) -> set[int]:
     return found
 
 
-@rule(
-    "WF402",
-    "mixed-cuda-majors",
-    Severity.WARNING,
-    Repairable.NEVER,
-    "DLLs of two CUDA majors are loaded into one process.",
-)
+@rule("WF402", "mixed-cuda-majors", Severity.WARNING, "DLLs of two CUDA majors are loaded into one process.")
 def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
     """Find import closures whose CUDA DLLs no single toolkit has."""
     reported: set[frozenset[str]] = set()
@@ -107,20 +122,17 @@ def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
             f"{_asked(first_names[0], found)} is of CUDA {first}, {_asked(second_names[0], found)} of CUDA {second}; "
             "both are loaded into one process, and what one allocates the other cannot use",
             hint="build everything against one CUDA toolkit; look for a second one on PATH or in CUDA_PATH",
-            evidence={str(major): strings(names) for major, names in sorted(sides.items())},
+            evidence={str(major): names for major, names in sorted(sides.items())},
         )
 
 
 def _sides(found: dict[str, str]) -> dict[int, list[str]]:
     """Return the DLLs that only one CUDA major can have, by major."""
-    sides: dict[int, list[str]] = {}
-    for key in sorted(found):
-        majors = cuda_majors_for(key)
-        if len(majors) == 1:
-            sides.setdefault(next(iter(majors)), []).append(key)
+    majors = {key: cuda_majors_for(key) for key in sorted(found)}
+    sides = grouped((max(fits), key) for key, fits in majors.items() if len(fits) == 1)
     if len(sides) < 2:  # the conflict lies with a name that several majors share
-        for key in sorted(found):
-            sides.setdefault(max(cuda_majors_for(key)), []).append(key)
+        for key, fits in majors.items():
+            sides.setdefault(max(fits), []).append(key)
     return sides
 
 
@@ -133,8 +145,8 @@ def _asked(key: str, found: dict[str, str]) -> str:
     "WF403",
     "partial-cuda",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "The torch wheel has cudart but not the other CUDA DLLs, so torch does not look for a toolkit.",
+    Repairable.SOMETIMES,
 )
 def partial_cuda(subject: Subject) -> Iterator[Finding]:
     """Find torch wheels that are between the two ways of getting CUDA: all of it inside, or none of it."""
@@ -144,8 +156,7 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
     inside = [
         path
         for path in subject.images
-        if folder(path) in subject.resolution.search_dirs
-        and fnmatch.fnmatch(dll_key(base(path)), startup.toolkit_unless)
+        if folder(path) in subject.resolution.search_dirs and fnmatch.fnmatch(key_of(path), startup.toolkit_unless)
     ]
     absent = [need for need in missing(subject, EdgeKind.IMPORT) if need.reached and cuda_versions_for(need.name)]
     if not inside or not absent:
@@ -161,20 +172,14 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
             f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {loading.cuda}, or leave "
             f"{base(inside[0])} out too"
         ),
-        evidence={"present": strings(subject.origin(path) for path in inside), "missing": strings(names)},
+        evidence={"present": subject.origins(inside), "missing": names},
     )
-
-
-def _set_version(subject: Subject) -> str:
-    variable = subject.loading.version_variable if subject.loading is not None else ""
-    return f"set {variable} to" if variable else "give the version"
 
 
 @rule(
     "WF407",
     "cuda-tag-mismatch",
     Severity.WARNING,
-    Repairable.NEVER,
     "The version label, torch/version.py and the CUDA DLLs name different CUDA releases.",
 )
 def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
@@ -183,13 +188,15 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
     label, built = named_releases(subject)
     version = version_of(subject)
     name = f"{subject.name} {version}"
+    variable = subject.loading.version_variable if subject.loading is not None else ""
+    set_version = f"set {variable} to" if variable else "give the version"
     if label and built and label != built:
         yield finding(
             "WF407",
             name,
             f"the version {version} says CUDA {dotted(label)}, {cuda_file(subject)} says {dotted(built)}; users will "
             "install the wrong toolkit for it",
-            hint=f"{_set_version(subject)} the label that fits the toolkit, and build again",
+            hint=f"{set_version} the label that fits the toolkit, and build again",
             evidence={"label": dotted(label), "built": dotted(built)},
         )
     release = built or label
@@ -211,7 +218,7 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
             f"{_toolkits(names[0])}" + (f" (as {listing(names[1:])})" if len(names) > 1 else ""),
             hint=f"build against CUDA {dotted(release)} alone, "
             "or give the wheel the label of the toolkit it really needs",
-            evidence={"expected": dotted(release), "dlls": strings(names)},
+            evidence={"expected": dotted(release), "dlls": names},
         )
 
 
@@ -234,7 +241,7 @@ def _builtins_mismatch(subject: Subject) -> Iterator[Finding]:
                 f"take both files from one CUDA {dotted(own)} toolkit: "
                 + repair_command(subject, f"{drop_option(subject, _builtins(subject, path))} --cuda FOLDER")
             ),
-            evidence={"nvrtc": dotted(own), "wanted": wanted, "present": strings(beside)},
+            evidence={"nvrtc": dotted(own), "wanted": wanted, "present": beside},
             repairable=Repairable.SOMETIMES,
         )
 
@@ -245,12 +252,12 @@ def nvrtc_builtins(subject: Subject, nvrtc: str) -> list[str]:
 
 
 def _builtins(subject: Subject, nvrtc: str) -> list[str]:
-    if not re.fullmatch(r"nvrtc64_\d+_0\.dll", dll_key(base(nvrtc))):
+    if not re.fullmatch(r"nvrtc64_\d+_0\.dll", key_of(nvrtc)):
         return []
     return [
         path
         for path in subject.images
-        if folder(path) == folder(nvrtc) and dll_key(base(path)).startswith("nvrtc-builtins64_")
+        if folder(path) == folder(nvrtc) and key_of(path).startswith("nvrtc-builtins64_")
     ]
 
 
@@ -277,3 +284,155 @@ def _toolkits(name: str) -> str:
     if is_versioned_by_patch(name):
         return listing(sorted(cuda_versions_for(name), key=release))
     return listing([str(major) for major in sorted(cuda_majors_for(name))])
+
+
+_GROUPS = ("cuda", "cudnn", "cuda-extra")
+
+
+def cuda_summary(subject: Subject) -> CudaSummary | None:
+    """Return what there is to know about the CUDA of a wheel; None for one that has nothing to do with it."""
+    label, built = named_releases(subject)
+    majors = used_majors(subject)
+    if not (label or built or majors):
+        return None
+    release = built or label
+    needed = [(cuda, driver) for cuda in used_releases(subject) if (driver := driver_needed(*cuda)) is not None]
+    drivers = [
+        f"CUDA {spelled_release(cuda)} needs driver {windows_driver(driver)} or later" for cuda, driver in needed
+    ]
+    sentences = [
+        *_made_for(subject, label, built, majors),
+        *_inside(subject),
+        *_runtime_compiler(subject),
+        *_profiler(subject, release),
+        *_cudnn(subject),
+        *([f"{listing(drivers, 9)}."] if drivers else []),
+        *_card(subject, needed),
+    ]
+    newest = max((driver for _, driver in needed), default=0)
+    spelled = dotted(release) if release else listing([str(major) for major in sorted(majors)], 9)
+    return CudaSummary(spelled, windows_driver(newest) if newest else "", " ".join(sentences))
+
+
+def _made_for(subject: Subject, label: Release | None, built: Release | None, majors: set[int]) -> Iterator[str]:
+    tag, said = f"the label +{version_of(subject).partition('+')[2]}", cuda_file(subject)
+    if label and built:
+        if label == built:
+            yield f"Made for CUDA {dotted(built)}, as {tag} and {said} say."
+        else:
+            yield f"{said} says CUDA {dotted(built)}, {tag} says {dotted(label)}: one of them is wrong."
+    elif label or built:
+        yield f"Made for CUDA {dotted(label or built or (0, 0))}, as {tag if label else said} says."
+    release = built or label
+    others = sorted(majors - {release[0]} if release else majors)
+    names = listing([str(major) for major in others], 9)
+    if release and others:
+        yield f"But it has or asks for DLLs of CUDA {names}."
+    elif others:
+        several = ", which do not meet in one process" if len(others) > 1 and _are_apart(subject) else ""
+        yield f"By the names of its DLLs it is for CUDA {names}{several}."
+
+
+def _are_apart(subject: Subject) -> bool:
+    """Whether every process has the DLLs of one major only."""
+    for process in subject.processes:
+        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
+        if sets and not frozenset.intersection(*sets):
+            return False
+    return True
+
+
+def _inside(subject: Subject) -> Iterator[str]:
+    """Say which of NVIDIA's libraries the wheel brings, and which it leaves to the machine."""
+    inside = {member.family.title: None for path in subject.images if (member := _of_nvidia(base(path)))}
+    outside = {
+        dll_key(edge.name): edge.name
+        for edge in subject.edges
+        if edge.kind is EdgeKind.IMPORT and not edge.file and _of_nvidia(edge.name)
+    }
+    if inside:
+        yield f"Inside: {listing(sorted(inside, key=str.casefold), 12)}."
+    if outside:
+        yield f"Not inside, but needed: {listing([outside[key] for key in sorted(outside)], 6)}."
+
+
+def _of_nvidia(name: str) -> FamilyMember | None:
+    member = family_of(name)
+    return member if member is not None and member.family.group in _GROUPS else None
+
+
+def _runtime_compiler(subject: Subject) -> Iterator[str]:
+    """Say whether NVRTC has its own built-ins beside it."""
+    for path in subject.images:
+        for builtins in nvrtc_builtins(subject, path):
+            own = nvrtc_release(subject, path)
+            if own is None:
+                continue
+            fits = dotted(own) in cuda_versions_for(builtins)
+            yield f"NVRTC is of CUDA {dotted(own)}, {builtins} " + ("fits." if fits else "is of another release.")
+
+
+def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
+    """Say which patch of the toolkit CUPTI's name belongs to: no other will do."""
+    patches = grouped((dll_key(name), dotted(patch)) for patch, name in cuda_table().cupti.items())
+    names = {key_of(path) for path in subject.images} | {dll_key(edge.name) for edge in subject.edges}
+    for name in sorted(names & patches.keys()):
+        fits = "" if release is None or fits_release(name, release) else f", not of {dotted(release)}"
+        yield f"CUPTI is needed as {name}, which is that of CUDA {listing(patches[name])}{fits}."
+
+
+def _cudnn(subject: Subject) -> Iterator[str]:
+    names = [base(path) for path in subject.images] + [edge.name for edge in subject.edges]
+    members = [member for name in names if (member := _of_nvidia(name)) and member.family.id == "cudnn"]
+    majors = sorted({member.version for member in members if member.version})
+    front = next((path for path in subject.images if key_of(path).startswith("cudnn64_")), None)
+    version = subject.version(front) if front else None
+    if version is not None and any(version.file):
+        yield f"cuDNN is {version}."
+    elif majors:
+        yield f"cuDNN is {listing(majors)}."
+
+
+def spelled_release(cuda: Release) -> str:
+    """Return a release for a sentence; of some only the major is known."""
+    return dotted(cuda) if cuda[1] >= 0 else str(cuda[0])
+
+
+def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
+    """Say what an old card's last driver means: it runs older CUDA, and compiles older PTX."""
+    known = capability(subject.card)
+    if known is None or not needed:
+        return
+    newest = needed[-1][0]
+    yield from _toolkit_of_card(architecture(known), newest)
+    ended = last_driver(*known)
+    if ended is None:
+        return
+    runs = [spelled_release(cuda) for cuda, driver in needed if driver <= ended.driver]
+    fails = [spelled_release(cuda) for cuda, driver in needed if driver > ended.driver]
+    last = f"The last driver for the card ({ended.name}), {ended.driver},"
+    compiled = cuda_of_driver(ended.driver)
+    if not runs:
+        yield f"{last} is too old for that: no device will be found."
+    elif fails:
+        yield f"{last} runs CUDA {listing(runs)}, not {listing(fails)}."
+    elif newest[1] < 0 or compiled is None or compiled >= newest:
+        yield f"{last} runs that."
+    else:
+        yield (
+            f"{last} runs that, but compiles PTX of CUDA {dotted(compiled)} and before only: everything needs machine "
+            f"code for {subject.card}, and what is compiled to PTX at run time fails."
+        )
+
+
+def _toolkit_of_card(known: Architecture | None, release: Release) -> Iterator[str]:
+    """Say whether the toolkit makes code for the card, where that has begun late or ended."""
+    if known is None or release[1] < 0:
+        return
+    card = f"{known.name} ({known.generation})"
+    if release < known.first_cuda:
+        yield f"CUDA {dotted(release)} does not know {card} yet; {dotted(known.first_cuda)} is the first that does."
+    elif known.last_cuda is not None and release <= known.last_cuda:
+        yield f"CUDA {dotted(release)} still compiles for {card}; {dotted(known.last_cuda)} is the last that does."
+    elif known.last_cuda is not None:
+        yield f"CUDA {dotted(release)} no longer compiles for {card}; {dotted(known.last_cuda)} was the last that did."

@@ -1,36 +1,396 @@
-"""WF301 to WF305: DLLs without a provider, or that lie where the loader does not look."""
+"""WF301 to WF305, WF310 and WF311: DLLs without a provider, out of reach, or without what is wanted from them.
+
+Needs are gathered by the DLL they ask for: one file that is absent is one thing to fix, however many files need it.
+:func:`judge` is the last step of the decision that ``loader/evidence.py`` describes: a missing DLL is an error if an
+import that nothing catches reaches it.
+"""
 
 from __future__ import annotations
 
+import fnmatch
+import functools
+import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import replace
+from wheelfix.base.values import dataclass, replace
+from wheelfix.knowledge.families import family_of, is_mangled
+from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
-from wheelfix.loader.extensionmodules import folder_python
+from wheelfix.loader.extensionmodules import folder_python, module_name
 from wheelfix.loader.loadcall import runs_on
-from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, dll_key
+from wheelfix.loader.requirements import Requirements
+from wheelfix.loader.view import base_name
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Finding,
+    Image,
+    InView,
+    Missing,
+    OwnedBy,
+    PythonRuntime,
+    Repairable,
+    Severity,
+    Symbol,
+    canonical,
+    dll_key,
+)
 from wheelfix.rules.abi import for_another_python
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import (
-    Judgement,
-    counts,
-    evidence_of,
-    is_absent,
-    is_for_excused,
-    judge,
-    missing,
-    toolkit_searched,
-)
-from wheelfix.rules.wording import listing, strings
+from wheelfix.rules.wording import arrow, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from wheelfix.exam.needs import Need
+
+_STRONGEST_FIRST = {EdgeKind.IMPORT: 0, EdgeKind.FORWARDER: 1, EdgeKind.DELAY: 2, EdgeKind.COMPANION: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One DLL, with everyone who asks for it."""
+
+    name: str
+    """As spelled by the first who asks."""
+    edges: tuple[Edge, ...] = ()
+    """The strongest kind of need first, then those that count, then by importer."""
+    reached: bool = True
+    """Whether a file that asks for it is loaded by the package itself."""
+    other_names: tuple[str, ...] = ()
+    """Further DLLs that would do, the best first."""
+    patterns: tuple[str, ...] = ()
+    """Patterns of names that would do."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The DLLs that would do, the best first; empty where only patterns of names are known."""
+        return () if self.name in self.patterns else (self.name, *self.other_names)
+
+    @property
+    def first(self) -> Edge:
+        """The edge that stands for all."""
+        return self.edges[0]
+
+    @property
+    def kind(self) -> EdgeKind:
+        """The strongest way in which it is asked for."""
+        return self.first.kind
+
+    @property
+    def required(self) -> bool:
+        """Whether something fails without it."""
+        return any(edge.required for edge in self.edges)
+
+    @property
+    def importers(self) -> tuple[str, ...]:
+        """View paths of those who ask."""
+        return tuple(dict.fromkeys(edge.importer for edge in self.edges))
+
+    @property
+    def importer_names(self) -> tuple[str, ...]:
+        """Base names of those who ask."""
+        return tuple(dict.fromkeys(base_name(edge.importer) for edge in self.edges))
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The places where the loader looked for the first of them."""
+        return self.first.provider.searched if isinstance(self.first.provider, Missing) else ()
+
+    @property
+    def objections(self) -> tuple[str, ...]:
+        """Why distributions that are required do not provide it."""
+        return self._of_missing("required")
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Required distributions that have it or may have it, and are not installed: without them it fails."""
+        return self._of_missing("absent")
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """Distributions that have it, but that only an extra asks for: they may be left out on purpose."""
+        return self._of_missing("optional")
+
+    @property
+    def present_at(self) -> tuple[str, ...]:
+        """Files of that name where the loader does not look."""
+        return self._of_missing("present_at")
+
+    @property
+    def deleted(self) -> str:
+        """Where RECORD lists it, if the wheel does not have it there."""
+        found = (edge.provider.deleted for edge in self.edges if isinstance(edge.provider, Missing))
+        return next(filter(None, found), "")
+
+    def _of_missing(self, field: str) -> tuple[str, ...]:
+        """What one field says in all edges without a provider, each text once."""
+        found = (getattr(edge.provider, field) for edge in self.edges if isinstance(edge.provider, Missing))
+        return tuple(dict.fromkeys(text for texts in found for text in texts))
+
+
+def gather(edges: Iterable[Edge], counts: Callable[[Edge], bool]) -> tuple[Need, ...]:
+    """Group edges by the DLL that they ask for; among edges of one kind those that count come first."""
+    needs = []
+    for _, group in sorted(grouped((dll_key(edge.name), edge) for edge in edges).items()):
+        group.sort(key=lambda edge: (_STRONGEST_FIRST[edge.kind], not counts(edge), edge.importer))
+        needs.append(Need(group[0].name, tuple(group), any(map(counts, group))))
+    return tuple(needs)
+
+
+def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
+    """Gather edges of the subject's own files, and of missing DLLs, by the DLL they ask for."""
+    own = (edge for edge in edges if subject.concerns(edge.importer) or is_absent(subject, edge.importer))
+    return gather(own, functools.partial(counts, subject))
+
+
+def missing(subject: Subject, kind: EdgeKind) -> tuple[Need, ...]:
+    """Return the unmet needs of one kind."""
+    return needs(subject, (edge for edge in subject.edges if edge.kind is kind and isinstance(edge.provider, Missing)))
+
+
+def is_absent(subject: Subject, importer: str) -> bool:
+    """Whether an edge starts at a DLL that is itself missing: it has a name then, and no place in the view."""
+    return "/" not in importer and importer not in subject.view
+
+
+def counts(subject: Subject, edge: Edge) -> bool:
+    """Whether the package itself gets to the need: its importer is loaded, or would be if it were there."""
+    if not is_absent(subject, edge.importer):
+        return subject.reached(edge.importer)
+    return dll_key(edge.importer) in subject.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How bad it is that a DLL is missing."""
+
+    severity: Severity
+    text: str
+    """What happens, as the end of a sentence."""
+
+
+def judge(subject: Subject, need: Need, usable: Sequence[str]) -> Judgement:
+    """Say what a missing DLL means; ``usable`` are files of that name where the loader does not look."""
+    if need.deleted:
+        text = f"RECORD lists {need.deleted}, and the wheel does not have it"
+        return Judgement(Severity.ERROR, f"{text}; {consequence(subject, need)}" if need.reached else text)
+    excuse = excuse_of(subject, need)
+    if (excuse is not None or not need.reached) and not usable and is_mangled(need.name):
+        return Judgement(Severity.ERROR, "delvewheel made this name for the wheel, so that nothing else has the file")
+    if excuse is not None:
+        return Judgement(Severity.INFO if excuse.complete else Severity.WARNING, excuse.text)
+    text = consequence(subject, need)
+    if not need.reached:
+        return Judgement(Severity.WARNING, text)
+    if usable and _names_folder(subject.unread_code, usable):
+        return Judgement(
+            Severity.INFO, f"{text}; unless {subject.whose_code(adding=True)} adds that folder, which it names"
+        )
+    doubt = _doubt_about_place(subject, usable) if usable else _doubt_about_absence(subject, need)
+    return Judgement(Severity.UNSURE if doubt else Severity.ERROR, f"{text}; unless {doubt}" if doubt else text)
+
+
+def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
+    """Whether code spells the name of the folder of one of these files."""
+    names = {base(folder(path)) for path in paths}
+    # Between the quotes and slashes of a source stand the parts of its paths; its first and last part are outside.
+    return any(not names.isdisjoint(re.split(r"""['"/\\]""", source)[1:-1]) for source in sources)
+
+
+def _doubt_about_place(subject: Subject, usable: Sequence[str]) -> str:
+    """What may make the loader look where a DLL is: only code that was seen and could not be read to the end."""
+    if subject.unread_code:
+        return f"{subject.whose_code(adding=True)} adds that folder, which could not be determined"
+    if subject.loads_unread:
+        return f"{subject.whose_code(adding=False)} loads it first, which could not be determined"
+    module = next((path for path in usable if path.lower().endswith(".pyd") and subject.owner(path)), "")
+    if module:  # clingo's own code imports the module that clingo-lpx needs, in the handler of a failed import
+        return f"the code of {subject.owner(module)} imports it first, which could not be determined"
+    owner = _folder_owner(subject, usable)
+    return f"the code of {owner}, which is required and not here, adds that folder" if owner else ""
+
+
+def _doubt_about_absence(subject: Subject, need: Need) -> str:
+    """Who may provide a DLL that no file of the view has."""
+    if toolkit := toolkit_searched(subject, need):
+        return toolkit
+    if need.optional and not need.absent:
+        return "nothing uses that part of the package, which is optional"
+    return ""
+
+
+def toolkit_searched(subject: Subject, need: Need) -> str:
+    """What makes a DLL of CUDA available on a machine that has the toolkit, as the package's own code has it."""
+    member = family_of(need.name)
+    if member is None or member.family.group not in ("cuda", "cudnn"):
+        return ""
+    if subject.loading is None and subject.unread_code:
+        return f"a folder that {subject.whose_code(adding=True)} adds has it, which is not known"
+    return subject.loading.unless if subject.loading is not None else ""
+
+
+def _folder_owner(subject: Subject, paths: Iterable[str]) -> str:
+    """Return the required distribution whose ``.libs`` folder has one of these files; empty if its code is here.
+
+    A wheel that was repaired together with another has DLLs in the folder that the code of the other adds.
+    """
+    folders = (base(folder(path)) for path in paths)
+    owners = [canonical(name.removesuffix(".libs")) for name in folders if name.endswith(".libs")]
+    required = Requirements(subject.distribution.requires, subject.profile)
+    beside = subject.view.beside
+    return next((name for name in owners if name in required and (beside is None or name not in beside)), "")
+
+
+def consequence(subject: Subject, need: Need) -> str:
+    """Return what fails without a DLL."""
+    if not need.reached:
+        them = "that file" if len(need.importer_names) == 1 else "those files"
+        when = [known for path in need.importers if (known := subject.loaded_later.get(path))]
+        if when and len(when) == len(need.importers):
+            toolkit = toolkit_searched(subject, need)
+            text = f"the package loads {them} {listing([*dict.fromkeys(when)])}, which fails with error 126"
+            return f"{text}; unless {toolkit}" if toolkit else text
+        return f"nothing in the wheel is known to load {them}; a load fails with error 126"
+    chain: Sequence[str] = subject.chain(need.first.importer, need.name)
+    way = f" ({arrow(chain)})" if len(chain) > 2 else ""
+    return f"loading {chain[0]} fails with error 126{way}"
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """Why the package works although DLLs fail to load."""
+
+    text: str
+    """What happens instead, as the end of a sentence."""
+    complete: bool = True
+    """Whether only what the DLL itself does is lost; False where users may expect something to work that does not."""
+
+
+def excuse_of(subject: Subject, need: Need) -> Excuse | None:
+    """Return why the package works without those who ask for a DLL, or None if that is not known."""
+    loaded = [edge for edge in need.edges if subject.reached(edge.importer)]
+    if loaded:
+        return (
+            _backend_excuse(subject, loaded)
+            or _not_imported(subject, need, loaded)
+            or _imported_by_name(subject, loaded)
+        )
+    if all(edge.importer in subject.caught for edge in need.edges):
+        without = "" if _some_module_loads(subject) else ", without any of its extension modules"
+        return Excuse(f"the package's code catches the error and continues{without}", complete=not without)
+    if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
+        return Excuse("Qt skips plugins that cannot be loaded")
+    parents = [_optional_for(subject, edge.importer) for edge in need.edges]
+    if all(parents):
+        return Excuse(f"{parents[0]} loads {need.importer_names[0]} only if it can")
+    return None
+
+
+def _some_module_loads(subject: Subject) -> bool:
+    """Whether not every extension module fails; pymongoarrow has one, and only warns where that does."""
+    modules = [outcome for outcome in subject.outcomes if outcome.event.cause == "extension"]
+    return not modules or any(not outcome.code for outcome in modules)
+
+
+def _backend_excuse(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
+    """Return that other files do the same work as those that fail, if there are such files."""
+    if not all(subject.backends.has_other(edge) for edge in loaded):
+        return None
+    failed = {base(outcome.event.path) for outcome in subject.failures}
+    others = [name for name in subject.backends.others(loaded[0]) if name not in failed]
+    if others:
+        return Excuse(f"it is for one of several backends, and {others[0]} loads")
+    return Excuse("it is for one of several backends, of which none loads", complete=False)
+
+
+def _not_imported(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Excuse | None:
+    """Return that modules which no Python file names need a package that is not required, if that is so.
+
+    Such a module is for people who have that package: NVIDIA's cuda.core has one for torch, daal4py one for MPI.
+    A public one counts only if the package's code imports others of its modules: else users import them by name.
+    """
+    modules = [edge.importer for edge in loaded]
+    names = {base(path).partition(".")[0] for path in modules if path.endswith(".pyd")}
+    owners = owners_of(need.name) if len(names) == len({*map(base, modules)}) else ()
+    if not owners or any(is_named(subject, name) for name in names):
+        return None
+    others = {base(path).partition(".")[0] for path in subject.images if path.endswith(".pyd")} - names
+    private = all(name.startswith("_") for name in names) and any(owner.preloads for owner in owners)
+    if not private and not any(is_named(subject, name) for name in others):
+        return None
+    shippers = [owner.distribution for owner in owners]
+    return Excuse(f"no Python file of the package imports it, and {shippers[0]}, which has it, is not required", False)
+
+
+def _imported_by_name(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
+    """Return that the package's code imports these modules by names that it computes, and does without them."""
+    modules = {module_name(edge.importer) for edge in loaded if edge.importer.endswith(".pyd")}
+    if len(modules) < len({edge.importer for edge in loaded}) or modules - subject.caught_by_name:
+        return None
+    return Excuse(
+        "the package's code imports its modules by computed names, and continues without one that fails", False
+    )
+
+
+def is_named(subject: Subject, module: str) -> bool:
+    """Whether some Python file of the subject has the name of a module as a word."""
+    spelled = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(module)}(?![A-Za-z0-9_])")
+    return any(module in source and spelled.search(source) for source in subject.sources)
+
+
+def _is_qt_plugin(subject: Subject, path: str) -> bool:
+    """Whether a DLL lies where Qt looks for plugins, in a package that brings Qt."""
+    folders = path.lower().split("/")[:-1]
+    return subject.has_qt and ("plugins" in folders or "qml" in folders)
+
+
+def _optional_for(subject: Subject, path: str) -> str:
+    """Return the DLL that loads this one by name if it can, according to the table of companions."""
+    for glob, parent in subject.optional_companions.items():
+        if fnmatch.fnmatchcase(key_of(path), glob):
+            return parent
+    return ""
+
+
+def is_required(subject: Subject, edges: Sequence[Edge]) -> bool:
+    """Whether something fails without a DLL that these edges ask for, as far as is known."""
+    required = [edge for edge in edges if edge.required]
+    others = [edge for edge in required if edge.kind is not EdgeKind.IMPORT]
+    if others:
+        return not is_for_excused(subject, others)
+    excuses = [excuse_of(subject, need) for need in needs(subject, required)]
+    return any(excuse is None or not excuse.complete for excuse in excuses) if excuses else bool(required)
+
+
+def is_for_excused(subject: Subject, edges: Sequence[Edge]) -> bool:
+    """Whether all who ask are DLLs that are missing themselves, and that the package works without."""
+    if not all(is_absent(subject, edge.importer) for edge in edges):
+        return False
+    names = {dll_key(edge.importer) for edge in edges}
+    askers = [
+        edge
+        for edge in subject.edges
+        if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing) and dll_key(edge.name) in names
+    ]
+    return bool(askers) and not is_required(subject, askers)
+
+
+def evidence_of(subject: Subject, need: Need) -> dict[str, object]:
+    """Return what every finding about an unmet need has as evidence."""
+    return {
+        "needed_by": subject.origins(edge.importer for edge in need.edges),
+        "chain": subject.chain(need.first.importer, need.name),
+        "searched": need.searched,
+        "present_at": subject.origins(need.present_at),
+        "loaded": need.reached,
+        "step": "record" if need.deleted else "missing",
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- the rules
 
 
 def _is_for_several_pythons(need: Need) -> bool:
@@ -43,15 +403,15 @@ def _is_for_several_pythons(need: Need) -> bool:
     "WF301",
     "missing-dependency",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL that is imported is not in the wheel and has no other provider.",
+    Repairable.SOMETIMES,
 )
 @rule(
     "WF305",
     "outside-search-path",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL is there, but in a folder where the loader does not look for it.",
+    Repairable.SOMETIMES,
 )
 def missing_imports(subject: Subject) -> Iterator[Finding]:
     """Find imports without a provider: error 126."""
@@ -70,25 +430,23 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
 def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) -> Finding:
     own = path in subject.images
     where = "in the wheel" if own else f"at {subject.origin(path)}"
+    copying, place = repair_command(subject), folder(need.first.importer)
+    if not own and not subject.installed:  # a repair of a wheel does not see the wheels that were beside it
+        copying = f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
+    if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
+        place = subject.startup.lib
+    hint = f"{copying} puts a copy beside {need.importer_names[0]}, into {inside(place)}"
+    if not all(importer.lower().endswith(".exe") for importer in need.importers):  # these are processes of their own
+        hint += "; or add the folder with os.add_dll_directory before the import"
     return finding(
         "WF305",
         subject.origin(path),
         f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {judged.text}",
-        hint=(
-            f"{_copying(subject, need, own=own)} puts a copy beside {need.importer_names[0]}, into "
-            f"{_where_it_belongs(subject, need)}{_or_added(need)}"
-        ),
+        hint=hint,
         evidence=evidence_of(subject, need),
         severity=judged.severity,
         repairable=Repairable.ALWAYS if own else Repairable.SOMETIMES,
     )
-
-
-def _or_added(need: Need) -> str:
-    """The other way to make a DLL found, which helps modules and not programs: these are processes of their own."""
-    if all(path.lower().endswith(".exe") for path in need.importers):
-        return ""
-    return "; or add the folder with os.add_dll_directory before the import"
 
 
 def _missing_import(subject: Subject, need: Need, judged: Judgement) -> Finding:
@@ -105,21 +463,6 @@ def _missing_import(subject: Subject, need: Need, judged: Judgement) -> Finding:
     )
 
 
-def _copying(subject: Subject, need: Need, *, own: bool) -> str:
-    """The command that copies a DLL to its place; a repair of a wheel does not see the wheels that were beside it."""
-    if own or subject.installed:
-        return repair_command(subject)
-    return f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
-
-
-def _where_it_belongs(subject: Subject, need: Need) -> str:
-    """The folder in which the loader looks for it: that of the package's startup, or that of the first who asks."""
-    place = folder(need.first.importer)
-    if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
-        place = subject.startup.lib
-    return place.removeprefix(SITE_PACKAGES + "/")
-
-
 def _objection(subject: Subject, need: Need, path: str) -> str:
     """Why a file of the right name would not do even in the right place, or nothing."""
     image = subject.view.image(path)
@@ -127,14 +470,8 @@ def _objection(subject: Subject, need: Need, path: str) -> str:
         return "not a valid DLL"
     if not image.managed and not runs_on(image.machine, subject.machine):
         return f"built for {image.machine}"
-    asked = {
-        symbol
-        for edge in need.edges
-        if (importer := subject.images.get(edge.importer)) is not None
-        for item in importer.imports
-        if dll_key(item.dll) == dll_key(need.name)
-        for symbol in item.symbols
-    }
+    importers = (subject.images[path] for path in need.importers if path in subject.images)
+    asked = {symbol for importer in importers for symbol in importer.symbols_from(need.name)}
     absent = [symbol for symbol in asked if not image.exports.offers(symbol)]
     return f"without {listing(sorted(map(str, absent)), 1)}" if absent else ""
 
@@ -143,36 +480,34 @@ def _objection(subject: Subject, need: Need, path: str) -> str:
     "WF302",
     "missing-required-companion",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL that another one loads by name at run time, and needs, is missing.",
+    Repairable.SOMETIMES,
 )
 @rule(
     "WF303",
     "missing-optional-companion",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "A DLL that another one loads by name if it is there is missing.",
+    Repairable.SOMETIMES,
 )
 def missing_companions(subject: Subject) -> Iterator[Finding]:
     """Find missing DLLs that others load by name, so that no import table shows them."""
-    grouped: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
+    groups: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
     for need in missing(subject, EdgeKind.COMPANION):
         edges = [edge for edge in need.edges if edge.required] or [*need.edges]
-        required = edges[0].required
-        loaded = any(counts(subject, edge) for edge in edges)
-        needless = not required or is_for_excused(subject, edges)
-        severity = Severity.INFO if needless else Severity.ERROR if loaded else Severity.WARNING
-        if severity is Severity.ERROR and subject.loading is not None and subject.loading.works_on_cpu:
+        required, absent = edges[0].required, all(is_absent(subject, edge.importer) for edge in edges)
+        severity = Severity.INFO if not required or is_for_excused(subject, edges) else Severity.ERROR
+        works_on_cpu = subject.loading is not None and subject.loading.works_on_cpu
+        if severity is Severity.ERROR and (works_on_cpu or not any(counts(subject, edge) for edge in edges)):
             severity = Severity.WARNING
-        open_question = bool(toolkit_searched(subject, need))
-        if severity is Severity.ERROR and open_question and all(is_absent(subject, edge.importer) for edge in edges):
+        if severity is Severity.ERROR and absent and toolkit_searched(subject, need):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
         # A DLL that files of the wheel need gets its own finding; all that a missing DLL would need goes into one.
-        together = not required or all(is_absent(subject, edge.importer) for edge in edges)
+        together = not required or absent
         key = (required, severity, parents if together else (*parents, need.name))
-        grouped.setdefault(key, []).append(replace(need, edges=tuple(edges)))
-    for (required, severity, _), needs_of_one in grouped.items():
+        groups.setdefault(key, []).append(replace(need, edges=tuple(edges)))
+    for (required, severity, _), needs_of_one in groups.items():
         yield _companion_finding(subject, needs_of_one, required, severity)
 
 
@@ -195,7 +530,7 @@ def _companion_finding(subject: Subject, group: list[Need], required: bool, seve
         hint=hint,
         evidence={
             **evidence_of(subject, first),
-            "names": strings(names),
+            "names": names,
             "reason": reason,
             "consequence": reason,
             "source": first.first.source,
@@ -212,8 +547,8 @@ def _parent(subject: Subject, edge: Edge) -> str:
     "WF304",
     "missing-delay-load",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "A DLL that is loaded at the first call into it is missing.",
+    Repairable.SOMETIMES,
 )
 def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
     """Find delay-loaded DLLs without a provider: the load succeeds, the first call does not."""
@@ -238,3 +573,90 @@ def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
 def says_out_of_reach(item: Finding) -> bool:
     """Whether a finding says that a DLL of the wheel lies where the loader does not look."""
     return item.code == "WF305"
+
+
+@rule(
+    "WF310",
+    "missing-symbol",
+    Severity.ERROR,
+    "A function that a DLL imports is missing from the DLL that should have it: they are of different versions.",
+    Repairable.SOMETIMES,
+)
+def unexported(subject: Subject) -> Iterator[Finding]:
+    """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
+    for edge in subject.edges:
+        if (
+            edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY)
+            or not edge.unexported
+            or not subject.concerns(edge.importer)
+        ):
+            continue
+        if not isinstance(edge.provider, InView | PythonRuntime):
+            continue
+        loaded = subject.reached(edge.importer)
+        own = edge.file
+        importer, provider = base(edge.importer), base(own) or edge.name
+        if edge.kind is EdgeKind.DELAY:
+            consequence = "the first call to it ends the process (0xC06D007F)"
+        else:
+            consequence = f"loading {importer} fails with error {182 if isinstance(edge.unexported[0], int) else 127}"
+        yield finding(
+            "WF310",
+            subject.origin(own) if own else edge.name,
+            f"{importer} imports {_spell(edge.unexported)} from {provider}, which does not export "
+            f"{'it' if len(edge.unexported) == 1 else 'them'}; {consequence}",
+            hint=(
+                f"they are of different versions: take {provider} from the build that {importer} was linked against"
+                if own
+                else f"build {importer} with the headers of the Python that the wheel is tagged for"
+            ),
+            evidence={
+                "importer": subject.origin(edge.importer),
+                "symbols": edge.unexported,
+                "kind": edge.kind.value,
+                "loaded": loaded,
+            },
+            severity=Severity.ERROR if loaded and edge.kind is EdgeKind.IMPORT else Severity.WARNING,
+        )
+
+
+@rule(
+    "WF311",
+    "broken-forwarder",
+    Severity.ERROR,
+    "A DLL forwards a function to another DLL that is missing or does not have it.",
+    Repairable.SOMETIMES,
+)
+def broken_forwarders(subject: Subject) -> Iterator[Finding]:
+    """Find stubs without the DLL they stand for."""
+    for edge in subject.edges:
+        if edge.kind is not EdgeKind.FORWARDER or not subject.concerns(edge.importer) or not _is_broken(edge):
+            continue
+        stub = base(edge.importer)
+        loaded = subject.reached(edge.importer)
+        absent = not edge.file
+        fault = "which is missing" if absent else f"which does not export {_spell(edge.unexported)}"
+        yield finding(
+            "WF311",
+            subject.origin(edge.importer),
+            f"{stub} is a stub that forwards calls to {edge.name}, {fault}; a file that imports them from {stub} "
+            "fails with error 127",
+            hint=where_from(edge.name, subject) if absent else f"take {stub} and {edge.name} from the same release",
+            evidence={
+                "target": edge.name,
+                "forwarder": edge.because,
+                "symbols": edge.unexported,
+                "searched": [*edge.provider.searched] if isinstance(edge.provider, Missing) else [],
+                "loaded": loaded,
+            },
+            severity=Severity.ERROR if loaded else Severity.WARNING,
+        )
+
+
+def _is_broken(edge: Edge) -> bool:
+    out_of_reach = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
+    return isinstance(edge.provider, Missing) or out_of_reach or bool(edge.unexported)
+
+
+def _spell(symbols: tuple[Symbol, ...]) -> str:
+    return listing([f"ordinal {symbol}" if isinstance(symbol, int) else symbol for symbol in symbols])

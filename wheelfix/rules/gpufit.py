@@ -24,6 +24,7 @@ from wheelfix.knowledge.cards import AMD, NVIDIA, driver_for_ptx, last_driver, r
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from wheelfix.knowledge.cards import Generation
     from wheelfix.pe.gpucode import GpuCode
 
 _ARCH = r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)"
@@ -61,6 +62,17 @@ def parse_arch(text: str) -> tuple[int, int, str]:
     return int(match["major"]), int(match["minor"]), match["variant"]
 
 
+def capability(card: str | None) -> tuple[int, int] | None:
+    """Return major and minor of one of NVIDIA's cards; None for any other."""
+    return parse_arch(card)[:2] if card is not None and vendor_of(card) == NVIDIA else None
+
+
+def ended_support(card: str | None) -> Generation | None:
+    """Return the generation of a card for which there are no new drivers; None for every other card."""
+    known = capability(card)
+    return last_driver(*known) if known is not None else None
+
+
 def in_order(archs: Iterable[str]) -> list[str]:
     """Return architectures as people list them: NVIDIA's first, machine code before PTX, old before new."""
 
@@ -84,44 +96,38 @@ def fit(archs: Iterable[str], card: str, ptx: Mapping[str, tuple[int, int]] | No
 
     ``ptx`` has the version of the language for names such as ``ptx_86``, where it is known.
     """
-    if vendor_of(card) != NVIDIA:
-        return _fit_other(archs, card)
-    major, minor, _ = parse_arch(card)
-    found = {Fit.NONE}
-    for arch in of_vendor(archs, card):
-        own_major, own_minor, variant = parse_arch(arch)
-        same = (own_major, own_minor) == (major, minor)
-        if arch.startswith("ptx_"):
-            in_family = own_major == major and variant == "f"
-            moves = same or ((own_major, own_minor) < (major, minor) and (not variant or in_family))
-            if moves and compiles((ptx or {}).get(arch), card):
-                found.add(Fit.PTX)
-        elif same:
-            found.add(Fit.NATIVE)
-        elif own_major == major and own_minor < minor and variant in ("", "f"):
-            found.add(Fit.SAME_MAJOR)
-    return min(found, key=list(Fit).index)
+    own = capability(card)
+    kinds = (
+        _fit_nvidia(arch, own, card, ptx or {}) if own else _fit_other(arch, card) for arch in of_vendor(archs, card)
+    )
+    return min((Fit.NONE, *kinds), key=list(Fit).index)
 
 
-def _fit_other(archs: Iterable[str], card: str) -> Fit:
-    """Return how code for AMD's or Intel's cards fits one of them."""
-    found = {Fit.NONE}
-    for arch in of_vendor(archs, card):
-        if arch == card:
-            found.add(Fit.NATIVE)
-        elif runs_as_generic(arch, card):
-            found.add(Fit.SAME_MAJOR)
-        elif arch in ("spir64", "amdgcnspirv"):
-            found.add(Fit.PTX)
-    return min(found, key=list(Fit).index)
+def _fit_nvidia(arch: str, own: tuple[int, int], card: str, ptx: Mapping[str, tuple[int, int]]) -> Fit:
+    """Return how code for one architecture fits a card of NVIDIA."""
+    major, minor, variant = parse_arch(arch)
+    same = (major, minor) == own
+    if arch.startswith("ptx_"):
+        in_family = major == own[0] and variant == "f"
+        moves = same or ((major, minor) < own and (not variant or in_family))
+        return Fit.PTX if moves and compiles(ptx.get(arch), card) else Fit.NONE
+    if same:
+        return Fit.NATIVE
+    return Fit.SAME_MAJOR if major == own[0] and minor < own[1] and variant in ("", "f") else Fit.NONE
+
+
+def _fit_other(arch: str, card: str) -> Fit:
+    """Return how code for one of AMD's or Intel's cards fits one of them."""
+    if arch == card:
+        return Fit.NATIVE
+    if runs_as_generic(arch, card):
+        return Fit.SAME_MAJOR
+    return Fit.PTX if arch in ("spir64", "amdgcnspirv") else Fit.NONE
 
 
 def compiles(version: tuple[int, int] | None, card: str) -> bool:
     """Whether some driver for the card knows a version of PTX; True where that is not known."""
-    if vendor_of(card) != NVIDIA:
-        return True
-    major, minor, _ = parse_arch(card)
-    ended = last_driver(major, minor)
+    ended = ended_support(card)
     if version is None or ended is None:
         return True
     needed = driver_for_ptx(version)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import pip_packages, who_ships
 from wheelfix.knowledge.system import classify
-from wheelfix.model import Machine, canonical
+from wheelfix.model import canonical
 from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ _ROOTS = {
     "tbb": "--oneapi FOLDER",
 }
 """The option of ``wheelfix repair`` that names the root of a group of families."""
-
-
-_PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 
 
 def repair_command(subject: Subject, options: str = "") -> str:
@@ -50,13 +47,14 @@ def install(requirement: str) -> str:
 
 def drop_option(subject: Subject, paths: Iterable[str], glob: str = "") -> str:
     """Return the option that removes members; a ``glob`` stands for the names of all in a folder that it matches."""
-    members = [subject.origin(path) for path in paths]
-    globs = [posixpath.join(posixpath.dirname(member), glob) if _fits(member, glob) else member for member in members]
+    members = subject.origins(paths)
+    globs = [
+        posixpath.join(posixpath.dirname(member), glob)
+        if glob and fnmatch.fnmatchcase(posixpath.basename(member).lower(), glob)
+        else member
+        for member in members
+    ]
     return f'--drop "{",".join(dict.fromkeys(globs))}"'
-
-
-def _fits(member: str, glob: str) -> bool:
-    return bool(glob) and fnmatch.fnmatchcase(posixpath.basename(member).lower(), glob)
 
 
 def where_from(name: str, subject: Subject, options: str = "", deleted: str = "") -> str:
@@ -75,11 +73,12 @@ def where_from(name: str, subject: Subject, options: str = "", deleted: str = ""
         return shippers[0] if shippers else f"no wheel may contain {name}"
     if classify(name, subject.machine).kind == "vcredist":
         options = f"{options} --with-vcredist".strip()
+    member = family_of(name)
+    root = _ROOTS.get(member.family.group if member is not None else "", "--root FOLDER")
     steps = [f"it comes with {shippers[0]}"] if shippers else []
-    steps.append(f"{repair_command(subject, f'{options} {_root(name)}'.strip())} with a folder that has it")
+    steps.append(f"{repair_command(subject, f'{options} {root}'.strip())} with a folder that has it")
     if wheels := [item for item in pip_packages(name, cuda=cuda) if not _is_own(item, subject)]:
-        platform = _PLATFORMS.get(subject.machine, "win_amd64")
-        download = f"pip download --no-deps --platform {platform} {quoted(wheels[0])}"
+        download = f"pip download --no-deps --platform {subject.machine.platform} {quoted(wheels[0])}"
         repair = repair_command(subject, f"{options} --root FILE".strip())
         steps.append(f"or '{download}' and {repair} with that wheel")
     return "; ".join(steps)
@@ -95,11 +94,6 @@ def _is_own(requirement: str, subject: Subject) -> bool:
     """Whether a requirement is the distribution that is looked at."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     return name is not None and canonical(name[0]) == canonical(subject.name)
-
-
-def _root(name: str) -> str:
-    member = family_of(name)
-    return _ROOTS.get(member.family.group, "--root FOLDER") if member is not None else "--root FOLDER"
 
 
 def _may_be_vendored(name: str, subject: Subject) -> bool:

@@ -1,23 +1,23 @@
-"""WF307, WF318 to WF320, WF329: DLLs that other distributions provide or may provide, and absent distributions."""
+"""WF307, WF318 to WF320, WF329, WF330: DLLs that other distributions provide or may, and absent distributions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import program_of
-from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity, canonical
-from wheelfix.rules.context import folder
+from wheelfix.loader.requirements import fits, unmet_requirements
+from wheelfix.model import EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
+from wheelfix.rules.context import folder, grouped, inside
+from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import evidence_of, needs, toolkit_searched
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from wheelfix.exam.needs import Need
     from wheelfix.rules.context import Subject
+
 
 _SHOWN = 6
 
@@ -26,12 +26,19 @@ _SHOWN = 6
     "WF307",
     "owner-not-reachable",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "Another distribution has the DLL, but its folder is not searched when the load happens.",
+    Repairable.SOMETIMES,
 )
 def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that a required distribution has and the loader will not find."""
-    for need in needs(subject, (edge for edge in subject.resolution.edges if _is_out_of_reach(edge))):
+    for need in needs(
+        subject,
+        (
+            edge
+            for edge in subject.edges
+            if edge.required and isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
+        ),
+    ):
         owner = need.first.provider
         if not isinstance(owner, OwnedBy):
             continue
@@ -50,33 +57,29 @@ def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_out_of_reach(edge: Edge) -> bool:
-    return isinstance(edge.provider, OwnedBy) and not edge.provider.reachable and edge.required
-
-
 @rule(
     "WF318",
     "unknown-provider",
     Severity.UNSURE,
-    Repairable.NEVER,
     "A DLL is not in the wheel, and whether another distribution provides it is not known.",
 )
 def unknown_provider(subject: Subject) -> Iterator[Finding]:
     """Find imports that only a distribution whose contents are not known can answer."""
-    edges = [edge for edge in subject.resolution.edges if isinstance(edge.provider, MayComeFrom) and edge.required]
+    edges = [edge for edge in subject.edges if isinstance(edge.provider, MayComeFrom) and edge.required]
     for need in needs(subject, edges):
         provider = need.first.provider
         assert isinstance(provider, MayComeFrom)
         hard = need.reached and any(edge.kind is not EdgeKind.DELAY for edge in need.edges)
+        toolkit = toolkit_searched(subject, need)
         yield finding(
             "WF318",
             need.name,
-            f"could not tell: {need.name}, imported by {listing(_inside(need))}, may come from "
-            f"{listing(provider.distributions)}: {provider.because}{_or_toolkit(subject, need)}",
+            f"could not tell: {need.name}, imported by {listing([*map(inside, need.importers)])}, may come from "
+            f"{listing(provider.distributions)}: {provider.because}" + (f"; unless {toolkit}" if toolkit else ""),
             hint=_hint_for_unknown(need.name, provider),
             evidence={
-                "needed_by": _names(subject, need),
-                "distributions": [*provider.distributions],
+                "needed_by": subject.origins(need.importers),
+                "distributions": provider.distributions,
                 "because": provider.because,
                 "loaded": need.reached,
                 "step": "optional",
@@ -89,18 +92,17 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
     "WF319",
     "relies-on-distribution",
     Severity.INFO,
-    Repairable.NEVER,
     "DLLs that the wheel needs come from another distribution, which has to be installed with it.",
 )
 def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
     """Say for each distribution which DLLs it provides, for which versions, and which builds have them."""
-    grouped: dict[tuple[str, str], list[tuple[Need, OwnedBy]]] = {}
-    for need in needs(subject, (edge for edge in subject.resolution.edges if isinstance(edge.provider, OwnedBy))):
-        provider = need.first.provider
-        if isinstance(provider, OwnedBy) and provider.reachable:
-            grouped.setdefault((provider.distribution, provider.only), []).append((need, provider))
+    owned = needs(subject, (edge for edge in subject.edges if isinstance(edge.provider, OwnedBy)))
+    reachable = (
+        (need, owner) for need in owned if isinstance(owner := need.first.provider, OwnedBy) and owner.reachable
+    )
+    groups = grouped(((owner.distribution, owner.only), (need, owner)) for need, owner in reachable)
     yield from _relies_on_files(subject)
-    for (distribution, only), members in sorted(grouped.items()):
+    for (distribution, only), members in sorted(groups.items()):
         provider = members[0][1]
         names = [need.name for need, _ in members]
         are, them = ("is", "it") if len(names) == 1 else ("are", "them")
@@ -109,35 +111,37 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
         if only:
             text += f": only {only} has {them}, and the builds on PyPI that were looked at do not"
         elif provider.versions:
-            text += f"; {_versions(provider.versions)} {'has' if len(provider.versions) == 1 else 'have'} {them}"
+            first, last = provider.versions[0], provider.versions[-1]
+            text += f"; {first} has {them}" if len(provider.versions) == 1 else f"; {first} to {last} have {them}"
         yield finding(
             "WF319",
             names[0],
             text,
-            hint=_hint(distribution, only, provider),
+            hint=(
+                f"install {distribution} from the index that has such builds, before this wheel"
+                if only
+                else provider.because
+            ),
             evidence={
-                "names": [*names],
+                "names": names,
                 "distribution": distribution,
                 "specifier": provider.specifier,
-                "via": [*provider.via],
-                "versions": [*provider.versions],
+                "via": provider.via,
+                "versions": provider.versions,
                 "only": only,
                 "because": provider.because,
-                "needed_by": _names(subject, *(need for need, _ in members)),
+                "needed_by": subject.origins(path for need, _ in members for path in need.importers),
             },
         )
 
 
 def _relies_on_files(subject: Subject) -> Iterator[Finding]:
     """Say which files of other distributions in the set serve the subject."""
-    grouped: dict[tuple[str, str], list[Need]] = {}
-    for need in needs(subject, (edge for edge in subject.resolution.edges if edge.importer in subject.images)):
-        provider = need.first.provider
-        owner = subject.owner(provider.path) if isinstance(provider, InView) else ""
-        if isinstance(provider, InView) and owner:
-            grouped.setdefault((owner, folder(provider.path)), []).append(need)
+    own = needs(subject, (edge for edge in subject.edges if edge.importer in subject.images))
+    files = ((need, need.first.file) for need in own)
+    groups = grouped(((owner, folder(file)), need) for need, file in files if file and (owner := subject.owner(file)))
     beside = subject.view.beside
-    for (owner, place), members in sorted(grouped.items()):
+    for (owner, place), members in sorted(groups.items()):
         version = beside.version(owner) if beside is not None else ""
         names = [need.name for need in members]
         yield finding(
@@ -145,11 +149,11 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
             names[0],
             f"{listing(names, _SHOWN)} {'is' if len(names) == 1 else 'are'} provided by {owner} {version}, in {place}",
             evidence={
-                "names": [*names],
+                "names": names,
                 "distribution": owner,
                 "version": version,
                 "folder": place,
-                "needed_by": _names(subject, *members),
+                "needed_by": subject.origins(path for need in members for path in need.importers),
             },
         )
 
@@ -158,13 +162,12 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
     "WF320",
     "module-not-installed",
     Severity.ERROR,
-    Repairable.NEVER,
     "The package imports a module of a distribution that it requires, and that is not installed.",
 )
 def module_not_installed(subject: Subject) -> Iterator[Finding]:
     """Find imports that raise ModuleNotFoundError in an environment or a set that is complete."""
     for absent in subject.resolution.absent_modules:
-        file = absent.file.removeprefix(f"{SITE_PACKAGES}/")
+        file = inside(absent.file)
         if absent.sure:
             text = f"{file} imports {absent.module}, which is not installed: the import raises ModuleNotFoundError"
         else:
@@ -194,7 +197,6 @@ def module_not_installed(subject: Subject) -> Iterator[Finding]:
     "WF329",
     "files-elsewhere",
     Severity.UNSURE,
-    Repairable.NEVER,
     "A distribution is installed in the environment without its files being there.",
 )
 def files_elsewhere(subject: Subject) -> Iterator[Finding]:
@@ -227,31 +229,40 @@ def _hint_for_unknown(name: str, provider: MayComeFrom) -> str:
     )
 
 
-def _hint(distribution: str, only: str, provider: OwnedBy) -> str:
-    if only:
-        return f"install {distribution} from the index that has such builds, before this wheel"
-    return f"{provider.because}" if provider.because else ""
-
-
-def _versions(versions: tuple[str, ...]) -> str:
-    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
-
-
-def _or_toolkit(subject: Subject, need: Need) -> str:
-    toolkit = toolkit_searched(subject, need)
-    return f"; unless {toolkit}" if toolkit else ""
-
-
-def _inside(need: Need) -> list[str]:
-    """The files that ask for a DLL, below site-packages, as the distribution that has them names them."""
-    return [path.removeprefix(f"{SITE_PACKAGES}/") for path in need.importers]
-
-
-def _names(subject: Subject, *found: Need) -> list[Json]:
-    paths: Iterable[str] = (subject.origin(edge.importer) for need in found for edge in need.edges)
-    return [*dict.fromkeys(paths)]
-
-
-def is_absent_module(found: set[tuple[str, str]], module: str) -> bool:
-    """Whether a finding, by its code and subject, says that a module is not installed."""
-    return ("WF320", module) in found
+@rule(
+    "WF330",
+    "requirement-not-met",
+    Severity.WARNING,
+    "A distribution that is required is not installed, or in a version that is not allowed.",
+)
+def requirement_not_met(subject: Subject) -> Iterator[Finding]:
+    """Find requirements that an installer would have met; where an import fails for certain, WF320 says so."""
+    beside, own = subject.view.beside, subject.distribution
+    known = {absent.distribution for absent in subject.resolution.absent_modules}
+    who = f"{own.name} {own.version}"
+    for unmet in unmet_requirements(own.requires, beside, subject.profile) if beside is not None else ():
+        if unmet.name in known:
+            continue
+        there = f"but {unmet.name} {unmet.installed} is" if unmet.installed else "which is not"
+        hint = install(unmet.requirement)
+        if unmet.installed:
+            hint += "; 'python -m pip check' lists everything there that does not fit together"
+        yield finding(
+            "WF330",
+            unmet.name,
+            f"{who} requires {unmet.requirement}, {there} installed",
+            hint=hint,
+            evidence={"distribution": unmet.name, "requirement": unmet.requirement, "installed": unmet.installed},
+        )
+    python = subject.environment_python
+    if python is not None and not fits(f"{dotted(python)}.99", own.requires_python[:2000], unknown=True):
+        yield finding(
+            "WF330",
+            "Python",
+            f"{who} requires Python {own.requires_python}, but the environment has Python {dotted(python)}",
+            hint=(
+                f"'python -m pip install --force-reinstall {own.name}' with the environment's own Python installs a "
+                "release that allows it"
+            ),
+            evidence={"distribution": "", "requirement": own.requires_python, "installed": dotted(python)},
+        )

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.extensionmodules import module_name
+from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.model import (
-    Edge,
     EdgeKind,
     Finding,
     Image,
-    InView,
     Machine,
     Malformed,
     Repairable,
@@ -41,11 +40,6 @@ _RELEASE_CRT = ("vcruntime140", "msvcp140", "ucrtbase", "api-ms-win-crt-")
 _NO_FAULTS = ("arm64x: ", "chpe: ")
 """What is odd about an image and yet as it should be."""
 
-_COMPATIBLE = {
-    # An ARM64EC image is built to live in an emulated x64 process.
-    (Machine.AMD64, Machine.ARM64EC),
-}
-
 
 def is_debug_crt(name: str) -> bool:
     """Whether a DLL name is one of the debug C and C++ runtimes."""
@@ -57,25 +51,24 @@ def is_debug_crt(name: str) -> bool:
     "WF201",
     "malformed-pe",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A file named like a DLL or extension module is not a readable PE image.",
+    Repairable.SOMETIMES,
 )
-@rule("WF202", "empty-dll", Severity.ERROR, Repairable.SOMETIMES, "A DLL or extension module is zero bytes long.")
+@rule("WF202", "empty-dll", Severity.ERROR, "A DLL or extension module is zero bytes long.", Repairable.SOMETIMES)
 @rule(
     "WF203",
     "git-lfs-pointer",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL is a git-lfs pointer text instead of the file it points to.",
+    Repairable.SOMETIMES,
 )
 def unreadable_images(subject: Subject) -> Iterator[Finding]:
     """Find files that Windows answers with error 193."""
     foreign = {path: facts for path, facts in subject.foreign.items() if isinstance(facts, Malformed)}
     for path, facts in {**subject.malformed, **foreign}.items():
         name = base(path)
-        importers = _importers(subject, path)
         idle = Severity.INFO if facts.kind == "empty" and path.lower().endswith(".pyd") else Severity.WARNING
-        severity = _severity(subject, path, importers, unused=idle)
+        importers, severity, consequence = _effect(subject, path, idle)
         code = _KINDS.get(facts.kind, "WF201")
         what = {
             "WF202": f"{name} is empty",
@@ -84,13 +77,13 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
         yield finding(
             code,
             subject.origin(path),
-            f"{what}; {_consequence(subject, path, importers)}",
+            f"{what}; {consequence}",
             hint=(
                 "fetch the real file with 'git lfs pull' and build the wheel again"
                 if code == "WF203"
                 else "replace it with the whole file from the build and pack the wheel again"
             ),
-            evidence={"kind": facts.kind, "reason": facts.reason, "size": facts.size, "needed_by": [*importers]},
+            evidence={"kind": facts.kind, "reason": facts.reason, "size": facts.size, "needed_by": importers},
             severity=severity,
         )
 
@@ -99,8 +92,8 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
     "WF204",
     "wrong-machine",
     Severity.ERROR,
-    Repairable.SOMETIMES,
     "A DLL is built for another processor than the wheel.",
+    Repairable.SOMETIMES,
 )
 def wrong_machine(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that cannot live in the process the wheel is made for."""
@@ -111,16 +104,14 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
         # A program runs in a process of its own, and a .NET assembly says x86 when it means any processor.
         if not image.is_dll or image.managed or _fits(subject.machine, image):
             continue
-        importers = _importers(subject, path)
-        severity = _severity(subject, path, importers, unused=Severity.INFO)
+        importers, severity, consequence = _effect(subject, path, Severity.INFO)
         whose = "the package" if path in foreign else "the wheel"
         anywhere = bool(subject.distribution.tags) and all(tag.endswith("-any") for tag in subject.distribution.tags)
         judged = f"{whose} is examined for" if anywhere else f"{whose} for"
         yield finding(
             "WF204",
             subject.origin(path),
-            f"{base(path)} is built for {image.machine}, {judged} {subject.machine}; "
-            f"{_consequence(subject, path, importers)}",
+            f"{base(path)} is built for {image.machine}, {judged} {subject.machine}; {consequence}",
             hint=(
                 "nothing to do if the package chooses the file by processor at run time; otherwise leave it out"
                 if severity is Severity.INFO
@@ -129,7 +120,7 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
             evidence={
                 "machine": image.machine.value,
                 "expected": subject.machine.value,
-                "needed_by": [*importers],
+                "needed_by": importers,
             },
             severity=severity,
         )
@@ -139,13 +130,12 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
     "WF205",
     "debug-crt",
     Severity.ERROR,
-    Repairable.NEVER,
     "A DLL was built in Debug configuration and needs a runtime that only Visual Studio has.",
 )
 def debug_crt(subject: Subject) -> Iterator[Finding]:
     """Find images that import a debug C runtime which the wheel does not carry."""
     for path, image in subject.images.items():
-        carried = {dll_key(edge.name) for edge in subject.edges_from.get(path, ()) if isinstance(edge.provider, InView)}
+        carried = {dll_key(edge.name) for edge in subject.edges_from.get(path, ()) if edge.file}
         imported = {item.dll for item in image.imports if is_debug_crt(item.dll)}
         wanted = sorted((name for name in imported if dll_key(name) not in carried), key=dll_key)
         if not wanted:
@@ -168,7 +158,7 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
                 if twin and not loaded
                 else "build it in Release or RelWithDebInfo configuration; the debug runtime may not be redistributed"
             ),
-            evidence={"imports": [*wanted], "loaded": loaded, "twin": twin},
+            evidence={"imports": wanted, "loaded": loaded, "twin": twin},
             severity=Severity.ERROR if loaded else Severity.INFO if twin or foreign else Severity.WARNING,
         )
 
@@ -177,7 +167,6 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
     "WF206",
     "irregular-pe",
     Severity.WARNING,
-    Repairable.NEVER,
     "Tables of a DLL are irregular, so that not everything in them could be read.",
 )
 def irregular_tables(subject: Subject) -> Iterator[Finding]:
@@ -192,17 +181,11 @@ def irregular_tables(subject: Subject) -> Iterator[Finding]:
             subject.origin(path),
             f"{base(path)} has irregular tables: {'; '.join(odd[:3])}{more}",
             hint="compare it with the file of the vendor or of the build; packers and damaged downloads look like this",
-            evidence={"oddities": [*odd]},
+            evidence={"oddities": odd},
         )
 
 
-@rule(
-    "WF208",
-    "other-system",
-    Severity.ERROR,
-    Repairable.NEVER,
-    "A wheel for Windows has compiled files for other systems only.",
-)
+@rule("WF208", "other-system", Severity.ERROR, "A wheel for Windows has compiled files for other systems only.")
 def other_system(subject: Subject) -> Iterator[Finding]:
     """Find wheels that were built on Linux or macOS and got a tag for Windows."""
     tags = subject.distribution.tags
@@ -224,7 +207,7 @@ def other_system(subject: Subject) -> Iterator[Finding]:
         subject.origin(first),
         f"{base(first)} is for {system}, and nothing in the wheel is for Windows, which its tags name{fails}",
         hint="build the wheel on Windows, or give it the tags of the system that it was built on",
-        evidence={"system": system, "paths": [*map(subject.origin, found[:20])], "count": len(found)},
+        evidence={"system": system, "paths": subject.origins(found[:20]), "count": len(found)},
         severity=Severity.ERROR if needed or programs else Severity.WARNING,
     )
 
@@ -261,7 +244,7 @@ def _release_twin(subject: Subject, path: str) -> str:
 def _mixed(subject: Subject, path: str) -> str:
     """Return the release builds that a debug build exchanges calls with, as the end of a sentence; or nothing."""
     partners = {edge.importer for edge in subject.edges_to.get(path, ())}
-    partners |= {edge.provider.path for edge in subject.edges_from.get(path, ()) if isinstance(edge.provider, InView)}
+    partners |= {edge.file for edge in subject.edges_from.get(path, ()) if edge.file}
     release = sorted(
         base(other)
         for other in partners & subject.images.keys()
@@ -275,42 +258,20 @@ def _mixed(subject: Subject, path: str) -> str:
 
 
 def _fits(machine: Machine, image: Image) -> bool:
-    return image.machine in (machine, Machine.UNKNOWN) or (machine, image.machine) in _COMPATIBLE
+    return image.machine is Machine.UNKNOWN or runs_on(image.machine, machine)
 
 
-def _importers(subject: Subject, path: str) -> tuple[str, ...]:
-    """Return who would get this file for an import or as a companion, by the name people know."""
-    return tuple(sorted({subject.origin(edge.importer) for edge in _edges_to(subject, path)}))
-
-
-def _edges_to(subject: Subject, path: str) -> tuple[Edge, ...]:
-    return tuple(
-        edge
-        for edge in subject.edges_to.get(path, ())
-        if edge.kind is EdgeKind.IMPORT or (edge.required and isinstance(edge.provider, InView))
-    )
-
-
-def _severity(
-    subject: Subject, path: str, importers: tuple[str, ...], *, unused: Severity = Severity.WARNING
-) -> Severity:
-    if _is_loaded(subject, path) or any(subject.reached(edge.importer) for edge in _edges_to(subject, path)):
-        return Severity.ERROR
-    return Severity.WARNING if importers else unused
-
-
-def _is_loaded(subject: Subject, path: str) -> bool:
-    """Whether the package loads the file itself, and does not go on if that fails."""
-    return any(
-        outcome.event.path == path and not outcome.event.guarded and outcome.event.cause != "module"
-        for outcome in subject.resolution.outcomes
-    )
-
-
-def _consequence(subject: Subject, path: str, importers: tuple[str, ...]) -> str:
-    if _is_loaded(subject, path):
-        return "the package loads it and gets error 193 (not a valid Win32 application)"
-    if importers:
-        more = f" and {len(importers) - 1} more" if len(importers) > 1 else ""
-        return f"{base(importers[0])}{more} needs it and fails with error 193"
-    return "nothing in the wheel is known to load it"
+def _effect(subject: Subject, path: str, unused: Severity) -> tuple[list[str], Severity, str]:
+    """Return who would get a file for an import or as a companion, how bad that is, and what happens then."""
+    edges = [edge for edge in subject.edges_to.get(path, ()) if edge.kind is EdgeKind.IMPORT or edge.required]
+    importers = sorted({subject.origin(edge.importer) for edge in edges})
+    own = (outcome.event for outcome in subject.outcomes if outcome.event.path == path)
+    if any(not event.guarded and event.cause != "module" for event in own):
+        text = "the package loads it and gets error 193 (not a valid Win32 application)"
+        return importers, Severity.ERROR, text
+    if not importers:
+        return importers, unused, "nothing in the wheel is known to load it"
+    reached = any(subject.reached(edge.importer) for edge in edges)
+    more = f" and {len(importers) - 1} more" if len(importers) > 1 else ""
+    text = f"{base(importers[0])}{more} needs it and fails with error 193"
+    return importers, Severity.ERROR if reached else Severity.WARNING, text

@@ -1,4 +1,4 @@
-"""WF6xx: files that should not be in a wheel, whether or not it loads with them."""
+"""WF601 to WF608: files that should not be in a wheel, whether or not it loads with them, and signatures."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
-from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, Missing, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, dll_key
+from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
+from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import count, listing, strings
+from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 _LOADERS = frozenset({"opencl.dll", "vulkan-1.dll", "ze_loader.dll"})
 """Only pass calls on to the driver that is there; some packages bring their own on purpose."""
@@ -30,8 +31,8 @@ def _dlls(subject: Subject) -> Iterator[str]:
     "WF601",
     "driver-dll-shipped",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "The wheel contains a DLL that belongs to a device driver.",
+    Repairable.SOMETIMES,
 )
 def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
     """Find copies of driver DLLs, which hide those of the driver that is installed."""
@@ -39,16 +40,13 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
         driver = driver_file(base(path))
         if driver is None:
             continue
-        loader = dll_key(base(path)) in _LOADERS
+        loader = key_of(path) in _LOADERS
         yield finding(
             "WF601",
             subject.origin(path),
             f"{base(path)} is {driver.what} and comes with the driver of {driver.vendor}; "
-            + (
-                "a copy in the wheel is used instead of the installed one"
-                if loader
-                else "a copy in the wheel is used instead of the installed one and fails with another driver version"
-            ),
+            "a copy in the wheel is used instead of the installed one"
+            + ("" if loader else " and fails with another driver version"),
             hint=f"{repair_command(subject, drop_option(subject, [path]))} removes it",
             evidence={"source": driver.source},
             severity=Severity.INFO if loader else Severity.WARNING,
@@ -59,8 +57,8 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
     "WF602",
     "system-dll-shipped",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "The wheel contains DLLs that are part of Windows.",
+    Repairable.SOMETIMES,
 )
 def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
     """Find copies of Windows' own DLLs."""
@@ -90,7 +88,7 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
                     f"{repair_command(subject, drop_option(subject, paths, 'api-ms-win-*.dll'))}, unless the copy is "
                     "there on purpose"
                 ),
-                evidence={"paths": strings(subject.origin(path) for path in paths)},
+                evidence={"paths": subject.origins(paths)},
                 severity=severity,
             )
 
@@ -99,8 +97,8 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
     "WF603",
     "test-artifacts-shipped",
     Severity.WARNING,
-    Repairable.ALWAYS,
     "The torch wheel contains the DLLs and programs of its own test suite.",
+    Repairable.ALWAYS,
 )
 def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
     """Find what BUILD_TEST=1 left behind, and say whether dropping it would fix anything."""
@@ -110,7 +108,7 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
         return
     only, shared = _needs_of(subject, frozenset(found))
     loaded = [base(path) for path in found if folder(path) == startup.lib and path.lower().endswith(".dll")]
-    names, lib = listing([base(path) for path in found]), startup.lib.removeprefix(f"{SITE_PACKAGES}/")
+    names, lib = listing([base(path) for path in found]), inside(startup.lib)
     message = f"{count(len(found), 'file')} of {loading.package}'s test suite in the wheel ({names})"
     if loaded:
         message += f"; import {loading.package} loads {listing(loaded)} like every DLL of {lib}"
@@ -120,9 +118,9 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
         message + _verdict(only, shared),
         hint=f"{repair_command(subject, '--drop-test-artifacts')}, and build with BUILD_TEST=0",
         evidence={
-            "paths": strings(subject.origin(path) for path in found),
-            "only_they_need": strings(only),
-            "others_need_too": {name: strings(needers) for name, needers in shared.items()},
+            "paths": subject.origins(found),
+            "only_they_need": only,
+            "others_need_too": dict(shared.items()),
         },
     )
 
@@ -139,17 +137,13 @@ def list_test_artifacts(subject: Subject) -> list[str]:
 
 def _needs_of(subject: Subject, artefacts: frozenset[str]) -> tuple[list[str], dict[str, list[str]]]:
     """Return missing DLLs that only the artefacts ask for, and those that others ask for too, with their names."""
-    unmet: dict[str, list[Edge]] = {}
-    for edge in subject.resolution.edges:
-        if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing):
-            unmet.setdefault(dll_key(edge.name), []).append(edge)
+    unmet = (edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing))
     only, shared = [], {}
-    for _, edges in sorted(unmet.items()):
-        others = sorted({base(edge.importer) for edge in edges if edge.importer not in artefacts})
-        if others:
-            shared[edges[0].name] = others
+    for need in gather(unmet, lambda edge: edge.importer not in artefacts):
+        if need.reached:
+            shared[need.name] = sorted({base(path) for path in need.importers if path not in artefacts})
         else:
-            only.append(edges[0].name)
+            only.append(need.name)
     return only, shared
 
 
@@ -169,8 +163,8 @@ def _verdict(only: list[str], shared: dict[str, list[str]]) -> str:
     "WF604",
     "not-redistributable",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "The wheel contains a DLL whose licence does not allow redistribution.",
+    Repairable.SOMETIMES,
 )
 def not_redistributable(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that must not leave the machine they were installed on."""
@@ -190,3 +184,34 @@ def not_redistributable(subject: Subject) -> Iterator[Finding]:
         else:
             continue
         yield finding("WF604", subject.origin(path), f"{name} is {what}", hint=remedy)
+
+
+@rule("WF605", "unsigned", Severity.INFO, "DLLs in the wheel carry no Authenticode signature.")
+@rule("WF606", "signature-invalid", Severity.WARNING, "The signature of a DLL is not valid.")
+@rule("WF607", "signature-untrusted", Severity.INFO, "The signature of a DLL leads to no trusted root.")
+@rule("WF608", "signature-not-checked", Severity.INFO, "The signature of a DLL was not checked.")
+def signatures(subject: Subject) -> Iterator[Finding]:
+    """Report DLLs without a valid signature, together where signer and reason are the same."""
+    found = ((path, subject.signature(path)) for path in subject.images if subject.judges_signatures)
+    groups = grouped(((one.status, one.signer, one.reason), path) for path, one in found if one is not None)
+    for (status, signer, reason), paths in groups.items():
+        files, names = count(len(paths), "file"), listing([base(path) for path in paths])
+        name = f" in the name of {signer!r}" if signer else ""
+        hint = ""
+        if status == "unsigned":
+            code = "WF605"
+            message = f"{files} without a signature: {names}; machines that allow signed code only will not load them"
+            hint = "sign them with 'signtool sign /fd sha256 /tr URL /td sha256 FILE' before packing"
+        elif status == "invalid":
+            code, message = "WF606", f"the signature{name} is invalid ({files}: {names}): {reason}"
+            hint = "take the file from its vendor again, and do not change it after it was signed"
+        elif status == "untrusted-root":
+            code = "WF607"
+            message = f"signed in the name of {signer!r}, which no trusted root confirms ({files}: {names}): {reason}"
+            hint = "if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE"
+        elif status == "not-checked":
+            code, message = "WF608", f"the signature was not checked ({files}: {names}): {reason}"
+        else:
+            continue
+        evidence = {"paths": subject.origins(paths)}
+        yield finding(code, subject.origin(paths[0]), message, hint=hint, evidence=evidence)

@@ -1,4 +1,4 @@
-"""The list of everything wheelfix can find: codes, names, severities, pages and the functions behind them.
+"""The list of everything wheelfix can find: codes, names, severities, pages, themes and the functions behind them.
 
 A rule is a function ``Subject -> Iterable[Finding]`` under one or several :func:`rule` decorators, one for each
 code it can emit, in any module of this package: all of them are imported when the list is first asked for, so that
@@ -7,21 +7,25 @@ nothing but the commands that need rules pays for them.
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import importlib
 import re
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.base.inputfiles import listed_modules
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import UsageError
-from wheelfix.model import Finding, Json, Repairable, Severity
+from wheelfix.model import Finding, Json, Repairable, Severity, dll_key, fold
+from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from wheelfix.rules.context import Subject
+
 
 Check: TypeAlias = "Callable[[Subject], Iterable[Finding]]"
 _C = TypeVar("_C", bound=Check)
@@ -52,10 +56,10 @@ class Rule:
     """Kebab-case, says what is wrong."""
     severity: Severity
     """The severity it has unless the circumstances of a finding say otherwise."""
-    repairable: Repairable
-    """Whether ``wheelfix repair`` can fix it."""
     summary: str
     """One sentence."""
+    repairable: Repairable
+    """Whether ``wheelfix repair`` can fix it."""
 
     @property
     def group(self) -> Group:
@@ -67,13 +71,15 @@ _rules: dict[str, Rule] = {}
 _checks: dict[Check, tuple[str, ...]] = {}
 
 
-def rule(code: str, name: str, severity: Severity, repairable: Repairable, summary: str) -> Callable[[_C], _C]:
+def rule(
+    code: str, name: str, severity: Severity, summary: str, repairable: Repairable = Repairable.NEVER
+) -> Callable[[_C], _C]:
     """Register a rule and the function that emits it; stack several for a function with several codes."""
     if code in _rules or any(known.name == name for known in _rules.values()):
         raise ValueError(f"rule {code} {name} is registered twice")
     if code[2] not in _GROUPS:
         raise ValueError(f"rule {code} {name} belongs to no group")
-    _rules[code] = Rule(code, name, severity, repairable, summary)
+    _rules[code] = Rule(code, name, severity, summary, repairable)
 
     def register(check: _C) -> _C:
         _checks[check] = (code, *_checks.get(check, ()))
@@ -112,15 +118,19 @@ def nearest(text: str) -> tuple[str, ...]:
     return tuple(words[match] for match in difflib.get_close_matches(text.strip().lower(), sorted(words), n=3))
 
 
+def _unknown(what: str, text: str) -> UsageError:
+    """The error about a code or name that no rule has."""
+    close = nearest(text)
+    return UsageError(
+        what, hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all"
+    )
+
+
 def page(code: str) -> str:
     """Return the page of a rule, given by code or name, as Markdown."""
     known = find_rule(code)
     if known is None:
-        close = nearest(code)
-        raise UsageError(
-            f"there is no finding called {code!r}",
-            hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
-        )
+        raise _unknown(f"there is no finding called {code!r}", code)
     import importlib.resources  # 20 ms, for those who read pages
 
     file = importlib.resources.files("wheelfix.rules") / "pages" / f"{known.code}.md"
@@ -133,7 +143,7 @@ def finding(
     message: str,
     *,
     hint: str = "",
-    evidence: Mapping[str, Json] | None = None,
+    evidence: Mapping[str, object] | None = None,
     severity: Severity | None = None,
     repairable: Repairable | None = None,
 ) -> Finding:
@@ -146,9 +156,23 @@ def finding(
         subject=subject,
         message=message,
         hint=hint,
-        evidence=dict(evidence or {}),
+        evidence={key: _as_json(value) for key, value in (evidence or {}).items()},
         repairable=repairable or known.repairable,
     )
+
+
+def _as_json(value: object) -> Json:
+    if isinstance(value, dict):
+        return {str(key): _as_json(one) for key, one in value.items()}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    assert isinstance(value, Iterable)
+    return [*map(_as_json, value)]
+
+
+def rule_of(code: str) -> Rule:
+    """Return the rule with a code."""
+    return _rules[code]
 
 
 def group_of(item: Finding) -> Group:
@@ -159,16 +183,6 @@ def group_of(item: Finding) -> Group:
 def found_by(item: Finding, *checks: Check) -> bool:
     """Whether a finding is one that these rules, given by their functions, emit."""
     return any(item.code in _checks[check] for check in checks)
-
-
-def rule_severity(code: str) -> Severity:
-    """Return the severity of a rule's findings where nothing else is known."""
-    return _rules[code].severity
-
-
-def rule_repairable(code: str) -> Repairable:
-    """Return whether a repair helps against a rule's findings where nothing else is known."""
-    return _rules[code].repairable
 
 
 def matches(code: str, patterns: Iterable[str]) -> bool:
@@ -185,11 +199,7 @@ def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
     rules = all_rules() if kept else ()  # else they are imported later, while a wheel is inflated
     for pattern in kept:
         if not pattern or not any(matches(known.code, (pattern,)) for known in rules):
-            close = nearest(pattern)
-            raise UsageError(
-                f"{option} {pattern!r} matches no finding code or name",
-                hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
-            )
+            raise _unknown(f"{option} {pattern!r} matches no finding code or name", pattern)
     return kept
 
 
@@ -212,8 +222,8 @@ def run(subject: Subject, select: Sequence[str] = (), ignore: Sequence[str] = ()
 def pick(found: Iterable[Finding], select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Finding, ...]:
     """Return the findings that are wanted, none of them twice, worst first."""
     wanted = _wanted(select, ignore)
-    kept = {_identity(item): item for item in found if item.code in wanted}
-    return tuple(sorted(kept.values(), key=_order))
+    kept = {_order(item): item for item in found if item.code in wanted}
+    return tuple(kept[order] for order in sorted(kept))
 
 
 def _wanted(select: Sequence[str], ignore: Sequence[str]) -> set[str]:
@@ -223,9 +233,72 @@ def _wanted(select: Sequence[str], ignore: Sequence[str]) -> set[str]:
     return {code for code in _rules if (not select or matches(code, select)) and not matches(code, ignore)}
 
 
-def _identity(item: Finding) -> tuple[str, str, str, str]:
-    return item.code, item.severity.value, item.subject, item.message
-
-
 def _order(item: Finding) -> tuple[int, str, str, str]:
     return _SEVERITIES.index(item.severity), item.code, item.subject, item.message
+
+
+class Theme(Enum):
+    """Findings that belong together, by their codes."""
+
+    MISSING = frozenset({"WF301", "WF302", "WF303", "WF304"})
+    """A DLL that the wheel needs is not there."""
+    UNKNOWN = frozenset({"WF317", "WF318"})
+    """Whether a DLL that the wheel needs is provided is not known."""
+    FORWARDER = frozenset({"WF311"})
+    """An export is forwarded to a DLL that is not there, or to nothing in it."""
+    OUT_OF_REACH = frozenset({"WF305", "WF307"})
+    """A DLL is there, where the loader does not look."""
+    NOT_ON_TARGET = frozenset({"WF323", "WF325", "WF326"})
+    """A DLL is, or may be, absent from a kind of Windows."""
+    PARTIAL_CUDA = frozenset({"WF403"})
+    """Some of CUDA's DLLs are there, others are not."""
+    OTHER_CUDA = frozenset({"WF402", "WF407", "WF503"})
+    """The CUDA release is not what the wheel, its tag or the driver wants."""
+
+
+def is_about(item: Finding, *themes: Theme) -> bool:
+    """Whether a finding has one of these themes."""
+    return any(item.code in theme.value for theme in themes)
+
+
+_ABOUT_MISSING = (
+    Theme.MISSING,
+    Theme.UNKNOWN,
+    Theme.OUT_OF_REACH,
+    Theme.NOT_ON_TARGET,
+    Theme.PARTIAL_CUDA,
+)
+
+
+def matches_any(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a DLL name, however spelled, is meant by one of the globs."""
+    key = dll_key(name)
+    return any(fnmatch.fnmatchcase(key, fold(pattern)) or key == dll_key(pattern) for pattern in patterns)
+
+
+def with_allowed(findings: Sequence[Finding], patterns: Sequence[str]) -> tuple[Finding, ...]:
+    """The findings; one whose DLLs are all allowed to be missing becomes a note."""
+    if not patterns:
+        return tuple(findings)
+    changed = [
+        replace(item, severity=Severity.INFO, message=f"{item.message} (allowed to be missing)")
+        if _is_allowed(item, patterns)
+        else item
+        for item in findings
+    ]
+    return tuple(sorted(changed, key=_order))
+
+
+def _is_allowed(item: Finding, patterns: Sequence[str]) -> bool:
+    names = missing_names(item)
+    return bool(names) and all(matches_any(name, patterns) for name in names)
+
+
+def missing_names(item: Finding) -> list[str]:
+    """The DLLs whose absence a finding is about; one finding may be about several."""
+    if is_about(item, Theme.FORWARDER):
+        return [] if item.evidence.get("symbols") else [str(item.evidence["target"])]
+    if not is_about(item, *_ABOUT_MISSING):
+        return []
+    names = item.texts("names") or item.texts("missing") or [item.subject]
+    return [*map(last_part, names)]

@@ -6,21 +6,21 @@ reports say so it is a warning, and where nothing is known a finding says that, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports, presence, unknown_exports
-from wheelfix.model import EdgeKind, Finding, Image, InView, Json, Repairable, Severity, System, dll_key
-from wheelfix.rules.context import Subject, base
+from wheelfix.model import EdgeKind, Finding, Image, Severity, System, dll_key
+from wheelfix.rules.context import Subject, base, key_of
+from wheelfix.rules.dependencies import Need, excuse_of, gather
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import excuse_of
-from wheelfix.rules.wording import listing, strings
+from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
-    from wheelfix.model import Symbol
+    from wheelfix.model import Machine, Symbol
 
+_Found = TypeVar("_Found")
 _AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
 
 
@@ -28,28 +28,24 @@ _AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
     "WF323",
     "dll-not-on-target",
     Severity.ERROR,
-    Repairable.NEVER,
     "A DLL of Windows that is imported is not on the kind of Windows that was asked about.",
 )
 @rule(
     "WF324",
     "function-not-on-target",
     Severity.ERROR,
-    Repairable.NEVER,
     "A function that is imported does not exist in the DLL of the Windows that was asked about.",
 )
 @rule(
     "WF325",
     "perhaps-not-on-target",
     Severity.WARNING,
-    Repairable.NEVER,
     "A DLL of Windows may be absent where it is needed, or is absent where it may not be needed.",
 )
 @rule(
     "WF326",
     "unknown-on-target",
     Severity.UNSURE,
-    Repairable.NEVER,
     "Whether the kind of Windows that was asked about has a DLL is not known.",
 )
 def absent_on_targets(subject: Subject) -> Iterator[Finding]:
@@ -67,7 +63,7 @@ def _needs(subject: Subject) -> tuple[Need, ...]:
     kinds = (*_AT_LOAD, EdgeKind.DELAY)
     own = (
         edge
-        for edge in subject.resolution.edges
+        for edge in subject.edges
         if edge.kind in kinds and isinstance(edge.provider, System) and subject.concerns(edge.importer)
     )
     return gather(own, lambda edge: subject.reached(edge.importer))
@@ -75,15 +71,8 @@ def _needs(subject: Subject) -> tuple[Need, ...]:
 
 def _loaded_for_certain(subject: Subject) -> frozenset[str]:
     """The files that are mapped by loads whose failure nothing catches."""
-    pending = [outcome.event.path for outcome in subject.resolution.outcomes if not outcome.event.guarded]
-    found = dict.fromkeys(pending)
-    for importer in pending:  # grows while it is walked
-        for edge in subject.edges_from.get(importer, ()):
-            path = edge.provider.path if isinstance(edge.provider, InView) else ""
-            if path and edge.kind in _AT_LOAD and path not in found:
-                found[path] = None
-                pending.append(path)
-    return frozenset(found)
+    certain = (outcome.event.path for outcome in subject.outcomes if not outcome.event.guarded)
+    return frozenset(subject.walk(certain, lambda edge: edge.kind in _AT_LOAD))
 
 
 class _Judge:
@@ -106,7 +95,7 @@ class _Judge:
                 yield self._absent(need, fact, bool(at_load))
             if fact.state in (State.HAS, State.UNKNOWN) and at_load:
                 yield from self._functions(need)
-                if doubtful := self._unknown_functions(need):
+                if doubtful := self._by_importer(need, unknown_exports):
                     functions[need.name] = sorted({_spelled(one) for found in doubtful.values() for one in found})
                     unknown.append(_of_importers(need, doubtful))
         if unknown:
@@ -118,11 +107,10 @@ class _Judge:
         return loaded and excuse_of(self.subject, need) is None
 
     def _absent(self, need: Need, fact: Fact, at_load: bool) -> Finding:
-        copy = next((path for path in self.subject.images if dll_key(base(path)) == dll_key(need.name)), "")
+        copy = next((path for path in self.subject.images if key_of(path) == dll_key(need.name)), "")
         certain = self._is_certain(need) and not copy
-        who = f"{listing(need.importer_names)} {'imports' if at_load else 'delay-loads'} it"
-        if len(need.importer_names) > 1:
-            who = f"{listing(need.importer_names)} {'import' if at_load else 'delay-load'} it"
+        verb = ("import" if at_load else "delay-load") + ("s" if len(need.importer_names) == 1 else "")
+        who = f"{listing(need.importer_names)} {verb} it"
         if fact.state is State.PERHAPS_ABSENT:
             message = f"{self._label(need)} may be absent; {who}; it is not certain: {fact.source}"
         elif certain:
@@ -141,11 +129,7 @@ class _Judge:
 
     def _functions(self, need: Need) -> Iterator[Finding]:
         """Yield the functions that the target's DLL does not have."""
-        by_importer = {
-            path: missing
-            for path, wanted in self._wanted(need)
-            if (missing := missing_exports(self.target, need.name, wanted, self.subject.machine))
-        }
+        by_importer = self._by_importer(need, missing_exports)
         if not by_importer:
             return
         path = next((path for path in by_importer if path in self.loaded), next(iter(by_importer)))
@@ -173,23 +157,17 @@ class _Judge:
             severity=Severity.ERROR if certain else Severity.WARNING,
         )
 
-    def _wanted(self, need: Need) -> Iterator[tuple[str, list[Symbol]]]:
-        """Yield who imports a DLL, and which of its functions."""
+    def _by_importer(
+        self, need: Need, ask: Callable[[TargetList, str, Sequence[Symbol], Machine], _Found]
+    ) -> dict[str, _Found]:
+        """Return what is known about the functions that each importer takes from a DLL, where that is anything."""
+        found = {}
         for path in dict.fromkeys(edge.importer for edge in need.edges if edge.kind in _AT_LOAD):
             image = self.subject.view.image(path)
-            imports = image.imports if isinstance(image, Image) else ()
-            yield (
-                path,
-                [symbol for item in imports if dll_key(item.dll) == dll_key(need.name) for symbol in item.symbols],
-            )
-
-    def _unknown_functions(self, need: Need) -> dict[str, tuple[Symbol, ...]]:
-        """Return by importer the functions of a DLL about which the target's list says nothing."""
-        return {
-            path: found
-            for path, wanted in self._wanted(need)
-            if (found := unknown_exports(self.target, need.name, wanted, self.subject.machine))
-        }
+            wanted = image.symbols_from(need.name) if isinstance(image, Image) else ()
+            if answer := ask(self.target, need.name, wanted, self.subject.machine):
+                found[path] = answer
+        return found
 
     def _unknown(self, needs: Sequence[Need], functions: dict[str, list[str]]) -> Finding:
         names = [need.name for need in needs]
@@ -208,8 +186,8 @@ class _Judge:
             "where there is no PowerShell, and give it to --target",
             evidence={
                 "target": self.target.name,
-                "names": strings(names),
-                "functions": {name: strings(found) for name, found in functions.items()},
+                "names": names,
+                "functions": dict(functions.items()),
             },
             severity=Severity.UNSURE if certain else Severity.INFO,
         )
@@ -221,14 +199,14 @@ class _Judge:
         first = next(edge.importer for edge in need.edges if edge.kind in _AT_LOAD and edge.importer in self.loaded)
         return f"loading {self.subject.chain(first, need.name)[0]}"
 
-    def _evidence(self, need: Need, fact: Fact) -> dict[str, Json]:
+    def _evidence(self, need: Need, fact: Fact) -> dict[str, object]:
         first = next((edge.importer for edge in need.edges if edge.importer in self.loaded), need.first.importer)
         return {
             "target": self.target.name,
             "names": [need.name],
             "importer": self.subject.origin(first),
-            "needed_by": strings(map(self.subject.origin, need.importers)),
-            "chain": strings(self.subject.chain(first, need.name)),
+            "needed_by": self.subject.origins(need.importers),
+            "chain": self.subject.chain(first, need.name),
             "source": fact.source,
             "date": fact.date,
         }

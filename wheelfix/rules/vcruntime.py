@@ -15,12 +15,12 @@ from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Repairable, Severity, VcRedist, dll_key, fold
+from wheelfix.model import Edge, EdgeKind, Finding, Repairable, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import read_toolset
-from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.context import Subject, base, folder, key_of
+from wheelfix.rules.dependencies import needs
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import needs
 from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
@@ -48,24 +48,18 @@ class _User:
     locks: bool
     """Locks a std::mutex that no constructor has run for."""
 
-    @property
-    def description(self) -> str:
-        """For a sentence: who did what with which toolset."""
-        how = "has objects compiled by" if self.compiled else "was linked by"
-        return f"{base(self.path)} {how} toolset {dotted(self.toolset)}"
-
 
 @rule(
     "WF409",
     "vc-runtime-too-old",
     Severity.WARNING,
-    Repairable.SOMETIMES,
     "The Visual C++ runtime that a DLL uses is older than the DLL's compiler.",
+    Repairable.SOMETIMES,
 )
 def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
     """Hold the runtime DLLs in the wheel, and those that are there before them, against the toolset of their users."""
     for runtime, users in sorted(_users(subject).items()):
-        version = subject.version_of(runtime) if runtime in subject.images else None
+        version = subject.version(runtime) if runtime in subject.images else None
         if version is None or version.file[0] != 14:
             continue
         newest = max(users, key=lambda user: (user.toolset, user.locks))
@@ -73,17 +67,18 @@ def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
         own: Pair = (version.file[0], version.file[1])
         if own < newest.toolset:
             yield _too_old(subject, runtime, own, locking if locking and own < CONSTEXPR_MUTEX else newest)
-        elif locking is not None and _is_shared(runtime):
+        elif locking is not None and key_of(runtime) == "msvcp140.dll":  # the name that every other copy has too
             yield _may_lose(subject, runtime, own, locking)
     yield from _python_has_its_own(subject)
 
 
 def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
-    crash = user.locks and own < CONSTEXPR_MUTEX <= user.toolset and _is_msvcp(runtime)
+    how = "has objects compiled by" if user.compiled else "was linked by"
+    crash = user.locks and own < CONSTEXPR_MUTEX <= user.toolset and key_of(runtime).startswith("msvcp140")
     return finding(
         "WF409",
         subject.origin(runtime),
-        f"{base(runtime)} is {dotted(own)}, {user.description}; "
+        f"{base(runtime)} is {dotted(own)}, {base(user.path)} {how} toolset {dotted(user.toolset)}; "
         + (
             "the first lock of a std::mutex crashes"
             if crash
@@ -93,7 +88,7 @@ def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
             f"take {demangle(base(runtime))} from the redistributable {dotted(user.toolset)} or later, or leave it out"
         ),
         evidence={
-            "runtime": str(subject.version_of(runtime)),
+            "runtime": str(subject.version(runtime)),
             "toolset": dotted(user.toolset),
             "importer": subject.origin(user.path),
         },
@@ -109,7 +104,7 @@ def _may_lose(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding
         f"{base(runtime)} {dotted(own)} is used only if no other {base(runtime)} is loaded before it; with one before "
         f"{dotted(CONSTEXPR_MUTEX)}, {base(user.path)} crashes at the first lock of a std::mutex",
         hint="let delvewheel give it a unique name, or build with _DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR",
-        evidence={"runtime": str(subject.version_of(runtime)), "importer": subject.origin(user.path)},
+        evidence={"runtime": str(subject.version(runtime)), "importer": subject.origin(user.path)},
         severity=Severity.INFO,
     )
 
@@ -118,7 +113,7 @@ def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
     """Tell that Python's vcruntime140.dll is loaded before the wheel's, where that one is known to be older."""
     python = python_runtime(subject.profile.python) if subject.profile.python is not None else None
     for path in subject.images if python is not None else ():
-        version = subject.version_of(path) if dll_key(base(path)) == "vcruntime140.dll" else None
+        version = subject.version(path) if key_of(path) == "vcruntime140.dll" else None
         if python is None or version is None or version.file[:2] <= python[1] or not _is_wanted(subject, path):
             continue
         own = dotted((version.file[0], version.file[1]))
@@ -135,27 +130,27 @@ def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
 def _is_wanted(subject: Subject, path: str) -> bool:
     """Whether a DLL beside it, and not of the runtime itself, imports a file by name."""
     return any(
-        folder(other) == folder(path) and runtime_file(dll_key(base(other))) is None
+        folder(other) == folder(path) and runtime_file(key_of(other)) is None
         for other, image in subject.images.items()
         for item in image.imports
-        if dll_key(item.dll) == dll_key(base(path))
+        if dll_key(item.dll) == key_of(path)
     )
 
 
 def _users(subject: Subject) -> dict[str, list[_User]]:
     """Return who imports which runtime DLL of the wheel; parts of the runtime itself do not count."""
     found: dict[str, list[_User]] = {}
-    for edge in subject.resolution.edges:
-        if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
+    for edge in subject.edges:
+        if edge.kind is not EdgeKind.IMPORT or not edge.file:
             continue
-        known = runtime_file(demangle(dll_key(base(edge.provider.path))))
+        known = runtime_file(demangle(key_of(edge.file)))
         image = subject.images.get(edge.importer)
         if image is None or known is None or known.toolset.id != "14" or known.debug:
             continue
-        if runtime_file(demangle(dll_key(base(edge.importer)))) is None:
+        if runtime_file(demangle(key_of(edge.importer))) is None:
             user = _user(subject, edge.importer, image)
             if user is not None:
-                found.setdefault(edge.provider.path, []).append(user)
+                found.setdefault(edge.file, []).append(user)
     return found
 
 
@@ -182,26 +177,16 @@ def locks_unconstructed_mutex(image: Image) -> bool:
     return "_Mtx_lock" in symbols and "_Mtx_init_in_situ" not in symbols
 
 
-def _is_msvcp(path: str) -> bool:
-    return dll_key(base(path)).startswith("msvcp140")
-
-
-def _is_shared(path: str) -> bool:
-    """Whether a runtime has the name that every other copy of it has too."""
-    key = dll_key(base(path))
-    return key == "msvcp140.dll" and demangle(key) == key
-
-
 @rule(
     "WF306",
     "needs-vc-runtime",
     Severity.INFO,
-    Repairable.SOMETIMES,
     "The wheel relies on the Visual C++ runtime being installed on the machine.",
+    Repairable.SOMETIMES,
 )
 def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
     """Say once per wheel which runtime DLLs have to be on the machine."""
-    relied = [edge for edge in subject.resolution.edges if isinstance(edge.provider, VcRedist)]
+    relied = [edge for edge in subject.edges if isinstance(edge.provider, VcRedist)]
     required = Requirements(subject.distribution.requires, subject.profile)
     imports = [
         edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge, required)
@@ -211,17 +196,15 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
         return
     names = [need.name.lower() for need in own]
     importers = sorted({subject.origin(edge.importer) for need in own for edge in need.edges})
+    shipper = next(iter(who_ships(names[0], machine=subject.machine)), "").rpartition(", ")[2] or "Microsoft"
     who = base(importers[0]) if len(importers) == 1 else f"{len(importers)} files"
     yield finding(
         "WF306",
         names[0],
         f"{who} {'needs' if len(importers) == 1 else 'need'} {listing(names, 6)} of the Visual C++ redistributable, "
         "which must be installed on the machine",
-        hint=(
-            f"users get it from {_redistributable(names[0], subject)}; "
-            f"{repair_command(subject, '--with-vcredist --root FOLDER')} adds the DLLs"
-        ),
-        evidence={"names": [*names], "needed_by": [*importers]},
+        hint=(f"users get it from {shipper}; {repair_command(subject, '--with-vcredist --root FOLDER')} adds the DLLs"),
+        evidence={"names": names, "needed_by": importers},
     )
 
 
@@ -232,8 +215,3 @@ def _has_own_runtime(subject: Subject, edge: Edge, required: Requirements) -> bo
     # What nothing in the package loads by itself, such as a plugin, meets the copy that its loader brought in.
     key = dll_key(edge.name)
     return not subject.reached(edge.importer) and any(fold(base(path)) == key for path in subject.images)
-
-
-def _redistributable(name: str, subject: Subject) -> str:
-    shipper = next(iter(who_ships(name, machine=subject.machine)), "")
-    return shipper.rpartition(", ")[2] or "Microsoft"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from wheelfix.model import Json
+    from collections.abc import Sequence
 
 
 def listing(items: Sequence[str], limit: int = 3) -> str:
@@ -33,9 +31,9 @@ def dotted(version: Sequence[int]) -> str:
     return ".".join(map(str, version))
 
 
-def strings(items: Iterable[str]) -> list[Json]:
-    """Return names as the evidence of a finding has them."""
-    return [*items]
+def last_part(path: str) -> str:
+    """Return the last part of a path, whichever way its folders are separated."""
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def quoted(requirement: str) -> str:
