@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.loader.loading import Loader
-    from wheelfix.loader.packagecode import FileLoads
+    from wheelfix.loader.packagecode import Absent, FileLoads
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import LoadOutcome, UnreadCall
@@ -219,7 +219,7 @@ class FollowedImports:
             fault = _fault(self._view, root, end)
             matters = any(map(self._matters, end.unclear))
             names = [name for name in fault.names if "/" in name] if fault is not None else []
-            if not matters or {*names} <= {name for name, *_ in absent}:
+            if not matters or {*names} <= {one.name for one in absent}:
                 return replace(fault, sure=fault.sure and not matters, reached=reached) if fault is not None else None
         if end.decided and not end.error:
             return None
@@ -234,11 +234,11 @@ class FollowedImports:
                 name = f"{call.function}({call.argument})"
                 return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False, reached=reached)
         if not end.decided:
-            met = [one for one in absent if "/" not in one[0] or _is_at(one[1], one[2], places)]
+            met = [one for one in absent if one.along_path or ("/" in one.name and _is_at(*one[1:3], places))]
             if met:
                 return _of_absent(root, met, reached=reached)
         own = [one for file in self._files if file.path == root and root not in end.ran for one in file.absent]
-        inside = [one for one in own if "/" in one[0]]
+        inside = [one for one in own if "/" in one.name]
         return replace(_of_absent(root, inside, reached=reached), sure=not reached) if inside else None
 
     def _matters(self, unclear: Unclear) -> bool:
@@ -394,11 +394,10 @@ def _is_at(file: str, line: int, places: list[tuple[str, int, int]]) -> bool:
     return any(path == file and first <= line <= last for path, first, last in places)
 
 
-def _of_absent(root: str, absent: Sequence[tuple[str, str, int]], *, reached: bool = False) -> CodeFault:
+def _of_absent(root: str, absent: Sequence[Absent], *, reached: bool = False) -> CodeFault:
     """The fault of code that is known to ask for what is not there, if it gets that far."""
-    _, file, line = absent[0]
-    names = tuple(dict.fromkeys(name for name, *_ in absent))
-    return CodeFault("load", root, file, line, names, NOT_FOUND, sure=False, reached=reached)
+    names = tuple(dict.fromkeys(one.name for one in absent))
+    return CodeFault("load", root, absent[0].file, absent[0].line, names, NOT_FOUND, sure=False, reached=reached)
 
 
 def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:

@@ -6,7 +6,7 @@ import ast
 import fnmatch
 import re
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.base.values import dataclass, replace
 from wheelfix.loader.extensionmodules import extension_modules, module_name
@@ -38,6 +38,17 @@ _PATTERN = re.compile(r"[*?\[]")
 _PATH = b"PATH"
 
 
+class Absent(NamedTuple):
+    """Something that is not there, and that code asks for without catching this."""
+
+    name: str
+    """A path of the view, or a bare name."""
+    file: str
+    line: int
+    along_path: bool = False
+    """Whether it is looked for along PATH, as cffi does; others may have loaded before what Python looks for."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileLoads:
     """What one Python file of a package does to the DLL search."""
@@ -54,9 +65,8 @@ class FileLoads:
     """Every folder that it gives to ``os.add_dll_directory``, also those that are not in the view."""
     unread_calls: tuple[UnreadCall, ...] = ()
     """Its loads and folders that could not be read."""
-    absent: tuple[tuple[str, str, int], ...] = ()
-    """Files, folders and bare names that are not there, each with the file and line that asks for it at import, and
-    that does not catch this."""
+    absent: tuple[Absent, ...] = ()
+    """What is not there of all that it asks for when it is imported."""
     flags: tuple[tuple[str, int], ...] = ()
     """The flags of those events that are not loaded as Python does by default."""
     along: tuple[str, ...] = ()
@@ -180,7 +190,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     loaded: dict[str, LoadEvent] = {}
     flags: dict[str, int] = {}
     at_import: set[str] = set()
-    absent: list[tuple[str, str, int]] = []
+    absent: list[Absent] = []
     for load in code.loads:
         for target in load.targets:
             found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, load.file))
@@ -192,15 +202,13 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
                 at_import |= {file} if load.at_import else set()
             if not found and "/" not in target and "*" not in target and "." in target:
                 named[target] = None
-        # What is loaded as Python does by default may be in the process by then; cffi looks along PATH.
-        asked = [one for one in load.targets if "/" in one or load.function == "dlopen"]
         if load.at_import and not load.guarded and not any(_files_meant(view, one, load.file) for one in load.targets):
-            absent += [(one, load.file, load.line) for one in asked]
+            absent += [Absent(one, load.file, load.line, load.function == "dlopen") for one in load.targets]
     # Folders that are not in the view are searched too: another distribution may have filled them.
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))
     added = tuple(folder for folder in searched if view.in_folder(folder) or not around.is_own(folder))
     unguarded = (one for one in code.found_folders if one.at_import and not one.guarded)
-    absent += [(one.folder, one.file, one.line) for one in unguarded]
+    absent += [Absent(one.folder, one.file, one.line) for one in unguarded]
     return FileLoads(
         path,
         added,
@@ -208,7 +216,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
         tuple(named),
         code.folders,
         code.unread_calls,
-        tuple(one for one in dict.fromkeys(absent) if _is_absent(around, one[0])),
+        tuple(one for one in dict.fromkeys(absent) if _is_absent(around, one.name)),
         tuple((file, own) for file, own in flags.items() if own != AS_PYTHON_DOES),
         tuple(dict.fromkeys(folder for load in code.loads for folder in load.along)),
         frozenset(loaded.keys() - at_import),
