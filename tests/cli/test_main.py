@@ -21,9 +21,10 @@ import wheelfix
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from wheelfix.cli import main as door
-from wheelfix.cli.commands import COMMANDS, load_command
-from wheelfix.cli.common import size, write_result
+from wheelfix.cli.commands import COMMANDS
+from wheelfix.cli.common import write_result
 from wheelfix.cli.main import main
+from wheelfix.cli.optiongroups import size
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
@@ -107,7 +108,7 @@ def failing(monkeypatch, error: BaseException) -> None:
     def execute(args: object) -> int:
         raise error
 
-    module = types.SimpleNamespace(configure_parser=load_command("explain").configure_parser, execute=execute)
+    module = types.SimpleNamespace(execute=execute)
     monkeypatch.setattr(door, "load_command", lambda name: module)
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import distrust
 from wheelfix.base.values import dataclass
-from wheelfix.cli.commands import CommaList, Parser, is_only_typed
+from wheelfix.cli.commands import COMMANDS, CommaList, Parser, is_only_typed
 from wheelfix.cli.config import Configuration, Option, Setting, find_file, read_configuration
+from wheelfix.cli.parsers import command_parser
 from wheelfix.errors import UsageError
 from wheelfix.report.safe import legible, without_commands
 
@@ -217,11 +218,9 @@ def long_option(action: argparse.Action) -> str:
 @functools.cache
 def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
     """Return every key that a file may have, from the parsers of all commands."""
-    from wheelfix.cli.commands import COMMANDS, command_parser, load_command
-
     known: dict[str, Option] = {}
     for command in COMMANDS:
-        for action in option_actions(command_parser(command, load_command(command))):
+        for action in option_actions(command_parser(command)):
             key = action.dest.replace("_", "-")
             option = known.get(key)
             known[key] = Option(
