@@ -28,7 +28,7 @@ from wheelfix.cli.optiongroups import size
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
-from wheelfix.report.formats import MACHINE_KINDS, SCAN_KINDS
+from wheelfix.report.formats import KINDS, SCAN_KINDS
 from wheelfix.rules import registry
 from wheelfix.schemas import load_schema
 
@@ -352,7 +352,7 @@ def test_a_report_that_cannot_be_drawn(
     wheels: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A renderer that fails on one report draws the others, and names the one."""
-    module, function = MACHINE_KINDS[kind]
+    module, function = KINDS[kind]
     whole = getattr(importlib.import_module(module), function)
 
     def render(document: Document) -> str:

@@ -22,7 +22,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import MACHINE_KINDS, render
+from wheelfix.report.formats import KINDS, render
 from wheelfix.report.text import render_scan
 from wheelfix.report.words import missing_hints
 from wheelfix.rules.registry import all_rules, page
@@ -187,7 +187,7 @@ def test_every_command_in_every_report_can_be_parsed(seed, tmp_path) -> None:
     texts += [finding.hint for finding in report.findings]
     for command in set().union(*map(printed, texts)):
         parsed(command)
-    assert set(MACHINE_KINDS) >= {"markdown", "github"}
+    assert set(KINDS) >= {"markdown", "github"}
 
 
 def test_every_command_on_the_pages_of_findings_can_be_parsed() -> None:

@@ -22,7 +22,7 @@ from wheelfix.model import Severity, Verdict
 from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import MACHINE_KINDS, render
+from wheelfix.report.formats import KINDS, render
 from wheelfix.report.text import render_scan
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def check_formats(made: Made, folder: Path) -> None:
     """Every kind of report tells the same verdict."""
     report = scan(made.wheel(folder), PLAIN)
     verdict = report.verdict.value
-    texts = {kind: render(kind, [report]) for kind in MACHINE_KINDS}
+    texts = {kind: render(kind, [report]) for kind in KINDS}
     assert json.loads(texts["json"])["wheels"][0]["verdict"] == verdict
     assert f"wheelfix: {verdict}: " in texts["github"]
     assert re.search(rf"^\| \S+ \| \S+ {verdict} \|", texts["markdown"], re.MULTILINE)

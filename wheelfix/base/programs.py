@@ -11,7 +11,9 @@ import contextlib
 import ntpath
 import os
 import posixpath
+import select
 import signal
+import site
 import subprocess
 import sys
 import tempfile
@@ -175,8 +177,6 @@ def running_program(
     The line is empty if it cannot be started, or prints nothing in that time. The program has to end when its stdin
     is closed, which happens also when this process is killed; else it is killed.
     """
-    import select
-
     try:
         process = subprocess.Popen(
             command, cwd=within, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -237,8 +237,6 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
     """Return the command that runs a module in an isolated Python, with the packages that we ourselves have."""
     if not sys.executable:
         raise EnvironmentFailure(f"{module} cannot be run", because="the path of the running Python is not known")
-    import site
-
     beside = str(Path(__file__).absolute().parent.parent.parent)
     here = os.path.normcase(Path.cwd())
     folders = [path for path in sys.path if Path(path).is_absolute() and os.path.normcase(Path(path)) != here]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import wheelfix
+from wheelfix.base.parsing import close_words
 from wheelfix.errors import UsageError
 from wheelfix.report.safe import legible, without_commands
 
@@ -50,9 +51,7 @@ def say(line: str) -> None:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean 'scan'?`` for a word close to a known one, else nothing."""
-    import difflib  # costs a few milliseconds that only a slip should pay
-
-    close = difflib.get_close_matches(word.lower(), sorted(known), n=2, cutoff=0.55)
+    close = close_words(word.lower(), sorted(known), 2, cutoff=0.55)
     return "did you mean " + " or ".join(f"'{match}'" for match in close) + "?" if close else ""
 
 

@@ -12,6 +12,7 @@ from wheelfix.base.values import replace
 from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
 from wheelfix.cli.commands import as_given
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
+from wheelfix.knowledge.targets import chosen_targets
 from wheelfix.report.canvas import TextStyle, look_of
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ def style_of(args: argparse.Namespace) -> TextStyle:
 
 def target_words(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the kinds of Windows that were asked about, checked: a mistake is reported once, not for every wheel."""
-    from wheelfix.knowledge.targets import chosen_targets
-
     chosen_targets(args.target)
     return tuple(args.target)
 
@@ -61,7 +60,7 @@ def limits(args: argparse.Namespace) -> Limits:
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
     if args.trusted_roots is not None:
-        from wheelfix.pe.signature import check_trusted_roots
+        from wheelfix.pe.authenticode.verify import check_trusted_roots
 
         check_trusted_roots(args.trusted_roots)
     return RootOptions(

@@ -25,24 +25,11 @@ def run(argv: list[str]) -> int:
     if argv[0] == "help":
         argv = [*argv[1:2], "--help"]
         return run(argv)
-    from wheelfix.cli.common import check_outputs
-    from wheelfix.cli.parsers import command_parser, current_spelling
-    from wheelfix.cli.settings import describe, read_settings
+    from wheelfix.cli.settings import arguments_of
 
     begin_run()
-    name, rest = argv[0], current_spelling(argv[0], argv[1:])
-    parser = command_parser(name)
-    if "--show-config" in rest:
-        parser.require_nothing()
-        sys.stdout.write(describe(read_settings(parser, name, rest)))
-        return Exit.OK
-    settings = read_settings(parser, name, rest)
-    if settings.used_file is not None:
-        say(f"wheelfix: configured by {settings.used_file}")
-    args = settings.namespace()
-    args.argv = argv  # a report says how it was made
-    check_outputs(args)
-    return load_command(name).execute(args)
+    args = arguments_of(argv)
+    return load_command(argv[0]).execute(args) if args is not None else Exit.OK
 
 
 def main(argv: list[str] | None = None, *, last: bool = False) -> int:

@@ -93,7 +93,7 @@ class Output:
         from wheelfix.cli.baseline import Baseline
 
         if write:
-            self.write_baseline = file
+            self.write_baseline, self.baseline = file, Baseline()
             return
         self.baseline = Baseline.read(file)
         self.context = replace(self.context, known=self.baseline.knows)
@@ -197,13 +197,13 @@ class Output:
 
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""
+        if self.baseline is None:
+            return
         if self.write_baseline is not None:
-            from wheelfix.cli.baseline import Baseline
-
-            made = Baseline.of(self.reports)
+            made = self.baseline.of(self.reports)
             write_result(made.render(), self.write_baseline)
             say(f"wheelfix: {count(len(made.entries), 'finding')} written to {self.write_baseline}")
-        for entry in self.baseline.stale(self.reports) if self.baseline is not None else ():
+        for entry in self.baseline.stale(self.reports):
             about = entry.subject or ", ".join(entry.paths)
             say(f"wheelfix: the baseline still has {entry.code} for {entry.distribution}, {about}: no longer found")
 

@@ -15,13 +15,13 @@ from wheelfix.base.values import dataclass
 from wheelfix.cli.commands import as_given, say
 from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError, shown_url
 from wheelfix.remote.addresses import is_remote
+from wheelfix.remote.client import Client
 from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
 
 
@@ -178,8 +178,6 @@ def remote_options(args: argparse.Namespace) -> RemoteOptions:
 
 def open_client(args: argparse.Namespace) -> Client:
     """Return what reads wheels from servers; nothing is asked before there is something to read."""
-    from wheelfix.remote.client import Client
-
     return Client(remote_options(args), say=lambda text: say(f"wheelfix: {text}"))
 
 

@@ -37,7 +37,7 @@ from wheelfix.streams.codec import Compressor
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from wheelfix.model import Json
     from wheelfix.plan.model import Plan
@@ -188,9 +188,7 @@ class RepairOutput:
 
     def _rendered(self, kind: str) -> str:
         if kind == "html":
-            from wheelfix.report.html.builds import render_repairs
-
-            return render_repairs(self.results, self.failures, made_by(self.args))
+            return _page(self.results, self.failures, self.args)
         if kind == "json":
             return self._json()
         return "".join(self._text(result, TextStyle(unicode=True)) for result in self.results)
@@ -296,10 +294,14 @@ def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Names
 
         return dump(_installed_json(result))
     if kind == "html":
-        from wheelfix.report.html.builds import render_repairs
-
-        return render_repairs([PlanReport(result.plan, outcome)], (), made_by(args))
+        return _page([PlanReport(result.plan, outcome)], (), args)
     return render_plan(result.plan, outcome, "", look, verbose=args.verbose, quiet=args.quiet)
+
+
+def _page(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
+    from wheelfix.report.html.builds import render_repairs
+
+    return render_repairs(results, failures, made_by(args))
 
 
 def _installed_json(result: InstalledRepair) -> dict[str, Json]:

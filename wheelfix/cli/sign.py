@@ -10,7 +10,7 @@ from wheelfix.cli.commands import as_given, say, say_failure
 from wheelfix.cli.common import exit_code, limits, write_result
 from wheelfix.cli.paths import expand_inputs, say_skipped
 from wheelfix.errors import UsageError, WheelfixError, failure_of
-from wheelfix.pe.signature import check_trusted_roots
+from wheelfix.pe.authenticode.verify import check_trusted_roots
 from wheelfix.repairs.sign import SignCommand, check_can_verify, matches, pe_files, sign
 from wheelfix.report.canvas import look_of
 from wheelfix.report.json_ import dump, signed_value, tool

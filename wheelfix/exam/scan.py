@@ -21,6 +21,7 @@ from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
+from wheelfix.remote.client import Client
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.workers import Work
     from wheelfix.loader.places import Environment
-    from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
@@ -46,8 +46,6 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     """
     chosen = options or ScanOptions()
     if isinstance(path, str) and is_remote(path) and not os.path.lexists(path):
-        from wheelfix.remote.client import Client
-
         with Client(chosen.remote) as client:
             results = list(scan_inputs([client.find(path)], chosen, client=client))
     else:
@@ -128,9 +126,7 @@ def _for_deps(options: ScanOptions, client: Client | None) -> Iterator[Client | 
     if not options.remote.deps or client is not None:
         yield client if options.remote.deps else None
         return
-    from wheelfix.remote.client import Client as MadeClient
-
-    with MadeClient(options.remote) as made:
+    with Client(options.remote) as made:
         yield made
 
 
