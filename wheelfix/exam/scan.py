@@ -21,7 +21,6 @@ from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
-from wheelfix.remote.client import Client
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.workers import Work
     from wheelfix.loader.places import Environment
+    from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
@@ -46,6 +46,8 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     """
     chosen = options or ScanOptions()
     if isinstance(path, str) and is_remote(path) and not os.path.lexists(path):
+        from wheelfix.remote.client import Client
+
         with Client(chosen.remote) as client:
             results = list(scan_inputs([client.find(path)], chosen, client=client))
     else:
@@ -126,7 +128,9 @@ def _for_deps(options: ScanOptions, client: Client | None) -> Iterator[Client | 
     if not options.remote.deps or client is not None:
         yield client if options.remote.deps else None
         return
-    with Client(options.remote) as made:
+    from wheelfix.remote.client import Client as MadeClient
+
+    with MadeClient(options.remote) as made:
         yield made
 
 

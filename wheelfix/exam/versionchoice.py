@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from packaging.utils import parse_sdist_filename, parse_wheel_filename
-
-from wheelfix.base.specifiers import as_requirement
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import canonical
@@ -203,12 +200,16 @@ class _Provider:
 
 def _same_version(candidate: _WheelVersion) -> Iterator[Requirement]:
     """With extras, the distribution itself in the same version."""
+    from packaging.requirements import Requirement as Needed
+
     if candidate.extras:
-        yield as_requirement(f"{candidate.name}=={candidate.version}")
+        yield Needed(f"{candidate.name}=={candidate.version}")
 
 
 def _has_sources(files: Iterable[IndexFile], specifier: SpecifierSet) -> bool:
     """Whether there is anything of an allowed version, which an installer would build or refuse."""
+    from packaging.utils import parse_sdist_filename, parse_wheel_filename
+
     for file in files:
         try:
             parsed = parse_wheel_filename(file.name) if file.name.endswith(".whl") else parse_sdist_filename(file.name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.specifiers import as_specifiers
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.python_exports import stable_abi
 from wheelfix.knowledge.system import python_of
@@ -290,8 +289,10 @@ def _requires_python(subject: Subject) -> tuple[int, int]:
 
 def _allowed_pythons(subject: Subject) -> set[tuple[int, int]]:
     """Return every 3.x that Requires-Python lets install the wheel; none if it cannot be read."""
+    from packaging.specifiers import SpecifierSet
+
     try:
-        allowed = as_specifiers(subject.distribution.requires_python[:2000])
+        allowed = SpecifierSet(subject.distribution.requires_python[:2000])
     except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
         return set()
     # The last patch release decides: >=3.9.2 still admits 3.9.

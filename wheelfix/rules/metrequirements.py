@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.base.specifiers import as_specifiers
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.hints import install
@@ -59,7 +58,9 @@ def requirement_not_met(subject: Subject) -> Iterator[Finding]:
 
 def _runs_on(requires_python: str, python: tuple[int, int]) -> bool:
     """Whether Requires-Python allows a Python; the last patch release decides, and what cannot be read allows all."""
+    from packaging.specifiers import SpecifierSet
+
     try:
-        return as_specifiers(requires_python[:2000]).contains(f"{dotted(python)}.99")
+        return SpecifierSet(requires_python[:2000]).contains(f"{dotted(python)}.99")
     except ValueError:
         return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.specifiers import as_specifiers
 from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Finding, Repairable, Severity
@@ -133,7 +132,9 @@ def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
     beside, required = subject.view.beside, " and ".join(dict.fromkeys(texts))
     there = beside.version("numpy") if allowed is not None and beside is not None else ""
     if match := re.match(r"([0-9]{1,4})\.([0-9]{1,4})", there):
-        return required, as_specifiers(f"=={match[1]}.{match[2]}.*"), there
+        from packaging.specifiers import SpecifierSet as Specifiers
+
+        return required, Specifiers(f"=={match[1]}.{match[2]}.*"), there
     return required, allowed, ""
 
 
