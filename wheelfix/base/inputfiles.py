@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wheelfix.errors import UsageError
 
@@ -262,18 +262,23 @@ def owner_in_descriptor(sddl: str) -> str:
     return found[1] if found else ""
 
 
+def _windows() -> tuple[Any, Any, Any]:
+    """Return ctypes, advapi32 and kernel32; None for each where this is not Windows."""
+    import ctypes
+
+    library = getattr(ctypes, "WinDLL", None)
+    return (None, None, None) if library is None else (ctypes, library("advapi32"), library("kernel32"))
+
+
 OWNER, ACCESS_LIST = 1, 4
 """The parts of a security descriptor: OWNER_SECURITY_INFORMATION, DACL_SECURITY_INFORMATION."""
 
 
 def security_descriptor(path: Path, part: int) -> str:
     """Return a part of a file's security descriptor as Windows writes it down; empty when unknown."""
-    import ctypes
-
-    library = getattr(ctypes, "WinDLL", None)
-    if library is None:
+    ctypes, advapi, kernel = _windows()
+    if ctypes is None:
         return ""
-    advapi, kernel = library("advapi32"), library("kernel32")
     needed = ctypes.c_uint32(0)
     advapi.GetFileSecurityW(str(path), part, None, 0, ctypes.byref(needed))
     buffer = ctypes.create_string_buffer(needed.value or 1)
@@ -290,12 +295,9 @@ def security_descriptor(path: Path, part: int) -> str:
 
 def _user_on_windows() -> str:
     """Return the security identifier of the user we run as; empty where Windows does not say."""
-    import ctypes
-
-    library = getattr(ctypes, "WinDLL", None)
-    if library is None:
+    ctypes, advapi, kernel = _windows()
+    if ctypes is None:
         return ""
-    advapi, kernel = library("advapi32"), library("kernel32")
     kernel.GetCurrentProcess.restype = ctypes.c_void_p
     token, needed = ctypes.c_void_p(), ctypes.c_uint32(0)
     query, token_user = 8, 1

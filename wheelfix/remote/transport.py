@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Errors of the HTTP library as errors of ours: what cannot be read, why, and which setting to look at.
 
 
-class CutShort(NetworkFailure):
+class CutShort(EnvironmentFailure):
     """An answer was cut short; the bytes that came until then are valid."""
 
     def final(self) -> NetworkFailure:
@@ -46,7 +46,7 @@ class Downgrade(Exception):
 PROXY_ACCOUNT = "put them into the URL of the proxy: http://USER:PASSWORD@HOST:PORT"
 
 
-def explain(library: Any, error: Exception, url: str, connection: Connection) -> NetworkFailure | InputError:
+def explain(library: Any, error: Exception, url: str, connection: Connection) -> NetworkFailure | CutShort | InputError:
     """Return an error of ours for one of the library ``requests``; CutShort where asking again may help."""
     shown, text = shown_url(url), str(error)
     if isinstance(error, Downgrade):
@@ -454,7 +454,7 @@ class Transport:
             cert=self.connection.client_certificate.value or None,
         )
 
-    def explained(self, error: Exception, url: str) -> NetworkFailure | InputError:
+    def explained(self, error: Exception, url: str) -> NetworkFailure | CutShort | InputError:
         """Return an error of the library as one of ours; CutShort where asking again may help."""
         return explain(self._requests.exceptions, error, url, self.connection)
 
