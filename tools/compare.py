@@ -110,8 +110,8 @@ for line in sys.stdin:
     sys.stdout.write(json.dumps(answer) + "\\n")
     sys.stdout.flush()
 """
-"""Runs the commands of one version in one process. Worker processes are not used: they run isolated and prefer the
-wheelfix that is installed to the one of their starter."""
+"""Runs the commands of one version in one process. Worker processes are not used: those of older versions run the code
+of the wheelfix that is installed, not that of their starter."""
 
 
 @dataclass(frozen=True)

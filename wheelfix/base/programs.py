@@ -227,10 +227,17 @@ del sys.argv[1:4]
 if users and users not in sys.path:
     site.addsitedir(users)
 sys.path += [folder for folder in folders.split(os.pathsep) if folder not in sys.path]
+package = os.path.join(folders.split(os.pathsep)[0], "wheelfix", "__init__.py")
+if module.startswith("wheelfix.") and os.path.isfile(package):
+    from importlib.util import module_from_spec, spec_from_file_location
+    spec = spec_from_file_location("wheelfix", package)
+    sys.modules["wheelfix"] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["wheelfix"])
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 """``-I`` also hides the user's own site-packages, a zipapp and ``PYTHONPATH``, where our dependencies may lie: what
-this process imports from is searched last, and the current folder never."""
+this process imports from is searched last, and the current folder never. Our own modules are those of this process,
+also where another wheelfix is installed."""
 
 
 def python_command(module: str, arguments: Sequence[str]) -> list[str]:
