@@ -84,7 +84,7 @@ folder = sys.argv[1]
 sys.path.insert(0, folder)
 
 def no_processes(event, arguments):
-    if event in ("subprocess.Popen", "os.posix_spawn", "os.exec"):
+    if event == "subprocess.Popen" and "delvewheel" not in arguments[1]:
         raise RuntimeError("another process may import another wheelfix")
 
 sys.addaudithook(no_processes)
