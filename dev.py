@@ -11,6 +11,7 @@ python dev.py wine-x64    load real vendor DLLs and run torch's own loader under
 python dev.py browser     read and use the HTML reports in Chromium
 python dev.py fetch       download the wheels that the real tier wants (add --all for every one)
 python dev.py real        scan, break and repair real wheels
+python dev.py compare     which findings differ from those of an earlier version (BASE), on real wheels
 python dev.py bench       measure against delvewheel, cp and the others
 python dev.py docs        build the documentation into site/
 python dev.py generate    write again what is made from the code: reference pages, pictures, the benchmark table
@@ -72,6 +73,7 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "browser": ("tiers", [[*PYTEST, "-m", "browser and not docs"]]),
     "fetch": ("tiers", [["-m", "tests.real.fetch"]]),
     "real": ("tiers", [[*PARALLEL, "-m", "real and not long"]]),
+    "compare": ("tiers", [["-m", "tools.compare"]]),
     "bench": ("tiers", [["-m", "benchmarks"]]),
     "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
     "generate": (

@@ -55,7 +55,6 @@ LATE_IMPORTS = {
     "repairs.repair": "what plans and writes is imported while threads inflate and hash the wheel: 166 modules, 97 ms",
     "repairs.rewrite": "a bill of materials is for wheels that change only: 18 modules, 8 ms",
     "repairs.replay": "what a lock rarely needs, such as the renamed layout: 59 modules, 30 ms of 250",
-    "report.formats": "for that format only",
     "remote.client": "connections, caches and indexes are for wheels on servers only: 87 modules, 53 ms",
     "roots.card": "programs are run for --gpu native only: 21 modules, 8 ms",
     "roots.lazy": "discovering roots is for wheels with something missing only: 127 modules, 65 ms",

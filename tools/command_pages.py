@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from tools.markdown import NOTE, code, fence, sentence, table
-from wheelfix.cli.commands import COMMANDS, command_parser, load_command
+from wheelfix.cli.commands import COMMANDS
+from wheelfix.cli.parsers import command_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ def pages() -> Iterator[tuple[str, str]]:
     """Yield path and text of every page."""
     yield f"{FOLDER}/index.md", _overview()
     for name in COMMANDS:
-        yield f"{FOLDER}/{name}.md", _page(name, command_parser(name, load_command(name)))
+        yield f"{FOLDER}/{name}.md", _page(name, command_parser(name))
 
 
 def _overview() -> str:

@@ -60,6 +60,8 @@ def _type(value: Mapping[str, Any]) -> str:
         return code(f'"{value["const"]}"')
     if "enum" in value:
         return ", ".join(code(item) for item in value["enum"])
+    if "examples" in value:
+        return f"{value['type']}, such as {', '.join(code(item) for item in value['examples'])}"
     for key in ("oneOf", "anyOf"):
         if key in value:
             return " or ".join(_type(item) for item in value[key])

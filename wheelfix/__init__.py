@@ -6,6 +6,7 @@ They are imported when they are first asked for, so that ``wheelfix --version`` 
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,7 +64,5 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'wheelfix' has no attribute {name!r}")
-    import importlib
-
     module, _, inner = home.partition(":")
     return getattr(importlib.import_module(module), inner or name)

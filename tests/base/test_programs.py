@@ -217,6 +217,20 @@ def test_python_is_isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert not trace.exists()
 
 
+def test_a_worker_runs_our_own_code_where_another_wheelfix_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worker processes of a checkout on PYTHONPATH ran the code of the wheelfix in site-packages."""
+    package = tmp_path / "wheelfix"
+    (package / "base").mkdir(parents=True)
+    for name in ("__init__.py", "base/__init__.py"):
+        (package / name).touch()
+    (package / "base" / "probe.py").write_text("import wheelfix; print(wheelfix.__file__, __file__)")
+    monkeypatch.setattr(programs, "__file__", str(package / "base" / "programs.py"))
+    done = run_program(python_command("wheelfix.base.probe", ()), timeout=60)
+    assert done.out.split() == [str(package / "__init__.py"), str(package / "base" / "probe.py")]
+
+
 def test_a_child_finds_what_this_process_imports_from(tmp_path: Path) -> None:
     """Workers failed with "No module named 'pefile'" where the packages come from ``PYTHONPATH`` alone."""
     bare, packages, here = tmp_path / "bare", tmp_path / "packages ü", tmp_path / "here"

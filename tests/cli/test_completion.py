@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 from wheelfix.cli.commands import COMMANDS
-from wheelfix.cli.completion import SHELLS, read_grammar, render
+from wheelfix.cli.completion import read_grammar, render
 from wheelfix.cli.main import main
+from wheelfix.cli.parsers import SHELLS
 
 CASES = [
     pytest.param("wheelfix sc", ["scan"], id="a command"),

@@ -21,13 +21,14 @@ import wheelfix
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from wheelfix.cli import main as door
-from wheelfix.cli.commands import COMMANDS, load_command
-from wheelfix.cli.common import size, write_result
+from wheelfix.cli.commands import COMMANDS
+from wheelfix.cli.common import write_result
 from wheelfix.cli.main import main
+from wheelfix.cli.optiongroups import size
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
-from wheelfix.report.formats import MACHINE_KINDS, SCAN_KINDS
+from wheelfix.report.formats import KINDS, SCAN_KINDS
 from wheelfix.rules import registry
 from wheelfix.schemas import load_schema
 
@@ -107,7 +108,7 @@ def failing(monkeypatch, error: BaseException) -> None:
     def execute(args: object) -> int:
         raise error
 
-    module = types.SimpleNamespace(configure_parser=load_command("explain").configure_parser, execute=execute)
+    module = types.SimpleNamespace(execute=execute)
     monkeypatch.setattr(door, "load_command", lambda name: module)
 
 
@@ -351,7 +352,7 @@ def test_a_report_that_cannot_be_drawn(
     wheels: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A renderer that fails on one report draws the others, and names the one."""
-    module, function = MACHINE_KINDS[kind]
+    module, function = KINDS[kind]
     whole = getattr(importlib.import_module(module), function)
 
     def render(document: Document) -> str:

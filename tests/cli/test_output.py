@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
-from wheelfix.cli.diagnose import current_spelling
 from wheelfix.cli.main import main
 from wheelfix.cli.output import Output, command_line, now
+from wheelfix.cli.parsers import current_spelling
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 
@@ -114,9 +114,9 @@ def test_the_old_spelling_of_diagnose_issue(folder, capsys, monkeypatch):
     block = capsys.readouterr().out
     main(["diagnose", "--report", *COMMANDS["diagnose"][1:]])
     assert capsys.readouterr().out == block
-    assert current_spelling(["a.txt", "--report"]) == ["a.txt", "--issue"]
-    assert current_spelling(["--report", "a.txt"]) == ["--issue", "a.txt"]
-    assert current_spelling(["--report", "json=x", "a.txt"]) == ["--report", "json=x", "a.txt"]
+    assert current_spelling("diagnose", ["a.txt", "--report"]) == ["a.txt", "--issue"]
+    assert current_spelling("diagnose", ["--report", "a.txt"]) == ["--issue", "a.txt"]
+    assert current_spelling("diagnose", ["--report", "json=x", "a.txt"]) == ["--report", "json=x", "a.txt"]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ import pytest
 from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
-from wheelfix.cli.commands import COMMANDS, command_parser, is_only_typed, load_command
+from wheelfix.cli.commands import COMMANDS, is_only_typed
 from wheelfix.cli.main import main
+from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import option_actions, vocabulary
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
@@ -211,7 +212,7 @@ def test_that_list_is_complete() -> None:
     """A new option that weakens a check is marked beside its declaration, and appears here."""
     found = set()
     for command in COMMANDS:
-        for action in option_actions(command_parser(command, load_command(command))):
+        for action in option_actions(command_parser(command)):
             if is_only_typed(action):
                 found.add(action.dest.replace("_", "-"))
     assert found == set(DANGEROUS)

@@ -14,15 +14,15 @@ from tests.invariants.generate import make
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.cli.commands import command_parser, load_command
 from wheelfix.cli.common import root_options
 from wheelfix.cli.main import main
+from wheelfix.cli.parsers import command_parser
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import MACHINE_KINDS, render
+from wheelfix.report.formats import KINDS, render
 from wheelfix.report.text import render_scan
 from wheelfix.report.words import missing_hints
 from wheelfix.rules.registry import all_rules, page
@@ -129,7 +129,7 @@ COMMAND = re.compile(r"'(wheelfix (?:scan|repair|diagnose|verify|ci|explain|root
 def parsed(command: str):
     """What our own parser makes of a command; the placeholders in it are words like any other."""
     _, name, *words = shlex.split(command)
-    return command_parser(name, load_command(name)).parse_args(words)
+    return command_parser(name).parse_args(words)
 
 
 def printed(text: str) -> set[str]:
@@ -187,7 +187,7 @@ def test_every_command_in_every_report_can_be_parsed(seed, tmp_path) -> None:
     texts += [finding.hint for finding in report.findings]
     for command in set().union(*map(printed, texts)):
         parsed(command)
-    assert set(MACHINE_KINDS) >= {"markdown", "github"}
+    assert set(KINDS) >= {"markdown", "github"}
 
 
 def test_every_command_on_the_pages_of_findings_can_be_parsed() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.wheels import build_wheel
-from wheelfix.cli.commands import COMMANDS, command_parser, load_command
+from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.main import main
+from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import read_settings, vocabulary
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
@@ -19,7 +20,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def settings(*argv: str, command: str = "scan", **environ: str):
-    return read_settings(command_parser(command, load_command(command)), command, list(argv), environ)
+    return read_settings(command_parser(command), command, list(argv), environ)
 
 
 def test_without_anything_the_defaults_hold():
@@ -105,7 +106,7 @@ def test_every_option_of_every_command_can_be_configured():
     known, commands = vocabulary()
     assert set(commands) == set(COMMANDS)
     for command in commands:
-        parser = command_parser(command, load_command(command))
+        parser = command_parser(command)
         for option in parser.options():
             name = option[2:]
             if command == "sign" and name in ("include", "exclude"):

@@ -22,7 +22,7 @@ import wheelfix
 from tests.diagnosis.remedy_commands import shown, templates
 from tests.support.environments import install, lay
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.cli.commands import command_parser, load_command
+from wheelfix.cli.parsers import command_parser
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table
 from wheelfix.diagnosis.symptoms.messages import libraries, messages
@@ -78,7 +78,7 @@ VARIABLES = {
 def wheelfix_parses(command: str) -> None:
     """The command and its options exist, and nothing that it needs is left out."""
     name, *arguments = shlex.split(command.replace("\\", "/"))[1:]
-    command_parser(name, load_command(name)).parse_strictly(arguments)
+    command_parser(name).parse_strictly(arguments)
 
 
 def python_compiles(command: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.pages import PAGES, shown_commands, split
-from wheelfix.cli.commands import COMMANDS, command_parser, load_command, root_parser
+from wheelfix.cli.commands import COMMANDS, root_parser
+from wheelfix.cli.parsers import command_parser
 from wheelfix.errors import Exit
 from wheelfix.rules.registry import all_rules
 
@@ -25,7 +26,7 @@ def test_parses(words):
     assert parts[0] in COMMANDS
     if len(parts) == 1:
         return
-    parser = command_parser(parts[0], load_command(parts[0]))
+    parser = command_parser(parts[0])
     if "--help" in parts or "-h" in parts:
         return
     parser.require_nothing()  # prose names commands with an option only, as in `wheelfix repair --drop-test-artifacts`

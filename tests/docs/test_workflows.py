@@ -13,7 +13,8 @@ import yaml
 from tests.docs.pages import HERE
 from tests.support.tiers import IMPOSSIBLE, program
 from tools import windows_check
-from wheelfix.cli.commands import COMMANDS, command_parser, load_command
+from wheelfix.cli.commands import COMMANDS
+from wheelfix.cli.parsers import command_parser
 
 WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
 HOOKS = yaml.safe_load((HERE / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
@@ -119,7 +120,7 @@ def test_a_hook_is_a_command(hook) -> None:
     tool, name = hook["entry"].split()
     assert tool == "wheelfix"
     assert name in COMMANDS
-    command_parser(name, load_command(name)).parse_strictly([*hook.get("args", []), "a.whl"])
+    command_parser(name).parse_strictly([*hook.get("args", []), "a.whl"])
     for platform in ("any", "win32", "win_amd64", "win32.win_amd64", "win_arm64-x86_64_v3"):
         assert re.search(hook["files"], f"dist/a-1.0-py3-none-{platform}.whl")
     linux = re.search(hook["files"], "dist/a-1.0-cp311-cp311-manylinux_2_28_x86_64.whl")

@@ -21,7 +21,7 @@ from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Severity, Verdict
 from wheelfix.repairs.repair import RepairOutcome, repair_wheel
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import MACHINE_KINDS, render
+from wheelfix.report.formats import KINDS, render
 from wheelfix.report.text import render_scan
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def check_formats(made: Made, folder: Path) -> None:
     """Every kind of report tells the same verdict."""
     report = scan(made.wheel(folder), PLAIN)
     verdict = report.verdict.value
-    texts = {kind: render(kind, [report]) for kind in MACHINE_KINDS}
+    texts = {kind: render(kind, [report]) for kind in KINDS}
     assert json.loads(texts["json"])["wheels"][0]["verdict"] == verdict
     assert f"wheelfix: {verdict}: " in texts["github"]
     assert re.search(rf"^\| \S+ \| \S+ {verdict} \|", texts["markdown"], re.MULTILINE)

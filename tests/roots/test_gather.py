@@ -28,7 +28,6 @@ from wheelfix.roots.index import RootIndex
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.roots.root import Kind
 
 HOST = Host()
 
@@ -80,7 +79,7 @@ def test_the_bin_folder_or_the_one_above_the_versions_will_do_for_a_kind(tmp_pat
         ("conda", "--conda", "expected a conda environment", "it looks like cuDNN; --root takes any kind"),
     ],
 )
-def test_not_of_the_wanted_kind(tmp_path: Path, kind: Kind, option: str, because: str, hint: str) -> None:
+def test_not_of_the_wanted_kind(tmp_path: Path, kind: str, option: str, because: str, hint: str) -> None:
     folder = grow(tmp_path / "cudnn", ["bin/cudnn64_8.dll"])
     with pytest.raises(UsageError) as caught:
         named_root(folder, HOST, kind=kind, option=option)

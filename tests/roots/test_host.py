@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.roots.trees import grow, windows
+from wheelfix.base.inputfiles import ACCESS_LIST, security_descriptor
 from wheelfix.roots import host as module
 from wheelfix.roots.gather import discover, named_root
 from wheelfix.roots.host import Host, RegistryKey, this_machine, writers_by_descriptor
@@ -82,9 +83,9 @@ def test_a_registry_key(winreg: dict[str, Key]) -> None:
 
 def test_no_security_descriptors_without_windows(tmp_path: Path) -> None:
     if sys.platform == "win32":
-        assert module._read_descriptor(tmp_path).startswith("D:")
+        assert security_descriptor(tmp_path, ACCESS_LIST).startswith("D:")
     else:
-        assert module._read_descriptor(tmp_path) == ""
+        assert security_descriptor(tmp_path, ACCESS_LIST) == ""
 
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="permission bits are POSIX's")

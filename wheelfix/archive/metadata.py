@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault
 from wheelfix.archive.names import MAX_TAGS, FileName, expand_tag, placement_faults
 from wheelfix.base.parsing import number_pair, parse_json
+from wheelfix.base.specifiers import as_requirement, as_specifiers, as_version
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
@@ -123,10 +124,8 @@ def _is_list(part: str, text: str, between: str = " ?, ?") -> bool:
 
 
 def _why_no_requirement(line: str) -> str:
-    from packaging.requirements import Requirement
-
     try:
-        Requirement(line)
+        as_requirement(line)
     except RecursionError:
         return "it is nested too deeply"
     except ValueError as exc:  # InvalidRequirement, or a number with more digits than Python reads
@@ -135,10 +134,8 @@ def _why_no_requirement(line: str) -> str:
 
 
 def _is_specifier(line: str) -> bool:
-    from packaging.specifiers import SpecifierSet
-
     try:
-        SpecifierSet(line)
+        as_specifiers(line)
     except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
         return False
     return True
@@ -284,10 +281,8 @@ def check_metadata(file_name: Named, dist_info: str, metadata: Named) -> Iterato
 def _is_version(text: str) -> bool:
     if _PLAIN_VERSION.fullmatch(text) is not None:
         return True
-    from packaging.version import Version
-
     try:
-        Version(text)
+        as_version(text)
     except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return False
     return True
@@ -296,12 +291,9 @@ def _is_version(text: str) -> bool:
 def _same_version(one: str, other: str) -> bool:
     if one == other:
         return True
-    from packaging.version import Version
-
     try:
-        return Version(one.replace("_", "+", 1)) == Version(other.replace("_", "+", 1)) or Version(one) == Version(
-            other
-        )
+        local, other_local = (as_version(text.replace("_", "+", 1)) for text in (one, other))
+        return local == other_local or as_version(one) == as_version(other)
     except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return False
 

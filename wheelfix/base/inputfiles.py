@@ -10,10 +10,15 @@ import io
 import os
 import re
 import stat
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wheelfix.errors import UsageError
+
+if sys.platform != "win32":
+    import grp
+    import pwd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -190,7 +195,7 @@ TRUSTED_ON_WINDOWS = frozenset({"BA", "SY", "LA", "S-1-5-18", "S-1-5-32-544"})
 def distrust(path: Path) -> str:
     """Return why a file may have been written by another user, or nothing."""
     if os.name == "nt":
-        return distrust_by_owner(_owner_on_windows(path), _user_on_windows())
+        return distrust_by_owner(owner_in_descriptor(security_descriptor(path, OWNER)), _user_on_windows())
     try:
         seen = [path.lstat(), path.stat()]  # a link can be planted as well as a file
     except OSError as error:
@@ -225,22 +230,19 @@ def _own_users() -> frozenset[int]:
 
 def _is_private_group(group: int) -> bool:
     """Whether a group has one user: many systems give each user a group of the same name, and let it write."""
+    if sys.platform == "win32":
+        return False
     try:
-        import grp
-        import pwd
-
         entry, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid())
-    except (ImportError, KeyError):
+    except KeyError:
         return False
     return group == 0 or (entry.gr_name == user.pw_name and not set(entry.gr_mem) - {user.pw_name})
 
 
 def _name(user: int) -> str:
     try:
-        import pwd
-
-        return pwd.getpwuid(user).pw_name
-    except (ImportError, KeyError):
+        return pwd.getpwuid(user).pw_name if sys.platform != "win32" else f"user id {user}"
+    except KeyError:
         return f"user id {user}"
 
 
@@ -260,36 +262,42 @@ def owner_in_descriptor(sddl: str) -> str:
     return found[1] if found else ""
 
 
-def _owner_on_windows(path: Path) -> str:
+def _windows() -> tuple[Any, Any, Any]:
+    """Return ctypes, advapi32 and kernel32; None for each where this is not Windows."""
     import ctypes
 
     library = getattr(ctypes, "WinDLL", None)
-    if library is None:
+    return (None, None, None) if library is None else (ctypes, library("advapi32"), library("kernel32"))
+
+
+OWNER, ACCESS_LIST = 1, 4
+"""The parts of a security descriptor: OWNER_SECURITY_INFORMATION, DACL_SECURITY_INFORMATION."""
+
+
+def security_descriptor(path: Path, part: int) -> str:
+    """Return a part of a file's security descriptor as Windows writes it down; empty when unknown."""
+    ctypes, advapi, kernel = _windows()
+    if ctypes is None:
         return ""
-    advapi, kernel = library("advapi32"), library("kernel32")
-    owner_only = 1  # OWNER_SECURITY_INFORMATION
     needed = ctypes.c_uint32(0)
-    advapi.GetFileSecurityW(str(path), owner_only, None, 0, ctypes.byref(needed))
+    advapi.GetFileSecurityW(str(path), part, None, 0, ctypes.byref(needed))
     buffer = ctypes.create_string_buffer(needed.value or 1)
-    if not needed.value or not advapi.GetFileSecurityW(str(path), owner_only, buffer, needed, ctypes.byref(needed)):
+    if not needed.value or not advapi.GetFileSecurityW(str(path), part, buffer, needed, ctypes.byref(needed)):
         return ""
     text = ctypes.c_wchar_p()
     convert = advapi.ConvertSecurityDescriptorToStringSecurityDescriptorW
-    if not convert(buffer, 1, owner_only, ctypes.byref(text), None):
+    if not convert(buffer, 1, part, ctypes.byref(text), None):
         return ""
-    found = owner_in_descriptor(text.value or "")
+    found = text.value or ""
     kernel.LocalFree(text)
     return found
 
 
 def _user_on_windows() -> str:
     """Return the security identifier of the user we run as; empty where Windows does not say."""
-    import ctypes
-
-    library = getattr(ctypes, "WinDLL", None)
-    if library is None:
+    ctypes, advapi, kernel = _windows()
+    if ctypes is None:
         return ""
-    advapi, kernel = library("advapi32"), library("kernel32")
     kernel.GetCurrentProcess.restype = ctypes.c_void_p
     token, needed = ctypes.c_void_p(), ctypes.c_uint32(0)
     query, token_user = 8, 1

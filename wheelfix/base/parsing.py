@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wheelfix.base.inputfiles import read_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -96,3 +97,10 @@ def load_toml(text: str) -> dict[str, Any]:
         reader = importlib.import_module("tomllib")
     tree: dict[str, Any] = reader.loads(text)
     return tree
+
+
+def close_words(word: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Return the known words that look most like one, the closest first: for a hint after a slip."""
+    import difflib  # takes some milliseconds, which only a slip should cost
+
+    return difflib.get_close_matches(word, list(known), n=most, cutoff=cutoff)

@@ -11,7 +11,9 @@ import contextlib
 import ntpath
 import os
 import posixpath
+import select
 import signal
+import site
 import subprocess
 import sys
 import tempfile
@@ -175,8 +177,6 @@ def running_program(
     The line is empty if it cannot be started, or prints nothing in that time. The program has to end when its stdin
     is closed, which happens also when this process is killed; else it is killed.
     """
-    import select
-
     try:
         process = subprocess.Popen(
             command, cwd=within, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -227,18 +227,23 @@ del sys.argv[1:4]
 if users and users not in sys.path:
     site.addsitedir(users)
 sys.path += [folder for folder in folders.split(os.pathsep) if folder not in sys.path]
+package = os.path.join(folders.split(os.pathsep)[0], "wheelfix", "__init__.py")
+if module.startswith("wheelfix.") and os.path.isfile(package):
+    from importlib.util import module_from_spec, spec_from_file_location
+    spec = spec_from_file_location("wheelfix", package)
+    sys.modules["wheelfix"] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["wheelfix"])
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 """``-I`` also hides the user's own site-packages, a zipapp and ``PYTHONPATH``, where our dependencies may lie: what
-this process imports from is searched last, and the current folder never."""
+this process imports from is searched last, and the current folder never. Our own modules are those of this process,
+also where another wheelfix is installed."""
 
 
 def python_command(module: str, arguments: Sequence[str]) -> list[str]:
     """Return the command that runs a module in an isolated Python, with the packages that we ourselves have."""
     if not sys.executable:
         raise EnvironmentFailure(f"{module} cannot be run", because="the path of the running Python is not known")
-    import site
-
     beside = str(Path(__file__).absolute().parent.parent.parent)
     here = os.path.normcase(Path.cwd())
     folders = [path for path in sys.path if Path(path).is_absolute() and os.path.normcase(Path(path)) != here]

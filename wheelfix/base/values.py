@@ -38,7 +38,7 @@ else:
                 "__dataclass_fields__": _StandardFields(),
             }
             if frozen:
-                methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+                methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_set}
                 methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
             for name, method in methods.items():
                 if name not in cls.__dict__:
@@ -159,16 +159,10 @@ def _setter(cls: Any, name: str) -> Callable[[Any, Any], None]:
     return lambda value, given: object.__setattr__(value, name, given)
 
 
-def _refuse_to_set(self: object, name: str, value: object) -> None:
+def _refuse_to_set(self: object, name: str, value: object = ...) -> None:
     from dataclasses import FrozenInstanceError
 
-    raise FrozenInstanceError(f"cannot assign to field {name!r}")
-
-
-def _refuse_to_delete(self: object, name: str) -> None:
-    from dataclasses import FrozenInstanceError
-
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
+    raise FrozenInstanceError(f"cannot {'delete' if value is ... else 'assign to'} field {name!r}")
 
 
 def _get_state(self: Any) -> list[Any]:

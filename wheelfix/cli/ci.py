@@ -4,93 +4,47 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.inputfiles import begin_run
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.cli.commands import add_flag, say
-from wheelfix.cli.common import (
-    add_command,
-    add_filter_options,
-    add_jobs_option,
-    add_limit_options,
-    add_output_options,
-    add_root_options,
-    add_windows_options,
-)
-from wheelfix.cli.output import Output, add_baseline_options, add_report_option
-from wheelfix.cli.paths import add_fetch_option, add_remote_options, expand_inputs
-from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
+from wheelfix.base.workers import in_processes, worth_processes
+from wheelfix.cli.commands import say
+from wheelfix.cli.output import Output
+from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
-from wheelfix.cli.try_ import add_trial_options
 from wheelfix.errors import InputError, WheelfixError, failure_of
-from wheelfix.exam.examination import ScanFailure
-from wheelfix.report.canvas import look_of
+from wheelfix.exam.examination import ScanFailure, Shares, file_size
+from wheelfix.exam.scan import scan_inputs
+from wheelfix.plan.make import allowed_names
+from wheelfix.repairs.repair import lost_repair, repair, targets_differ, with_jobs
 from wheelfix.report.document import FailedInput
-from wheelfix.report.formats import SCAN_KINDS, slim
+from wheelfix.report.formats import slim
+from wheelfix.roots.lazy import lazy_index
+from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Generator, Iterator, Mapping
+    from pathlib import Path
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.base.workers import Work
-    from wheelfix.cli.commands import Subparsers
     from wheelfix.exam.examination import Progress
     from wheelfix.model import ScanReport
     from wheelfix.plan.model import Plan
     from wheelfix.report.progress import ProgressBar
     from wheelfix.roots.lazy import LazyIndex
 
-EXAMPLES = """\
-  wheelfix ci dist\\*.whl -w wheelhouse
-  wheelfix ci dist\\*.whl --format github --report sarif=wheelfix.sarif --report html=wheelfix.html
-  wheelfix ci dist\\*.whl --baseline wheelfix-baseline.json --fail-on warning
-"""
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "ci",
-        "Repair every wheel into the target folder, then verify and scan the results. The exit code\n"
-        "is 0 only if every resulting wheel is clean; the reports are about the resulting wheels,\n"
-        "or about the original wheel if it could not be repaired.",
-        EXAMPLES,
-    )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
-    parser.add_argument(
-        "-w", "--wheel-dir", metavar="DIR", type=Path, help="folder for the repaired wheels (default: wheelhouse)"
-    )
-    add_policy_options(parser)
-    add_writing_options(parser)
-    add_jobs_option(parser)
-    add_windows_options(parser)
-    add_root_options(parser)
-    add_limit_options(parser)
-    add_flag(
-        parser,
-        "--try",
-        "at the end, import each wheel that was written, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
-        dest="trial",
-        typed=True,
-    )
-    add_trial_options(parser, "try-")
-    add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
-    add_baseline_options(add_filter_options(parser, fail_on="unsure"))
-    add_report_option(add_output_options(parser, SCAN_KINDS))
-
 
 def execute(args: argparse.Namespace) -> int:
     """Take every wheel through the stage and return the worst exit code."""
-    from wheelfix.rules.registry import check_patterns
-
     output = Output.from_args(args)
     if args.trial:
-        _check_trial(args)
+        from wheelfix.cli.try_ import check_trial, try_written
+
+        check_trial(args)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     groups = []
     for own, paths in group_inputs(args, inputs.files):
@@ -107,42 +61,9 @@ def execute(args: argparse.Namespace) -> int:
                     _report(result, output, fail_on, progress)
                     progress.step()
     if args.trial:
-        _try(args, output)
+        try_written(args, output)
     output.finish()
     return output.exit_code
-
-
-def _check_trial(args: argparse.Namespace) -> None:
-    """Refuse what makes no sense before anything is written."""
-    from wheelfix.cli.try_ import trial_options
-    from wheelfix.trial.wine import refuse_root
-
-    refuse_root(trial_options(args).allow_root)
-
-
-def _try(args: argparse.Namespace, output: Output) -> None:
-    """Import the wheels that came out, show each on stderr; what fails is in the reports, too."""
-    from wheelfix.cli.try_ import failure_of_trial, trial_options
-    from wheelfix.report.trial import render_trial
-    from wheelfix.trial.run import TrialFailure, try_all
-
-    wheels = list(dict.fromkeys(Path(report.path) for report in output.reports))
-    note = None if args.quiet else lambda line: say(f"wheelfix: {line}")
-    pending = dict.fromkeys(map(str, wheels))
-    try:
-        for found in try_all(wheels, trial_options(args), note):
-            pending.pop(found.path, None)
-            if isinstance(found, TrialFailure):
-                output.fail(FailedInput(found.path, found.error, "try"))
-                continue
-            for line in render_trial(found, look_of(sys.stderr, colour=args.color), quiet=args.quiet).splitlines():
-                say(line)
-            error = failure_of_trial(found)
-            if error is not None:
-                output.fail(FailedInput(found.path, error, "try"))
-    except WheelfixError as error:  # no Wine, for example; what was found before is reported all the same
-        for path in pending:
-            output.fail(FailedInput(path, error, "try"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +87,6 @@ def _take_all(
     paths: list[Path], options: RepairOptions, filters: _Filters, progress: Progress
 ) -> Generator[_Taken, None, None]:
     """Take wheels through the stage, several at once in processes where that is faster."""
-    from wheelfix.base.workers import in_processes, worth_processes
-    from wheelfix.exam.examination import Shares, file_size
-    from wheelfix.repairs.repair import targets_differ
-    from wheelfix.roots.lazy import lazy_index
-
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
         if targets_differ(paths, options) and worth_processes(sizes, jobs):
@@ -185,25 +101,16 @@ def _take_all(
 def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _Taken]]:
     """What a worker process does with each wheel."""
     begin_run(paths)
-    from wheelfix.repairs.repair import with_jobs
-    from wheelfix.roots.lazy import lazy_index
-
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         yield lambda path, threads, progress: _take(path, with_jobs(options, threads), filters, index, progress)
 
 
 def _lost(path: Path, reason: str) -> _Taken:
-    from wheelfix.repairs.repair import lost_repair
-
     return _Taken(str(path), failure=lost_repair(path, reason).error)
 
 
 def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Progress) -> _Taken:
     """Repair one wheel and scan what came out; a wheel that cannot be repaired is scanned as it is."""
-    from wheelfix.exam.scan import scan_inputs
-    from wheelfix.plan.make import allowed_names
-    from wheelfix.repairs.repair import repair
-
     looked_at, taken = path, _Taken(str(path))
     allowed = options.allow_missing
     try:

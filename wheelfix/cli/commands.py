@@ -1,7 +1,7 @@
-"""The commands by name, and their parsers.
+"""The commands by name, and what their parsers are made of.
 
-A command lives in ``cli/<name>.py`` with ``configure_parser(subparsers)`` and ``execute(args) -> int``, and is
-imported only when it is called, so that ``--version`` and ``--help`` answer at once.
+A command lives in ``cli/<name>.py`` with ``execute(args) -> int``, and is imported only when it is called, so that
+``--version`` and ``--help`` answer at once; its options are in ``cli/parsers.py``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import argparse
 import contextlib
 import importlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import wheelfix
+from wheelfix.base.parsing import close_words
 from wheelfix.errors import UsageError
+from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,17 +45,13 @@ def say_failure(error: WheelfixError) -> None:
 def say(line: str) -> None:
     """Print a line on stderr, if there is one; names in it may be of strangers."""
     if sys.stderr is not None:
-        from wheelfix.report.safe import legible, without_commands
-
         with contextlib.suppress(OSError, ValueError):
             print(without_commands(legible(line)), file=sys.stderr, flush=True)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean 'scan'?`` for a word close to a known one, else nothing."""
-    import difflib  # costs a few milliseconds that only a slip should pay
-
-    close = difflib.get_close_matches(word.lower(), sorted(known), n=2, cutoff=0.55)
+    close = close_words(word.lower(), sorted(known), 2, cutoff=0.55)
     return "did you mean " + " or ".join(f"'{match}'" for match in close) + "?" if close else ""
 
 
@@ -107,8 +106,6 @@ def add_path(
     dest: str = "",
 ) -> None:
     """Add an option that takes a path, or with ``many`` one each time that it is given."""
-
-    from pathlib import Path  # 15 ms that --version need not pay
 
     more: dict[str, Any] = {"action": "append", "default": []} if many else {}
     _add(group, name, typed, help=what, metavar=metavar, type=Path, dest=dest, **more)
@@ -204,9 +201,6 @@ class Command(NamedTuple):
 class CommandModule(Protocol):
     """What ``cli/<name>.py`` has."""
 
-    def configure_parser(self, subparsers: Subparsers) -> None:
-        """Add the command's parser."""
-
     def execute(self, args: argparse.Namespace) -> int:
         """Do the work, print the result and return the exit code."""
 
@@ -263,22 +257,6 @@ def root_parser() -> Parser:
 
 
 def load_command(name: str) -> CommandModule:
-    """Import the module of a command; a slip in the name is answered with the likely one."""
-    command = COMMANDS.get(name)
-    if command is None:
-        hint = did_you_mean(name, COMMANDS) or "'wheelfix --help' lists the commands"
-        raise UsageError(f"there is no command {name!r}", hint=hint)
-    module: CommandModule = importlib.import_module(command.module)
+    """Import the module of a command."""
+    module: CommandModule = importlib.import_module(COMMANDS[name].module)
     return module
-
-
-def command_parser(name: str, module: CommandModule) -> Parser:
-    """Return the parser of one command, with the options that all commands have."""
-    subparsers: Subparsers = root_parser().add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
-    module.configure_parser(subparsers)
-    parser: Parser = subparsers.choices[name]
-    group = parser.add_argument_group("configuration")
-    add_path(group, "--config", "FILE", "read this file instead of the nearest one")
-    add_flag(group, "--no-config", "read no file")
-    add_flag(group, "--show-config", "print what is in force and where it came from")
-    return parser

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import check_text_target, will_read
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.options import Limits, RootOptions
 from wheelfix.base.values import replace
-from wheelfix.cli.commands import COMMANDS, add_flag, add_path, add_words, as_given, only_typed
 from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
+from wheelfix.cli.commands import as_given
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
-from wheelfix.report.canvas import COLOURS, TextStyle, look_of
+from wheelfix.knowledge.targets import chosen_targets
+from wheelfix.report.canvas import TextStyle, look_of
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable
 
-    from wheelfix.base.options import Limits, RootOptions
-    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.errors import WheelfixError
 
 ENTRY = 640
 """Bytes of a directory entry with a long name; who allows more members allows a larger directory."""
-
-
-def add_command(subparsers: Subparsers, name: str, description: str, examples: str) -> Parser:
-    """Add a command's parser with its examples below the options."""
-    summary = COMMANDS[name].summary
-    return subparsers.add_parser(name, help=summary, description=description, epilog=f"examples:\n{examples}")
 
 
 def style_of(args: argparse.Namespace) -> TextStyle:
@@ -38,50 +30,8 @@ def style_of(args: argparse.Namespace) -> TextStyle:
     return look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
 
 
-def positive(text: str) -> int:
-    """Return a whole number from 1 on."""
-    number = whole_number(text)
-    if not number:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 1 on")
-    return number
-
-
-def add_assumptions(parser: Parser) -> argparse._ArgumentGroup:
-    """Add the options that say what is assumed of the machine on which a wheel will be imported."""
-    group = parser.add_argument_group("the target machine")
-    add_words(
-        group, "--assume", "WHAT", "it has this: vcredist, nvidia-driver (both assumed by default), conda, cuda=11.7"
-    )
-    add_words(group, "--no-assume", "WHAT", "without: vcredist, nvidia-driver")
-    return group
-
-
-def add_target_options(parser: Parser) -> None:
-    """Add the options that say what the machine has on which the wheel will be imported."""
-    _add_python(add_assumptions(parser))
-
-
-def add_windows_options(parser: Parser) -> None:
-    """Add the options about the machine, and the one that asks about kinds of Windows."""
-    group = add_assumptions(parser)
-    add_words(
-        group,
-        "--target",
-        "WINDOWS",
-        "also check for this kind of Windows: windows-11, windows-10-1809, windows-n, server-core-2022, "
-        "nano-server, wine, all, or a list file (tools/windows_target.ps1 writes it)",
-    )
-    _add_python(group)
-
-
-def _add_python(group: argparse._ArgumentGroup) -> None:
-    add_path(group, "--python", "PREFIX", "resolve against this real environment (a folder with python.exe)")
-
-
 def target_words(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the kinds of Windows that were asked about, checked: a mistake is reported once, not for every wheel."""
-    from wheelfix.knowledge.targets import chosen_targets
-
     chosen_targets(args.target)
     return tuple(args.target)
 
@@ -93,116 +43,8 @@ def refuse_contradiction(assume: Iterable[str], no_assume: Iterable[str]) -> Non
         raise UsageError(f"{both[0]} is both assumed and not assumed", hint="drop one of --assume and --no-assume")
 
 
-def add_root_options(parser: Parser) -> None:
-    """Add the options that say where DLLs may come from."""
-    group = parser.add_argument_group("where DLLs can come from")
-    add_path(
-        group,
-        "--root",
-        "PATH",
-        "a toolkit, an environment, a folder of DLLs or of wheels, a wheel or conda package, or a pattern "
-        "such as wheels/*.whl; repeatable",
-        many=True,
-    )
-    for option, what in (
-        ("cuda", "a CUDA toolkit"),
-        ("cudnn", "a cuDNN folder"),
-        ("oneapi", "a oneAPI folder"),
-        ("conda", "a conda environment"),
-    ):
-        group.add_argument(f"--{option}", metavar="PATH", action="append", default=[], type=Path, help=what)
-    add_flag(group, "--no-discover", "use only the roots named here")
-    add_flag(group, "--search-path", "also look in the folders of PATH", typed=True)
-    add_path(
-        group,
-        "--trusted-roots",
-        "FILE",
-        "PEM file of root certificates to trust, besides those on Microsoft's list",
-        typed=True,
-    )
-
-
-def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
-    """Add the options that choose findings and say which of them fail; ``fail_on`` is the default."""
-    levels = ("error", "unsure", "warning", "info", "never")
-    group = parser.add_argument_group("findings")
-    add_words(group, "--select", "CODE", "only these codes, prefixes (WF3) or names")
-    add_words(group, "--ignore", "CODE", "all but these")
-    group.add_argument(
-        "--fail-on", metavar="LEVEL", choices=levels, default=fail_on,
-        help="exit with 1 for findings of this severity or worse: "
-        + ", ".join(f"{level} (default)" if level == fail_on else level for level in levels),
-    )  # fmt: skip
-    return group
-
-
-def add_allow_missing(group: argparse._ArgumentGroup) -> None:
-    """Add ``--allow-missing``."""
-    add_words(group, "--allow-missing", "GLOB", "this DLL may be missing: findings about it become info")
-
-
-def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._ArgumentGroup:
-    """Add the options that say what is printed and where it goes."""
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "--format",
-        metavar="KIND",
-        choices=formats,
-        default=formats[0],
-        help=f"{', '.join(formats)} (default {formats[0]})",
-    )
-    group.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the result to this file, as UTF-8")
-    group.add_argument(
-        "--color", metavar="WHEN", choices=COLOURS, default=COLOURS[0],
-        help="auto, always, never (default auto: on terminals, as NO_COLOR and FORCE_COLOR say)",
-    )  # fmt: skip
-    loudness = group.add_mutually_exclusive_group()
-    loudness.add_argument("-v", "--verbose", action="store_true", help="show more (scan: every resolved edge)")
-    loudness.add_argument("-q", "--quiet", action="store_true", help="print only the verdict")
-    return group
-
-
-def add_jobs_option(parser: Parser) -> None:
-    """Add ``-j``."""
-    parser.add_argument("-j", "--jobs", metavar="N", type=positive, help="how many cores to use (default: all)")
-
-
-def size(text: str) -> int:
-    """Return a number of bytes from ``512M``, ``2 GiB`` or plain digits."""
-    found = re.fullmatch(r"([0-9]{1,15})\s*(?:([KMGT])(?:i?B)?|B)?", text.strip(), re.IGNORECASE)
-    if found is None or not int(found[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it as 512M, 2G or in bytes")
-    return int(found[1]) << (10 * " KMGT".index((found[2] or " ").upper()))
-
-
-def add_limit_options(parser: Parser) -> None:
-    """Add the options that say how much an archive may ask of us before it counts as an attack."""
-    group = parser.add_argument_group("limits, against archives made to exhaust the machine")
-    only_typed(
-        group.add_argument(
-            "--max-members", metavar="N", type=positive, help="refuse archives with more members (default 100000)"
-        )
-    )
-    only_typed(
-        group.add_argument(
-            "--max-size", metavar="SIZE", type=size, help="do not unpack members larger than this (default 32G)"
-        )
-    )
-    only_typed(
-        group.add_argument(
-            "--max-total", metavar="SIZE", type=size, help="refuse archives that unpack to more (default 256G)"
-        )
-    )
-    only_typed(group.add_argument(
-        "--max-ratio", metavar="N", type=positive,
-        help="refuse archives that unpack to more than 1G and N times their size (default 200)",
-    ))  # fmt: skip
-
-
 def limits(args: argparse.Namespace) -> Limits:
     """Return how much an archive may ask of us, as the command line says."""
-    from wheelfix.base.options import Limits
-
     usual = Limits()
     members = args.max_members or usual.max_members
     return replace(
@@ -217,10 +59,8 @@ def limits(args: argparse.Namespace) -> Limits:
 
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
-    from wheelfix.base.options import Limits, RootOptions
-
     if args.trusted_roots is not None:
-        from wheelfix.pe.signature import check_trusted_roots
+        from wheelfix.pe.authenticode.verify import check_trusted_roots
 
         check_trusted_roots(args.trusted_roots)
     return RootOptions(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
-from wheelfix.cli.commands import COMMANDS, CommaList, Parser, command_parser, load_command
-from wheelfix.cli.common import add_command
+from wheelfix.cli.commands import COMMANDS, CommaList, Parser
+from wheelfix.cli.parsers import command_parser
 from wheelfix.errors import Exit
 from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.rules.registry import all_rules
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from wheelfix.cli.commands import Subparsers
 
 ASSUMABLE = ("vcredist", "nvidia-driver", "vcredist-12", "vcredist-11", "vcredist-10", "vcredist-9", "conda", "cuda=")
 FOLDERS = frozenset({"wheel_dir", "output_dir", "python", "env", "cuda", "cudnn", "oneapi", "conda"})
@@ -69,7 +70,7 @@ def read_grammar() -> tuple[CommandGrammar, ...]:
 
 
 def _command(name: str) -> CommandGrammar:
-    parser = command_parser(name, load_command(name))
+    parser = command_parser(name)
     groups = {id(action): group for group, actions in parser.titled_groups() for action in actions}
     words = [(action, _word(name, action, groups.get(id(action), ""))) for action in parser.actions()]
     return CommandGrammar(
@@ -116,38 +117,14 @@ def _word(command: str, action: argparse.Action, group: str) -> Word:
 def _values(command: str, dest: str) -> tuple[str, ...]:
     """Return values that the parser does not list, because they may be joined or shortened."""
     if dest in ("select", "ignore") or (command == "explain" and dest == "code"):
-        from wheelfix.rules.registry import all_rules
-
         return tuple(word for rule in all_rules() for word in (rule.code, rule.name))
     if dest in ("assume", "no_assume"):
         return ASSUMABLE if dest == "assume" else ASSUMABLE[:2]
     return tuple(f"{kind}=" for kind in SCAN_KINDS) if dest == "report" else ()
 
 
-EXAMPLES = """\
-  wheelfix completion bash >> ~/.bashrc
-  wheelfix completion zsh > ~/.zfunc/_wheelfix          a folder in $fpath
-  wheelfix completion fish > ~/.config/fish/completions/wheelfix.fish
-  wheelfix completion powershell >> $PROFILE
-"""
-SHELLS = ("bash", "zsh", "fish", "powershell")
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "completion",
-        "Print a script that completes commands, options, files and finding codes.",
-        EXAMPLES,
-    )
-    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
-
-
 def execute(args: argparse.Namespace) -> int:
     """Print the script."""
-    import sys
-
     sys.stdout.write(render(args.shell))
     return Exit.OK
 

@@ -23,7 +23,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.inputfiles import UnfitFile, read_file
-from wheelfix.base.parsing import load_toml
+from wheelfix.base.parsing import close_words, load_toml
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import UsageError
 from wheelfix.model import canonical
@@ -235,10 +235,8 @@ class _ConfigReader:
     def _meant(self, key: str, command: str) -> str:
         if len(self.faults) >= _FAULTS_SHOWN or len(key) > 100:
             return ""
-        import difflib  # costs a few milliseconds that only a slip should pay
-
         known = [name for name, option in self.options.items() if not command or command in option.commands]
-        close = difflib.get_close_matches(key.replace("_", "-"), known + list(self.commands), n=1, cutoff=0.6)
+        close = close_words(key.replace("_", "-"), known + list(self.commands), 1)
         return f"did you mean {close[0]!r}?" if close else "--show-config lists what can be set"
 
 
@@ -296,9 +294,7 @@ def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] 
         return _SettingFault(f"is a text, not {value!r}")
     text = str(value)
     if option.choices and text not in option.choices:
-        import difflib
-
-        close = difflib.get_close_matches(text, option.choices, n=1)
+        close = close_words(text, option.choices, 1)
         hint = f"did you mean {close[0]!r}?" if close else ""
         return _SettingFault(f"is one of {', '.join(option.choices)}, not {text!r}", hint)
     return text

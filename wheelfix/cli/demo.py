@@ -10,46 +10,17 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag
-from wheelfix.cli.common import add_command
+from wheelfix.cli.main import main
+from wheelfix.demo import example
 from wheelfix.errors import Exit
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from wheelfix.cli.commands import Subparsers
-
-EXAMPLES = """\
-  wheelfix demo               needs no files and no network
-  wheelfix demo --keep        keeps the folder
-"""
-
-STORIES = ("cu117", "cu114")
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "demo",
-        "Make a small torch-like wheel with missing DLLs, and small CUDA and oneAPI folders that have\n"
-        "them, in a temporary folder; then scan, repair, scan again and verify.",
-        EXAMPLES,
-    )
-    add_flag(parser, "--keep", "keep the folder, and print its path")
-    parser.add_argument(
-        "--story",
-        choices=STORIES,
-        default="cu117",
-        help="cu117: without MKL, OpenMP and CUPTI; cu114: without cuDNN and NVTX",
-    )
-
 
 def execute(args: argparse.Namespace) -> int:
     """Walk through the story; the exit code is 0 when every step came out as it should."""
-    from wheelfix.demo import example
-
     story = example.kepler_cu117() if args.story == "cu117" else example.kepler_cu114()
     folder = Path(tempfile.mkdtemp(prefix="wheelfix-demo-"))
     try:
@@ -94,8 +65,6 @@ def _walk(wheel: Path, roots: list[Path], cuda: str) -> bool:
 
 
 def _run(command: list[str]) -> int:
-    from wheelfix.cli.main import main
-
     return main(command)
 
 

@@ -6,71 +6,34 @@ import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import UnfitFile, read_file
+from wheelfix.base.options import RootOptions, ScanOptions, all_cores
 from wheelfix.base.parsing import MAX_JSON
-from wheelfix.cli.commands import add_flag, as_given, say_failure
+from wheelfix.cli.commands import as_given, say_failure
 from wheelfix.cli.common import (
-    add_command,
-    add_jobs_option,
-    add_output_options,
-    add_target_options,
     exit_code,
 )
-from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
-from wheelfix.cli.paths import add_remote_options, expand_inputs, open_client, say_bytes
+from wheelfix.cli.output import made_by, write_reports
+from wheelfix.cli.paths import expand_inputs, open_client, say_bytes
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.scan import scan_all
+from wheelfix.report.builds import Build, compare_all, read_document
 from wheelfix.report.canvas import TextStyle, look_of
+from wheelfix.report.diff import render_diff, render_json, render_markdown
 from wheelfix.report.document import LEVELS
+from wheelfix.report.html.builds import render_comparison
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from wheelfix.cli.commands import Subparsers
     from wheelfix.errors import WheelfixError
     from wheelfix.remote.client import Client
-    from wheelfix.report.builds import Build, Comparison
-
-EXAMPLES = """\
-  wheelfix diff torch-2.4.0-....whl torch-2.4.1-....whl
-  wheelfix diff last-good.json dist\\*.whl --fail-on-lost   in CI; the JSON is from
-  wheelfix scan dist\\*.whl --format json -o last-good.json
-"""
-KINDS = ("text", "json", "markdown", "html")
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "diff",
-        "Say which DLLs vanished, appeared, moved or changed version or size between two builds, and\n"
-        "which findings are new or fixed. Several wheels are matched by their names.",
-        EXAMPLES,
-    )
-    parser.add_argument(
-        "old",
-        metavar="OLD",
-        help="a wheel, a pattern, a folder of wheels, a saved scan (JSON), a URL, or a name such as torch==2.7.0",
-    )
-    parser.add_argument("new", metavar="NEW", help="the same, of the new build")
-    add_flag(parser, "--fail-on-lost", "exit with 1 if a DLL or a whole wheel vanished")
-    parser.add_argument(
-        "--fail-on", metavar="LEVEL", choices=("error", "unsure", "warning", "info", "never"), default="never",
-        help="exit with 1 for new findings of this severity or worse: error, unsure, warning, info, never "
-        "(default)",
-    )  # fmt: skip
-    add_flag(parser, "--no-versions", "compare sizes only, which is faster")
-    add_jobs_option(parser)
-    add_target_options(parser)
-    add_remote_options(parser)
-    add_typed_report_option(add_output_options(parser, KINDS), KINDS)
+    from wheelfix.report.builds import Comparison
 
 
 def execute(args: argparse.Namespace) -> int:
     """Compare, report, and return 1 where something vanished that must not."""
-    from wheelfix.report.builds import compare_all
-
     failures: list[WheelfixError] = []
     unread: list[str] = []
     with open_client(args) as client:
@@ -83,18 +46,12 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> str:
-    from wheelfix.report.diff import render_json, render_markdown
-
     if kind == "json":
         return render_json(comparison)
     if kind == "markdown":
         return render_markdown(comparison)
     if kind == "html":
-        from wheelfix.report.html.builds import render_comparison
-
         return render_comparison(comparison, made_by(args))
-    from wheelfix.report.diff import render_diff
-
     printed = args.output is None and args.format == "text"
     look = look_of(sys.stdout, colour=args.color) if printed else TextStyle(unicode=True)
     return render_diff(comparison, look, verbose=args.verbose, quiet=args.quiet)
@@ -111,10 +68,6 @@ def _builds(
     word: str, args: argparse.Namespace, client: Client, unread: list[str], failures: list[WheelfixError]
 ) -> list[Build]:
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
-    from wheelfix.base.options import RootOptions, ScanOptions, all_cores
-    from wheelfix.exam.scan import scan_all
-    from wheelfix.report.builds import Build, read_document
-
     inputs = expand_inputs([word], client=client)
     if inputs.failures:
         raise inputs.failures[0]

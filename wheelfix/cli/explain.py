@@ -5,40 +5,21 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import add_command, add_output_options, write_result
+from wheelfix.cli.common import write_result
 from wheelfix.errors import Exit, UsageError
+from wheelfix.report import json_
 from wheelfix.report.canvas import TextStyle, look_of
+from wheelfix.report.pages import render_page, render_rules
+from wheelfix.rules.registry import all_rules, find_rule, nearest, page
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.commands import Subparsers
     from wheelfix.rules.registry import Rule
-
-EXAMPLES = """\
-  wheelfix explain                     every finding in one line each
-  wheelfix explain WF301               the page of one
-  wheelfix explain missing-dependency  the same, by name
-  wheelfix explain WF3                 all codes that begin with WF3
-"""
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "explain",
-        "Show what a finding means, why it hurts and what to do; without a code, list them all.",
-        EXAMPLES,
-    )
-    parser.add_argument("code", metavar="CODE", nargs="*", help="a code (WF301), a name (missing-dependency), or WF3")
-    add_output_options(parser, ("text", "markdown", "json"))
 
 
 def execute(args: argparse.Namespace) -> int:
     """Print the pages or the list."""
-    from wheelfix.rules.registry import all_rules, find_rule, nearest, page
-
     rules: list[Rule] = []
     pages = bool(args.code)
     for word in args.code:
@@ -51,9 +32,7 @@ def execute(args: argparse.Namespace) -> int:
         pages = pages and not begun
         rules += [rule] if rule is not None else begun
     if args.format == "json":
-        from wheelfix.report.json_ import render_rules
-
-        write_result(render_rules(rules or all_rules()), args.output)
+        write_result(json_.render_rules(rules or all_rules()), args.output)
         return Exit.OK
     if not pages:
         write_result(_listing(rules or list(all_rules()), args.format, plain=args.output is not None), args.output)
@@ -71,16 +50,12 @@ def _listing(rules: list[Rule], style: str, *, plain: bool) -> str:
         return "\n".join(
             ["| code | name | severity | repairable | summary |", "| --- | --- | --- | --- | --- |", *rows, ""]
         )
-    from wheelfix.report.pages import render_rules
-
     return render_rules(rules, _look(plain))
 
 
 def _pages(texts: list[str], style: str, *, plain: bool) -> str:
     if style == "markdown":
         return "\n".join(texts)
-    from wheelfix.report.pages import render_page
-
     return "\n".join(render_page(text, _look(plain)) for text in texts)
 
 

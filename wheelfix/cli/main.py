@@ -9,8 +9,8 @@ import os
 import sys
 
 from wheelfix.base.inputfiles import begin_run, end_run
-from wheelfix.cli.commands import command_parser, load_command, root_parser, say, say_error
-from wheelfix.errors import Exit, UsageError, WheelfixError
+from wheelfix.cli.commands import load_command, root_parser, say, say_error
+from wheelfix.errors import Exit, UsageError, WheelfixError, unexpected_text
 from wheelfix.streams.pool import interruptible, tune
 
 
@@ -25,28 +25,11 @@ def run(argv: list[str]) -> int:
     if argv[0] == "help":
         argv = [*argv[1:2], "--help"]
         return run(argv)
-    from wheelfix.cli.common import check_outputs
-    from wheelfix.cli.settings import describe, read_settings
+    from wheelfix.cli.settings import arguments_of
 
     begin_run()
-    name, rest = argv[0], argv[1:]
-    module = load_command(name)
-    renamed = getattr(module, "current_spelling", None)
-    rest = renamed(rest) if renamed else rest
-    parser = command_parser(name, module)
-    if "--show-config" in rest:
-        parser.require_nothing()
-        sys.stdout.write(describe(read_settings(parser, name, rest)))
-        return Exit.OK
-    settings = read_settings(parser, name, rest)
-    if settings.used_file is not None:
-        from wheelfix.report.words import legible
-
-        say(f"wheelfix: configured by {legible(str(settings.used_file))}")
-    args = settings.namespace()
-    args.argv = argv  # a report says how it was made
-    check_outputs(args)
-    return module.execute(args)
+    args = arguments_of(argv)
+    return load_command(argv[0]).execute(args) if args is not None else Exit.OK
 
 
 def main(argv: list[str] | None = None, *, last: bool = False) -> int:
@@ -95,8 +78,6 @@ def report_error(error: BaseException) -> int:
         say_error("out of memory", hint="try fewer jobs: -j 1")
         return Exit.ENVIRONMENT
     if isinstance(error, Exception):
-        from wheelfix.errors import unexpected_text
-
         say_error(
             "this should not have happened",
             *unexpected_text(error),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import re
@@ -15,59 +14,24 @@ from typing import TYPE_CHECKING
 from wheelfix.base.inputfiles import check_target, open_regular
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.cli.commands import add_flag, add_path, did_you_mean, say, say_failure
+from wheelfix.cli.commands import say, say_failure
 from wheelfix.cli.common import exit_code, style_of, write_result
 from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import DEFAULT, Context, FailedInput
-from wheelfix.report.formats import SCAN_KINDS, render, slim, without_images
+from wheelfix.report.formats import render, slim, without_images
 from wheelfix.report.progress import ProgressBar
+from wheelfix.report.text import Hints, render_scan, render_statistics, render_summary
 from wheelfix.report.words import count
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterable, Sequence
 
     from wheelfix.cli.baseline import Baseline
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.report.text import Hints
-
-
-def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str, Path]:
-    """Return ``sarif=out.sarif`` as a kind and a file."""
-    kind, equals, name = text.partition("=")
-    if kind not in kinds:
-        meant = did_you_mean(kind, kinds)
-        raise argparse.ArgumentTypeError(
-            f"{kind!r} is not a kind of report; " + (meant or f"known are {', '.join(kinds)}")
-        )
-    if not equals or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} has no file; write it as {kind}=FILE")
-    return kind, Path(name)
-
-
-def add_report_option(group: argparse._ArgumentGroup) -> None:
-    """Add ``--report KIND=FILE`` and ``--statistics`` to the options of output."""
-    _add_report(group, "report", report_request, SCAN_KINDS)
-    add_flag(group, "--statistics", "print at the end how many findings each rule has")
-
-
-def add_typed_report_option(group: argparse._ArgumentGroup, kinds: tuple[str, ...]) -> None:
-    """Add ``--report KIND=FILE`` with the kinds of one command.
-
-    Its name in the namespace is ``also``: what a file says for ``report`` is about scans, which have other kinds.
-    """
-    _add_report(group, "also", lambda text: report_request(text, kinds), kinds)
-
-
-def _add_report(
-    group: argparse._ArgumentGroup, dest: str, request: Callable[[str], tuple[str, Path]], kinds: tuple[str, ...]
-) -> None:
-    group.add_argument(
-        "--report", dest=dest, metavar="KIND=FILE", action="append", default=[], type=request,
-        help=f"also write this kind of report to a file; repeatable: {', '.join(kinds)}",
-    )  # fmt: skip
 
 
 def write_reports(args: argparse.Namespace, render_kind: Callable[[str], str]) -> None:
@@ -81,12 +45,6 @@ def made_by(args: argparse.Namespace) -> Context:
     """Return when and how a page is made."""
 
     return Context(date=now(), command=command_line(args.argv) if getattr(args, "argv", ()) else "")
-
-
-def add_baseline_options(group: argparse._ArgumentGroup) -> None:
-    """Add ``--baseline`` and ``--write-baseline`` to the options about findings."""
-    add_path(group, "--baseline", "FILE", "findings in this file do not fail the build")
-    add_flag(group, "--write-baseline", "write the findings to the baseline, and exit 0", typed=True)
 
 
 @dataclass
@@ -135,7 +93,7 @@ class Output:
         from wheelfix.cli.baseline import Baseline
 
         if write:
-            self.write_baseline = file
+            self.write_baseline, self.baseline = file, Baseline()
             return
         self.baseline = Baseline.read(file)
         self.context = replace(self.context, known=self.baseline.knows)
@@ -173,8 +131,6 @@ class Output:
                 self.reports[-1] = without_images(report)
 
     def _text_of(self, report: ScanReport) -> str:
-        from wheelfix.report.text import Hints, render_scan
-
         if self._hints is None:
             self._hints = Hints()
         return render_scan(
@@ -209,8 +165,6 @@ class Output:
             alone = {failure.path for failure in self.failures} - {report.path for report in self.reports}
             summarised = not self.quiet and len(self.reports) + len(alone) + len(self.context.skipped) > 1
             if summarised and self.reports:
-                from wheelfix.report.text import render_summary
-
                 self._tell("\n" + render_summary(self.reports, self.failures, self.look, self.context))
             if not self.reports and not self.failures:
                 say("wheelfix: nothing was scanned: no distribution there has a DLL or an extension module")
@@ -228,8 +182,6 @@ class Output:
             write_result(self._render(kind), file)
 
     def _statistics(self) -> str:
-        from wheelfix.report.text import render_statistics
-
         return render_statistics(self.reports, self.context, self.look)
 
     def _render(self, kind: str) -> str:
@@ -245,13 +197,13 @@ class Output:
 
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""
+        if self.baseline is None:
+            return
         if self.write_baseline is not None:
-            from wheelfix.cli.baseline import Baseline
-
-            made = Baseline.of(self.reports)
+            made = self.baseline.of(self.reports)
             write_result(made.render(), self.write_baseline)
             say(f"wheelfix: {count(len(made.entries), 'finding')} written to {self.write_baseline}")
-        for entry in self.baseline.stale(self.reports) if self.baseline is not None else ():
+        for entry in self.baseline.stale(self.reports):
             about = entry.subject or ", ".join(entry.paths)
             say(f"wheelfix: the baseline still has {entry.code} for {entry.distribution}, {about}: no longer found")
 

@@ -8,20 +8,20 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.names import name_parts
 from wheelfix.base.inputfiles import will_read
-from wheelfix.base.options import PLATFORMS, RemoteOptions
+from wheelfix.base.options import RemoteOptions
 from wheelfix.base.values import dataclass
-from wheelfix.cli.commands import add_flag, add_path, as_given, only_typed, say
+from wheelfix.cli.commands import as_given, say
 from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError, shown_url
 from wheelfix.remote.addresses import is_remote
+from wheelfix.remote.client import Client
 from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from wheelfix.cli.commands import Parser
-    from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
 
 
@@ -89,8 +89,6 @@ def expand_inputs(
 
 def other_system(name: str) -> str:
     """Return the platform tags of a wheel that is for other systems alone, as its file name says; else nothing."""
-    from wheelfix.archive.names import name_parts
-
     platform = name_parts(name).get("platform", "")
     return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform
 
@@ -165,36 +163,6 @@ def _identity(path: WheelPath) -> str:
     return os.path.normcase(os.path.realpath(path))
 
 
-def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
-    """Add the options that say which wheels are meant by names, and from where they come."""
-    group = parser.add_argument_group("wheels that are not on this disk")
-    only_typed(group.add_argument(
-        "--index-url", metavar="URL", default="",
-        help="the package index to ask (default: as pip or uv is configured, else PyPI)",
-    ))  # fmt: skip
-    only_typed(group.add_argument(
-        "--extra-index-url", metavar="URL", action="append", default=[], help="ask this index too; repeatable"
-    ))  # fmt: skip
-    group.add_argument(
-        "--platform", choices=PLATFORMS, default=PLATFORMS[0],
-        help=f"take wheels for {', '.join(PLATFORMS)} (default {PLATFORMS[0]}), and examine wheels without "
-        "a platform in their name for it",
-    )  # fmt: skip
-    group.add_argument(
-        "--python-version", metavar="X.Y", default="",
-        help="take wheels for this Python (default: this one, else the newest that has a wheel)",
-    )  # fmt: skip
-    add_flag(group, "--offline", "refuse everything that needs a server")
-    add_path(group, "--cache-dir", "DIR", "keep what was fetched here; `wheelfix cache info` names the default")
-    add_flag(group, "--no-cache", "do not keep what was fetched after the run")
-    return group
-
-
-def add_fetch_option(group: argparse._ArgumentGroup, what: str) -> None:
-    """Add ``--fetch``."""
-    add_flag(group, "--fetch", what, typed=True)
-
-
 def remote_options(args: argparse.Namespace) -> RemoteOptions:
     """Return how to reach wheels on servers, as the command line says."""
     options = RemoteOptions(
@@ -210,8 +178,6 @@ def remote_options(args: argparse.Namespace) -> RemoteOptions:
 
 def open_client(args: argparse.Namespace) -> Client:
     """Return what reads wheels from servers; nothing is asked before there is something to read."""
-    from wheelfix.remote.client import Client
-
     return Client(remote_options(args), say=lambda text: say(f"wheelfix: {text}"))
 
 

@@ -7,15 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import add_flag, add_path, add_words, as_given, say_failure
+from wheelfix.base.options import Renaming, RepairOptions, ScanOptions, all_cores
+from wheelfix.cli.commands import as_given, say_failure
 from wheelfix.cli.common import (
-    add_allow_missing,
-    add_command,
-    add_jobs_option,
-    add_limit_options,
-    add_output_options,
-    add_root_options,
-    add_windows_options,
     check_folder,
     check_output,
     check_target_folder,
@@ -27,114 +21,32 @@ from wheelfix.cli.common import (
     target_words,
     write_result,
 )
-from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
-from wheelfix.cli.paths import add_fetch_option, add_remote_options, expand_inputs, remote_options, say_skipped
+from wheelfix.cli.output import made_by, write_reports
+from wheelfix.cli.paths import expand_inputs, remote_options, say_skipped
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
+from wheelfix.repairs.repair import FailedRepair
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.progress import ProgressBar
+from wheelfix.report.repairs import render_plan
 from wheelfix.report.safe import legible
+from wheelfix.roots.card import card_arch
+from wheelfix.roots.lazy import lazy_index
+from wheelfix.streams.codec import Compressor
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from wheelfix.base.options import Renaming, RepairOptions
-    from wheelfix.cli.commands import Parser, Subparsers
     from wheelfix.model import Json
     from wheelfix.plan.model import Plan
     from wheelfix.repairs.installed import InstalledRepair
     from wheelfix.repairs.repair import Repaired
 
 
-def add_policy_options(parser: Parser) -> None:
-    """Add the options that say what is vendored, dropped and refused."""
-    group = parser.add_argument_group("what is added and removed")
-    add_words(group, "--include", "NAME", "vendor this DLL and what it needs")
-    add_words(group, "--exclude", "GLOB", "never vendor DLLs of this name")
-    add_words(group, "--drop", "GLOB", "remove these members")
-    add_flag(group, "--drop-test-artifacts", "remove what only BUILD_TEST=1 builds (aoti_custom_ops, ...)")
-    add_flag(
-        group, "--clean", "move, replace or remove DLLs that are in the wrong place, duplicated or for another machine"
-    )
-    group.add_argument(
-        "--companions", choices=("required", "all", "none"), default="required",
-        help="DLLs that are loaded by name at run time: what is required (default), all, none",
-    )  # fmt: skip
-    add_flag(group, "--with-vcredist", "also vendor the Visual C++ runtime")
-    add_allow_missing(group)
-    add_words(
-        group,
-        "--accept-missing",
-        "FILE",
-        "remove the row of this file from RECORD, which lists it although the wheel does not have it; a path or "
-        "a pattern",
-    )
-    group.add_argument(
-        "--dest", metavar="FOLDER", help="folder for new DLLs (default: beside the file that needs them)"
-    )
-    group.add_argument(
-        "--layout", choices=("auto", "beside", "libs"), default="auto",
-        help="beside: own names, next to the files that need them; libs: renamed, in <name>.libs, by delvewheel; "
-        "auto: libs for DLLs of no known vendor in ordinary extension packages",
-    )  # fmt: skip
-    _add_renaming_options(parser)
-    group.add_argument(
-        "--gpu", metavar="CARD", help="prefer vendor DLLs with code for this card: sm_35, 3.5, K40c, 'RTX 5070'"
-    )
-    add_flag(group, "--require-signed", "take only DLLs whose signature is trusted")
-
-
-def _add_renaming_options(parser: Parser) -> None:
-    group = parser.add_argument_group("renamed DLLs (layout libs), as delvewheel names these options")
-    add_words(group, "--no-mangle", "GLOB", "DLLs of this name keep it in <name>.libs")
-    add_flag(group, "--no-mangle-all", "all DLLs in <name>.libs keep their names")
-    add_words(
-        group, "--namespace-pkg", "PKG", "this is a namespace package (dots separate parts), which gets no __init__.py"
-    )
-    add_flag(
-        group,
-        "--custom-patch",
-        "put the code that finds the DLLs where the package has the comment '# delvewheel: patch'",
-    )
-    group.add_argument(
-        "-L", "--lib-sdir", metavar="SUFFIX", default=".libs", help="end of the folder's name (default .libs)"
-    )
-
-
-def add_writing_options(parser: Parser) -> None:
-    """Add the options that say how the new wheel is written."""
-    group = parser.add_argument_group("how it is written")
-    group.add_argument("--build-tag", metavar="TAG", help="give the wheel this build number; begins with a digit")
-    group.add_argument(
-        "--compression",
-        metavar="LEVEL",
-        default="auto",
-        help="0 to 9, or store, for new members (default: 5, or 6 with zlib)",
-    )
-    group.add_argument(
-        "--compressor",
-        choices=("auto", "mixed", "zlib-ng", "zlib"),
-        default="auto",
-        help="what compresses new members; mixed is zlib-ng, with libdeflate for data that compress badly",
-    )
-    add_flag(group, "--recompress", "also compress the members that are stored without compression")
-    add_flag(
-        group,
-        "--trust-record",
-        "trust RECORD instead of checking every byte; a locked wheel is then identified by its directory (faster)",
-        typed=True,
-    )
-    group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
-    add_flag(group, "--sbom", "list what was vendored in a CycloneDX file (default)", dest="sbom")
-
-
 def repair_options(args: argparse.Namespace) -> RepairOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.base.options import RepairOptions, ScanOptions, all_cores
-    from wheelfix.streams.codec import Compressor
-
     refuse_contradiction(args.assume, args.no_assume)
     _refuse(args)
     check_folder(args.python, "--python")
@@ -142,8 +54,6 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     check_target_folder(args.wheel_dir, "--wheel-dir")
     Compressor.choose(args.compressor, args.compression)
     if args.gpu is not None:
-        from wheelfix.roots.card import card_arch
-
         card_arch(args.gpu)
     scan = ScanOptions(
         **as_given(args, "assume no_assume python gpu"),
@@ -169,8 +79,6 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
 
 def _renaming(args: argparse.Namespace) -> Renaming:
     """Return what delvewheel is asked for; UsageError if that makes no sense."""
-    from wheelfix.base.options import Renaming
-
     renaming = Renaming(
         namespace_pkgs=tuple(args.namespace_pkg),
         no_mangle=tuple(args.no_mangle),
@@ -268,8 +176,6 @@ class RepairOutput:
         return kind == self.args.format or any(kind == wanted for wanted, _ in self.args.also)
 
     def _text(self, result: PlanReport, look: TextStyle) -> str:
-        from wheelfix.report.repairs import render_plan
-
         return render_plan(
             result.plan,
             result.outcome,
@@ -282,9 +188,7 @@ class RepairOutput:
 
     def _rendered(self, kind: str) -> str:
         if kind == "html":
-            from wheelfix.report.html.builds import render_repairs
-
-            return render_repairs(self.results, self.failures, made_by(self.args))
+            return _page(self.results, self.failures, self.args)
         if kind == "json":
             return self._json()
         return "".join(self._text(result, TextStyle(unicode=True)) for result in self.results)
@@ -308,58 +212,6 @@ class RepairOutput:
         for kind, file in self.args.also:
             write_result(self._rendered(kind), file)
         return exit_code(self.incomplete, [failure.error for failure in self.failures])
-
-
-EXAMPLES = """\
-  wheelfix repair dist\\*.whl                       into the folder wheelhouse
-  wheelfix repair torch.whl --dry-run              what would be done, and why
-  wheelfix repair torch.whl --cuda D:\\CUDA\\v11.7 --root intel_openmp-2023.2.0-...whl
-  wheelfix repair torch.whl --lock plan.json       then, elsewhere or later:
-  wheelfix repair --locked plan.json               the same wheel, byte for byte
-  wheelfix repair --env C:\\envs\\ml --package torch  an installed package; --undo reverts it
-"""
-KINDS = ("text", "json", "html")
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "repair",
-        "Find what is missing from a wheel, choose it from the roots that are found or named, and\n"
-        "rewrite the wheel: old members unchanged, a correct RECORD, then read it back and scan it again.\n"
-        "The input is never touched without --in-place; nothing is written if something stays broken.",
-        EXAMPLES,
-    )
-    parser.add_argument("paths", metavar="PATH", nargs="*", help="a wheel, a pattern, a folder of wheels")
-    _add_target(parser)
-    add_policy_options(parser)
-    add_writing_options(parser)
-    add_jobs_option(parser)
-    add_windows_options(parser)
-    add_root_options(parser)
-    add_limit_options(parser)
-    add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
-    add_typed_report_option(add_output_options(parser, KINDS), KINDS)
-
-
-def _add_target(parser: Parser) -> None:
-    group = parser.add_argument_group("what is made")
-    group.add_argument(
-        "-w", "--wheel-dir", metavar="DIR", type=Path, help="folder for the repaired wheels (default: wheelhouse)"
-    )
-    add_flag(group, "--in-place", "replace the wheel itself, in one step at the very end", typed=True)
-    add_flag(
-        group,
-        "--dry-run",
-        "print the plan and write nothing; with --fetch, DLLs are read as far as needed to choose, but not"
-        " downloaded (with --lock they are: a lock has their hashes)",
-    )
-    add_path(group, "--lock", "FILE", "also write the plan, with hashes, to this file")
-    add_path(group, "--locked", "FILE", "carry out this plan; fails if the wheel or any source differs", typed=True)
-    add_path(group, "--env", "PREFIX", "repair a package that is installed here", typed=True)
-    group.add_argument("--package", metavar="NAME", help="with --env: which one")
-    add_flag(group, "--undo", "with --env: revert the last repair", typed=True)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -402,7 +254,7 @@ def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: Repai
 def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, output: RepairOutput, progress: ProgressBar
 ) -> Iterator[Plan]:
-    from wheelfix.repairs.repair import FailedRepair, repair_all
+    from wheelfix.repairs.repair import repair_all
 
     with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
         for result in results:
@@ -421,7 +273,6 @@ def _wanted(args: argparse.Namespace) -> bool | None:
 
 def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
     from wheelfix.repairs.installed import repair_installed, undo
-    from wheelfix.roots.lazy import lazy_index
 
     look = style_of(args)
     if args.undo:
@@ -443,12 +294,14 @@ def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Names
 
         return dump(_installed_json(result))
     if kind == "html":
-        from wheelfix.report.html.builds import render_repairs
-
-        return render_repairs([PlanReport(result.plan, outcome)], (), made_by(args))
-    from wheelfix.report.repairs import render_plan
-
+        return _page([PlanReport(result.plan, outcome)], (), args)
     return render_plan(result.plan, outcome, "", look, verbose=args.verbose, quiet=args.quiet)
+
+
+def _page(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
+    from wheelfix.report.html.builds import render_repairs
+
+    return render_repairs(results, failures, made_by(args))
 
 
 def _installed_json(result: InstalledRepair) -> dict[str, Json]:

@@ -5,61 +5,37 @@ from __future__ import annotations
 import fnmatch
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import add_command, add_output_options, add_root_options, root_options, style_of, write_result
+from wheelfix.cli.common import root_options, style_of, write_result
 from wheelfix.errors import Exit
+from wheelfix.report.json_ import dump, tool
+from wheelfix.report.repairs import RootsReport, render_roots
+from wheelfix.roots import gather
+from wheelfix.roots.gather import explore, open_index
+from wheelfix.roots.host import this_machine
+from wheelfix.roots.release import shown_version
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.commands import Subparsers
     from wheelfix.model import Json
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import RootFile
 
-EXAMPLES = """\
-  wheelfix roots                          all roots, with versions, and how they were found
-  wheelfix roots cudnn64_8.dll            which of them have this DLL
-  wheelfix roots "mkl_*.dll" --no-discover --oneapi D:\\oneAPI
-  wheelfix roots --format json
-"""
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "roots",
-        "List the CUDA, cuDNN, oneAPI, conda, pip and Visual C++ folders that are found, with their\n"
-        "versions, how they were found, and which of their folders are searched.",
-        EXAMPLES,
-    )
-    parser.add_argument("names", metavar="DLL", nargs="*", help="also show which roots have this DLL; may be a pattern")
-    add_root_options(parser)
-    add_output_options(parser, ("text", "json"))
-
 
 def execute(args: argparse.Namespace) -> int:
     """List the roots."""
-    from wheelfix.roots import gather
-    from wheelfix.roots.gather import explore, open_index
-    from wheelfix.roots.host import this_machine
-
     host = this_machine()
     options = root_options(args)
     remarks = explore(host).remarks if options.discover else ()
     with open_index(options, host) as index:
         matches = [file for file in index.files() if any(_matches(file.name, text) for text in args.names)]
         if args.format == "json":
-            from wheelfix.report.json_ import dump, tool
-
             document = gather.roots_document(index, remarks)
             document = {"schema": document.pop("schema"), "tool": tool(), **document}
             if args.names:
                 document["matches"] = [_match(file, index) for file in matches]
             write_result(dump(document), args.output)
             return Exit.OK
-        from wheelfix.report.repairs import RootsReport, render_roots
-
         found = tuple((file.location, _version(file, index), file.origin) for file in matches)
         report = RootsReport(gather.root_rows(index), remarks, index.skipped, tuple(args.names), found)
         look = style_of(args)
@@ -79,8 +55,6 @@ def _match(file: RootFile, index: RootIndex) -> dict[str, Json]:
 
 
 def _version(file: RootFile, index: RootIndex) -> str:
-    from wheelfix.roots.release import shown_version
-
     return shown_version(file, index)
 
 

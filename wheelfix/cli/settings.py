@@ -8,13 +8,16 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import distrust
 from wheelfix.base.values import dataclass
-from wheelfix.cli.commands import CommaList, Parser, is_only_typed
+from wheelfix.cli.commands import COMMANDS, CommaList, Parser, is_only_typed, say
+from wheelfix.cli.common import check_outputs
 from wheelfix.cli.config import Configuration, Option, Setting, find_file, read_configuration
+from wheelfix.cli.parsers import command_parser, current_spelling
 from wheelfix.errors import UsageError
 from wheelfix.report.safe import legible, without_commands
 
@@ -101,6 +104,23 @@ class Settings:
     def has_wheels(self) -> bool:
         """Whether some options differ from wheel to wheel."""
         return any(item.wheel for item in self.configuration.settings)
+
+
+def arguments_of(argv: list[str]) -> argparse.Namespace | None:
+    """Return what is asked of a command, from all four places; None after ``--show-config``, which is answered here."""
+    name, rest = argv[0], current_spelling(argv[0], argv[1:])
+    parser = command_parser(name)
+    if "--show-config" in rest:
+        parser.require_nothing()
+        sys.stdout.write(describe(read_settings(parser, name, rest)))
+        return None
+    settings = read_settings(parser, name, rest)
+    if settings.used_file is not None:
+        say(f"wheelfix: configured by {settings.used_file}")
+    args = settings.namespace()
+    args.argv = argv  # a report says how it was made
+    check_outputs(args)
+    return args
 
 
 def read_settings(parser: Parser, command: str, argv: list[str], environ: Mapping[str, str] | None = None) -> Settings:
@@ -217,11 +237,9 @@ def long_option(action: argparse.Action) -> str:
 @functools.cache
 def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
     """Return every key that a file may have, from the parsers of all commands."""
-    from wheelfix.cli.commands import COMMANDS, command_parser, load_command
-
     known: dict[str, Option] = {}
     for command in COMMANDS:
-        for action in option_actions(command_parser(command, load_command(command))):
+        for action in option_actions(command_parser(command)):
             key = action.dest.replace("_", "-")
             option = known.get(key)
             known[key] = Option(

@@ -6,95 +6,33 @@ import csv
 import io
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import all_cores
 from wheelfix.base.values import replace
-from wheelfix.cli.commands import add_path, only_typed, say
-from wheelfix.cli.common import add_assumptions, add_command, add_jobs_option, refuse_contradiction, write_result
-from wheelfix.cli.paths import add_remote_options, remote_options
+from wheelfix.cli.commands import say
+from wheelfix.cli.common import refuse_contradiction, write_result
+from wheelfix.cli.paths import remote_options
 from wheelfix.errors import Exit, InputError, UsageError
+from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import csv_cell, legible, without_commands
+from wheelfix.survey.run import dask_engine, local_engine, run_survey
+from wheelfix.survey.sources import wheel_sources
+from wheelfix.survey.tables import SurveyFolder, ask, questions
+from wheelfix.survey.wheelrows import LARGEST_LIST, OPTIONS, list_index, read_list, read_names
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
     from wheelfix.base.options import ScanOptions
-    from wheelfix.cli.commands import Subparsers
     from wheelfix.survey.run import Engine, Summary
     from wheelfix.survey.sources import WheelSource
     from wheelfix.survey.tables import QueryResult
     from wheelfix.survey.wheelrows import WheelRows
 
-EXAMPLES = """\
-  wheelfix survey D:\\mirror -o survey              every Windows wheel of a folder, as tables
-  wheelfix survey s3://bucket/wheels -o survey     of a bucket; the same command resumes
-  wheelfix survey - -o survey                      of a list of paths and URLs on stdin
-  wheelfix survey --names names.txt -o survey      of a package index, in parts by range requests
-  wheelfix survey query -o survey                  list the named questions
-  wheelfix survey query who-ships libiomp5md.dll -o survey
-  wheelfix survey query "SELECT verdict, count(*) FROM wheels GROUP BY 1" -o survey
-"""
-FORMATS = ("table", "csv", "json")
-ENGINES = ("local", "dask")
 WIDEST = 60
 """Columns of a cell; the other formats have all of it."""
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "survey",
-        "Read every Windows wheel of a folder, a bucket or a list into Parquet tables: wheels, images,\n"
-        "imports, edges, findings and providers. A stopped survey resumes where it was. 'survey\n"
-        "query' answers questions about the tables. Needs: pip install wheelfix[survey]",
-        EXAMPLES,
-    )
-    parser.add_argument(
-        "words",
-        metavar="SOURCE",
-        nargs="*",
-        help="a folder, a wheel, a URL (s3://, gs://, https://, ...), or - for a list on stdin; "
-        "or query, followed by a question or SQL",
-    )
-    only_typed(
-        parser.add_argument(
-            "-o",
-            "--output",
-            dest="survey_folder",
-            metavar="FOLDER",
-            type=Path,
-            required=True,
-            help="the folder with the tables",
-        )
-    )
-    add_path(
-        parser,
-        "--names",
-        "FILE",
-        "also the wheels of these projects on the package index: one per line, numpy or torch==2.4.1",
-        typed=True,
-    )
-    add_jobs_option(parser)
-    add_remote_options(parser)
-    add_assumptions(parser)
-    group = parser.add_argument_group("several machines")
-    group.add_argument(
-        "--engine", metavar="NAME", choices=ENGINES, default="local",
-        help="local (default): processes of this machine; dask: the workers of a Dask scheduler",
-    )  # fmt: skip
-    only_typed(group.add_argument("--scheduler", metavar="URL", help="with dask: its address, such as tcp://host:8786"))
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "--format",
-        metavar="KIND",
-        choices=FORMATS,
-        default="table",
-        help="format of the answer: table (default), csv, json",
-    )
-    group.add_argument("-q", "--quiet", action="store_true", help="do not show progress")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -103,9 +41,6 @@ def execute(args: argparse.Namespace) -> int:
         return _query(args)
     if not args.words and args.names is None:
         raise UsageError("wheelfix survey needs a SOURCE", hint="name a folder, a URL, -, or --names FILE")
-    from wheelfix.survey.run import run_survey
-    from wheelfix.survey.tables import SurveyFolder
-
     if (args.engine == "dask") != bool(args.scheduler):
         raise UsageError("--engine dask and --scheduler belong together", hint="--scheduler tcp://host:8786")
     refuse_contradiction(args.assume, args.no_assume)
@@ -126,9 +61,6 @@ def _say(text: str) -> None:
 
 
 def _options(args: argparse.Namespace) -> ScanOptions:
-    from wheelfix.loader.profile import assumptions
-    from wheelfix.survey.wheelrows import OPTIONS
-
     assumptions(tuple(args.assume), tuple(args.no_assume))  # a misspelling is reported once, not for every wheel
     remote = remote_options(args)
     if args.cache_dir is None:  # every wheel is read once
@@ -137,9 +69,6 @@ def _options(args: argparse.Namespace) -> ScanOptions:
 
 
 def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
-    from wheelfix.base.options import all_cores
-    from wheelfix.survey.run import dask_engine, local_engine
-
     if args.engine == "dask":
         return dask_engine(options, args.scheduler)
     return local_engine(options, args.jobs or all_cores())
@@ -147,17 +76,12 @@ def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
 
 def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple[list[WheelSource], list[WheelRows]]:
     """Return the wheels to read, and rows of names and lines that stand for none."""
-    from wheelfix.survey.sources import wheel_sources
-    from wheelfix.survey.wheelrows import read_list
-
     found = list(wheel_sources(word for word in args.words if word != "-"))
     unlisted: list[WheelRows] = []
     if "-" in args.words:
         listed = read_list(_typed_lines())
         found, unlisted = [*found, *listed.sources], [*listed.failed]
     if args.names is not None:
-        from wheelfix.survey.wheelrows import list_index, read_names
-
         listed = list_index(read_names(args.names), remote_options(args), progress)
         found, unlisted = [*found, *listed.sources], [*unlisted, *listed.failed]
     found = list({source.place: source for source in found}.values())
@@ -170,8 +94,6 @@ def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple
 
 def _typed_lines() -> list[str]:
     """Return the lines of the standard input; InputError if there is no end to it."""
-    from wheelfix.survey.wheelrows import LARGEST_LIST
-
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError("there is no standard input", hint="name a folder, a wheel or a URL instead of -")
     try:
@@ -192,8 +114,6 @@ def _described(summary: Summary) -> str:
 
 
 def _query(args: argparse.Namespace) -> int:
-    from wheelfix.survey.tables import ask, questions
-
     if len(args.words) == 1:
         for question in questions().values():
             words = " ".join([question.name, *(word.upper() for word in question.parameters)])

@@ -4,117 +4,28 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import only_typed, say, say_failure
-from wheelfix.cli.common import CommaList, add_command, add_output_options, positive, write_result
+from wheelfix.cli.commands import say, say_failure
+from wheelfix.cli.common import write_result
 from wheelfix.cli.paths import expand_inputs, say_skipped
-from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError
+from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.report.canvas import look_of
+from wheelfix.report.document import FailedInput
+from wheelfix.report.trial import render_json, render_junit, render_trial
+from wheelfix.trial.model import Agreement, TrialOptions
+from wheelfix.trial.run import TrialFailure, try_all
+from wheelfix.trial.wine import refuse_root
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.commands import Parser, Subparsers
-    from wheelfix.errors import WheelfixError
-    from wheelfix.trial.model import Trial, TrialOptions
-    from wheelfix.trial.run import TrialFailure
-
-FORMATS = ("text", "json", "junit")
-EXAMPLES = """\
-  wheelfix try dist\\*.whl                           each wheel in an environment of its own
-  wheelfix try a.whl --with wheelhouse              requirements from a folder of wheels
-  wheelfix try a.whl --index-url https://pypi.org/simple
-  wheelfix try a.whl --python-home python-3.12.8-embed-amd64.zip    under Wine
-  wheelfix try a.whl --module a --format junit -o try.xml
-"""
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "try",
-        "THIS RUNS THE CODE OF THE WHEEL. Install it with pip into a clean environment, import each\n"
-        "top-level module and each extension module in a fresh process, list the DLLs that were\n"
-        "loaded, and compare how each import ends with what 'wheelfix scan' predicts. On Windows in\n"
-        "a virtual environment; elsewhere under Wine, without network and home folder where the\n"
-        "machine allows it. Everything is removed afterwards.",
-        EXAMPLES,
-    )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
-    add_trial_options(parser)
-    add_output_options(parser, FORMATS)
-
-
-def add_trial_options(parser: Parser, prefix: str = "") -> None:
-    """Add the options that say what is imported, with what, and where; only the command line may set them."""
-    group = parser.add_argument_group("what is installed and imported" if not prefix else "the import with --try")
-
-    def add(name: str, dest: str, **settings: Any) -> None:
-        only_typed(group.add_argument(f"--{prefix}{name}", dest=f"trial_{dest}", **settings))
-
-    add(
-        "with",
-        "with",
-        metavar="PATH",
-        action="append",
-        default=[],
-        type=Path,
-        help="a wheel that is installed too, or a folder of wheels that requirements are taken from; repeatable",
-    )
-    add(
-        "find-links",
-        "find_links",
-        metavar="DIR",
-        action="append",
-        default=[],
-        type=Path,
-        help="another folder of wheels that requirements are taken from; repeatable",
-    )
-    add(
-        "index-url",
-        "index_url",
-        metavar="URL",
-        default="",
-        help="also take requirements from this package index (default: from no index)",
-    )
-    add("no-deps", "no_deps", action="store_true", help="install the wheel without its requirements")
-    add(
-        "module",
-        "module",
-        metavar="NAME",
-        action=CommaList,
-        default=[],
-        help="import these modules only (default: top-level modules and extension modules)",
-    )
-    if not prefix:
-        group = parser.add_argument_group("where it is imported")
-    add(
-        "python-home",
-        "python_home",
-        metavar="PATH",
-        type=Path,
-        help="under Wine: a Windows Python, as a folder or as the zip of the embeddable package (python.org) or of "
-        "nuget.org (default: a Python 3.11 from the package index)",
-    )
-    add("wine", "wine", metavar="PATH", type=Path, help="the program wine (default: found automatically)")
-    add("python", "python", metavar="EXE", type=Path, help="on Windows: the Python to use (default: this one)")
-    add(
-        "timeout",
-        "timeout",
-        metavar="SECONDS",
-        type=positive,
-        default=120,
-        help="how long one import may take (default 120)",
-    )
-    add("allow-root", "allow_root", action="store_true", help="allow running as root outside a container")
+    from wheelfix.cli.output import Output
+    from wheelfix.trial.model import Trial
 
 
 def trial_options(args: argparse.Namespace) -> TrialOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.trial.model import TrialOptions
-
     for folder in args.trial_find_links:
         if not folder.is_dir():
             raise UsageError(f"--find-links {folder}", because="there is no such folder")
@@ -148,8 +59,6 @@ def trial_options(args: argparse.Namespace) -> TrialOptions:
 
 def execute(args: argparse.Namespace) -> int:
     """Try every wheel and return the worst exit code."""
-    from wheelfix.trial.run import TrialFailure, try_all
-
     options = trial_options(args)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     say_skipped(inputs)
@@ -165,6 +74,32 @@ def execute(args: argparse.Namespace) -> int:
     return results.exit_code
 
 
+def check_trial(args: argparse.Namespace) -> None:
+    """For ``ci``: refuse what makes no sense before anything is written."""
+    refuse_root(trial_options(args).allow_root)
+
+
+def try_written(args: argparse.Namespace, output: Output) -> None:
+    """For ``ci``: import the wheels that came out, show each on stderr; what fails is in the reports, too."""
+    wheels = list(dict.fromkeys(Path(report.path) for report in output.reports))
+    note = None if args.quiet else lambda line: say(f"wheelfix: {line}")
+    pending = dict.fromkeys(map(str, wheels))
+    try:
+        for found in try_all(wheels, trial_options(args), note):
+            pending.pop(found.path, None)
+            if isinstance(found, TrialFailure):
+                output.fail(FailedInput(found.path, found.error, "try"))
+                continue
+            for line in render_trial(found, look_of(sys.stderr, colour=args.color), quiet=args.quiet).splitlines():
+                say(line)
+            error = failure_of_trial(found)
+            if error is not None:
+                output.fail(FailedInput(found.path, error, "try"))
+    except WheelfixError as error:  # no Wine, for example; what was found before is reported all the same
+        for path in pending:
+            output.fail(FailedInput(path, error, "try"))
+
+
 def exit_of(trial: Trial) -> Exit:
     """Return the exit code of a trial."""
     codes = {"differs": Exit.DIFFERS, "fails": Exit.FINDINGS, "cannot-tell": Exit.UNKNOWN, "imports": Exit.OK}
@@ -173,8 +108,6 @@ def exit_of(trial: Trial) -> Exit:
 
 def failure_of_trial(trial: Trial) -> WheelfixError | None:
     """Return the failure of a trial as an error with its exit code; None if everything was imported."""
-    from wheelfix.trial.model import Agreement
-
     kinds = {"differs": PredictionDiffers, "fails": ImportFails, "cannot-tell": ImportUntold}
     if trial.outcome not in kinds:
         return None
@@ -213,8 +146,6 @@ class TrialResults:
         self.trials.append(trial)
         if self.args.format != "text":
             return
-        from wheelfix.report.trial import render_trial
-
         look = look_of(sys.stdout, colour=self.args.color)
         text = render_trial(trial, look, verbose=self.args.verbose, quiet=self.args.quiet)
         text = text if len(self.trials) == 1 or self.args.quiet else f"\n{text}"
@@ -230,8 +161,6 @@ class TrialResults:
             if self.args.output is not None:
                 write_result("".join(self._texts), self.args.output)
             return
-        from wheelfix.report.trial import render_json, render_junit
-
         render = render_json if self.args.format == "json" else render_junit
         write_result(render(self.trials, self.failures), self.args.output)
 

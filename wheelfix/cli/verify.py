@@ -5,54 +5,23 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import ScanOptions, all_cores
 from wheelfix.cli.common import (
-    add_command,
-    add_filter_options,
-    add_jobs_option,
-    add_limit_options,
-    add_output_options,
     limits,
 )
-from wheelfix.cli.output import Output, add_report_option
+from wheelfix.cli.output import Output
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.verify import verify_all
 from wheelfix.report.document import FailedInput
-from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.commands import Subparsers
-
-EXAMPLES = """\
-  wheelfix verify wheelhouse\\*.whl
-  wheelfix verify torch.whl --format json -o verify.json
-"""
-
-
-def configure_parser(subparsers: Subparsers) -> None:
-    """Add the command's parser."""
-    parser = add_command(
-        subparsers,
-        "verify",
-        "Hash every member and compare it with RECORD, compare local headers with the directory,\n"
-        "and apply the rules by which PyPI, pip and uv refuse archives. DLLs are not looked into.",
-        EXAMPLES,
-    )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
-    add_jobs_option(parser)
-    add_limit_options(parser)
-    # Whatever RECORD disagrees about is what this command is for, and most of it does no harm to an import.
-    add_filter_options(parser, fail_on="warning")
-    add_report_option(add_output_options(parser, SCAN_KINDS))
-
 
 def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
-    from wheelfix.base.options import ScanOptions, all_cores
-    from wheelfix.exam.verify import verify_all
-    from wheelfix.rules.registry import check_patterns
-
     output = Output.from_args(args)
     options = ScanOptions(
         select=check_patterns(args.select, "--select"),

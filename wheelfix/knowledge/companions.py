@@ -7,6 +7,7 @@ import functools
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.specifiers import as_specifiers, as_version
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
@@ -175,19 +176,15 @@ def _strength(rule: CompanionRule, key: str, version: str | None) -> str | None:
     known = _release(key, version)
     if known is None:
         return "expected" if rule.strength == "required" else rule.strength
-    from packaging.specifiers import SpecifierSet  # takes longer to import than all our tables to read
-
-    return rule.strength if SpecifierSet(rule.versions).contains(known, prereleases=True) else None
+    return rule.strength if as_specifiers(rule.versions).contains(known, prereleases=True) else None
 
 
 def _release(key: str, version: str | None) -> Version | None:
     """Return the version if it can be the release: some NVIDIA DLLs carry a driver-like number such as 6.14.11.8020."""
     if not version:
         return None
-    from packaging.version import Version
-
     try:
-        known = Version(version)
+        known = as_version(version)
     except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return None
     member = family_of(key)

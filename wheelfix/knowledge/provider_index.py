@@ -27,6 +27,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.specifiers import as_specifiers, as_version
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import TRUSTED, Machine, canonical, dll_key
@@ -352,24 +353,19 @@ def _folders(dlls: Sequence[ShippedDll], version: Sequence[str]) -> tuple[str, .
 
 
 def _fitting(specifier: str, versions: Sequence[str]) -> list[str]:
-    from packaging.specifiers import SpecifierSet  # takes longer to import than all our tables to read
-
-    wanted = SpecifierSet(specifier)
+    wanted = as_specifiers(specifier)
     final = list(wanted.filter(versions))
     return final or list(wanted.filter(versions, prereleases=True))
 
 
 def _gap(specifier: str, versions: Sequence[str]) -> int:
     """Return how many versions are older than all that fit, where none fits; 0 when that is not certain."""
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import Version
-
-    parsed = [Version(version) for version in versions]
+    parsed = [as_version(version) for version in versions]
     gaps = set()
-    for clause in SpecifierSet(specifier):
+    for clause in as_specifiers(specifier):
         if clause.operator == "===":
             return 0
-        bound = Version(clause.version.removesuffix(".*"))
+        bound = as_version(clause.version.removesuffix(".*"))
         if bound.local:  # a build of another index, such as torch 2.5.1+cu121
             return 0
         if clause.operator != "!=":
@@ -390,13 +386,11 @@ def _same_version(version: str, versions: Sequence[str]) -> str | None:
     """Return the version as the table spells it; None when it was not looked at."""
     if version in versions:
         return version
-    from packaging.version import Version
-
     try:
-        wanted = Version(version)
+        wanted = as_version(version)
     except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return None
-    return next((own for own in versions if Version(own) == wanted), None)
+    return next((own for own in versions if as_version(own) == wanted), None)
 
 
 MEMBER_HASHES = "member_hashes.txt"

@@ -9,6 +9,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.specifiers import as_marker, as_requirement, as_specifiers, as_version
 from wheelfix.base.values import dataclass, replace
 from wheelfix.knowledge.providers import module_owners
 from wheelfix.model import Machine, canonical
@@ -59,12 +60,10 @@ class Dependency:
 
 def parse_requirement(text: str) -> Requirement | None:
     """Return a line of Requires-Dist in its parts, or None for one that is not valid; it comes from a stranger."""
-    from packaging.requirements import Requirement  # takes longer to import than a small wheel to scan
-
     if len(text) > LONGEST:
         return None
     try:
-        return Requirement(text)
+        return as_requirement(text)
     except (ValueError, RecursionError):  # parentheses within parentheses; numbers that no integer may have
         return None
 
@@ -89,15 +88,13 @@ def marker_holds(
 
     ``extras`` and ``groups`` are those of PEP 751, ``extra`` what uv.lock compares with ``extra``.
     """
-    from packaging.markers import Marker
-
     if len(text) > LONGEST:
         return True
     values: dict[str, str | AbstractSet[str]] = {
         **_environment(profile), "extras": frozenset(extras), "dependency_groups": frozenset(groups)
     }  # fmt: skip
     try:
-        marker = Marker(text)
+        marker = as_marker(text)
         return any(marker.evaluate({**values, "extra": one}) for one in (*extra,) or ("",))
     except (ValueError, RecursionError):
         return True
@@ -286,12 +283,9 @@ class DependencyTree:
 
 def newest_fitting(versions: Iterable[str], specifier: str) -> str:
     """Return the newest of some versions that fits a specifier, as pip chooses it; empty where none does."""
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import Version
-
     try:
-        wanted = SpecifierSet(specifier)
-        known = sorted((version for version in versions), key=Version)
+        wanted = as_specifiers(specifier)
+        known = sorted((version for version in versions), key=as_version)
         final = list(wanted.filter(known))
         fitting = final or list(wanted.filter(known, prereleases=True))
     except ValueError:  # invalid, or a number with more digits than Python reads
@@ -301,9 +295,7 @@ def newest_fitting(versions: Iterable[str], specifier: str) -> str:
 
 def fits(version: str, specifier: str, *, unknown: bool = False) -> bool:
     """Whether a version is one that a specifier admits: an empty one admits all, ``unknown`` holds for invalid ones."""
-    from packaging.specifiers import SpecifierSet
-
     try:
-        return SpecifierSet(specifier).contains(version, prereleases=True)
+        return as_specifiers(specifier).contains(version, prereleases=True)
     except ValueError:  # invalid, or a number with more digits than Python reads
         return unknown

@@ -11,7 +11,7 @@ import datetime
 import struct
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.errors import InputError
 from wheelfix.model import TRUSTED, Malformed, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.streams.source import chunks
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
-__all__ = ["TRUSTED", "Signature", "authenticode_digest", "check_trusted_roots", "read_signature", "table_fault"]
+__all__ = ["TRUSTED", "Signature", "authenticode_digest", "read_signature", "table_fault"]
 
 REVISION, PKCS7 = 0x0200, 2
 HEAD = 64 << 10
@@ -63,19 +63,6 @@ def read_signature(source: ByteSource, trusted_roots: Path | None = None) -> Sig
         return verify(message, digest_of, trusted_roots, datetime.datetime.now(datetime.timezone.utc))
     except InputError as exc:
         return Signature("not-checked", reason=str(exc))
-
-
-def check_trusted_roots(path: Path) -> None:
-    """UsageError or EnvironmentFailure if a file of trusted roots cannot be used."""
-    try:
-        from wheelfix.pe.authenticode.certificates import user_roots
-    except ImportError as exc:
-        from wheelfix.pe.authenticode.verify import INSTALL
-
-        raise EnvironmentFailure(
-            f"{path} cannot be used as --trusted-roots", because=f"cryptography is missing ({exc})", hint=INSTALL
-        ) from exc
-    user_roots(path)
 
 
 class _SameHead:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.specifiers import as_requirement
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, shown_url
 from wheelfix.remote.addresses import file_name, is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from packaging.requirements import Requirement
 
@@ -62,12 +63,11 @@ class Client:
     @functools.cached_property
     def transport(self) -> Transport:
         """The connections; EnvironmentFailure where none may be made."""
-        from wheelfix.remote.settings import Credentials
         from wheelfix.remote.transport import Transport
 
         self.refuse_offline("a server")
         settings = self.settings
-        known = Credentials(settings.urls, settings.connection.keyring)
+        known = settings.credentials()
         return Transport(
             patience=self._patience,
             connection=settings.connection,
@@ -128,9 +128,7 @@ class Client:
     def wheel_of(self, file: IndexFile) -> RemoteWheel | Path:
         """Return a file of an index: a path where the index is on this disk."""
         if file.url.lower().startswith("file:"):
-            from wheelfix.remote.packageindex import local_path
-
-            return Path(local_path(file.url))
+            return file.local_path
         return self.wheel_at(file.url, name=file.name, sha256=file.sha256, page=file.page, size=file.size)
 
     def wheel_at(self, url: str, *, name: str = "", sha256: str = "", page: str = "", size: int = 0) -> RemoteWheel:
@@ -142,10 +140,8 @@ class Client:
 
 def parsed(word: str) -> Requirement:
     """Return a requirement; UsageError if the word is not one."""
-    from packaging.requirements import Requirement
-
     try:
-        return Requirement(word)
+        return as_requirement(word)
     except (ValueError, RecursionError) as exc:
         reason = str(exc).partition("\n")[0][:200]
         raise UsageError(f"{word} is neither a file nor a requirement", because=reason) from exc

@@ -185,6 +185,10 @@ class IndexSettings:
         main, others = (self.index_url,), self.extra_index_urls
         return tuple(url for url in (others + main if self.first_index else main + others) if url)
 
+    def credentials(self) -> Credentials:
+        """The accounts of this user at these indexes."""
+        return Credentials(self.urls, self.connection.keyring)
+
 
 def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = None) -> IndexSettings:
     """Return the indexes to ask: options first, then what pip is configured for, then uv, then PyPI."""

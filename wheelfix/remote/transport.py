@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Errors of the HTTP library as errors of ours: what cannot be read, why, and which setting to look at.
 
 
-class CutShort(NetworkFailure):
+class CutShort(EnvironmentFailure):
     """An answer was cut short; the bytes that came until then are valid."""
 
     def final(self) -> NetworkFailure:
@@ -46,7 +46,7 @@ class Downgrade(Exception):
 PROXY_ACCOUNT = "put them into the URL of the proxy: http://USER:PASSWORD@HOST:PORT"
 
 
-def explain(library: Any, error: Exception, url: str, connection: Connection) -> NetworkFailure | InputError:
+def explain(library: Any, error: Exception, url: str, connection: Connection) -> NetworkFailure | CutShort | InputError:
     """Return an error of ours for one of the library ``requests``; CutShort where asking again may help."""
     shown, text = shown_url(url), str(error)
     if isinstance(error, Downgrade):
@@ -247,8 +247,7 @@ def _mount_trusted_hosts(session: Any, library: Any, connection: Connection, say
     """Do not check the certificates of hosts that pip or uv is configured to trust; say so when one is used."""
     if not connection.trusted_hosts:
         return
-    import urllib3
-
+    urllib3 = _urllib3()
     urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # ours names the setting
 
     class Unchecked(library.adapters.HTTPAdapter):  # type: ignore[misc]
@@ -282,12 +281,10 @@ def trusted_prefixes(hosts: tuple[str, ...]) -> list[str]:
 
 def seconds_of(retry_after: str) -> float:
     """Return how long a server asks to wait, as seconds or as a date; 0 where it does not say."""
-    from urllib3.exceptions import InvalidHeader
-    from urllib3.util import Retry
-
+    urllib3 = _urllib3()
     try:
-        return max(0.0, Retry().parse_retry_after(retry_after)) if retry_after else 0.0
-    except (InvalidHeader, ValueError, OverflowError):
+        return max(0.0, urllib3.Retry().parse_retry_after(retry_after)) if retry_after else 0.0
+    except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
         return 0.0
 
 
@@ -326,6 +323,12 @@ class Patience:
     def deadline(self, begun: float, received: int) -> float:
         """Return until when the next bytes of an answer have to come, after so many."""
         return begun + self.answer + received / self.least_rate
+
+
+def _urllib3() -> Any:
+    import urllib3  # which requests needs, too
+
+    return urllib3
 
 
 def load_requests() -> Any:
@@ -451,7 +454,7 @@ class Transport:
             cert=self.connection.client_certificate.value or None,
         )
 
-    def explained(self, error: Exception, url: str) -> NetworkFailure | InputError:
+    def explained(self, error: Exception, url: str) -> NetworkFailure | CutShort | InputError:
         """Return an error of the library as one of ours; CutShort where asking again may help."""
         return explain(self._requests.exceptions, error, url, self.connection)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import replace
 from wheelfix.errors import failure_of
 from wheelfix.model import Exports, Image, Import, Resolution, ScannedImage, ScanReport
-from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import DEFAULT, Context, Document, FailedInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-MACHINE_KINDS = {
+KINDS = {
+    "text": ("wheelfix.report.text", "render_document"),
     "json": ("wheelfix.report.json_", "render_scan"),
     "sarif": ("wheelfix.report.sarif", "render_scan"),
     "github": ("wheelfix.report.ci", "render_github"),
@@ -24,9 +24,9 @@ MACHINE_KINDS = {
     "html": ("wheelfix.report.html.scan", "render_scan"),
     "concise": ("wheelfix.report.ci", "render_concise"),
 }
-"""Module and function of the kinds that are one document over all inputs; ``text`` is written as the scan goes."""
+"""Module and function of each kind, which make one document of all inputs; ``scan`` writes text as it goes."""
 
-SCAN_KINDS = ("text", *MACHINE_KINDS)
+SCAN_KINDS = tuple(KINDS)
 
 
 def render(
@@ -37,9 +37,7 @@ def render(
     on_failure: Callable[[FailedInput], None] = lambda failure: None,
 ) -> str:
     """Return the document of one kind over some reports; one that cannot be drawn becomes a failure in it."""
-    if kind == "text":
-        return _render_text(Document(reports, failures, context))
-    module, function = MACHINE_KINDS[kind]
+    module, function = KINDS[kind]
     renderer: Callable[[Document], str] = getattr(importlib.import_module(module), function)
     try:
         return renderer(Document(reports, failures, context))
@@ -56,17 +54,6 @@ def render(
         if not spoilt:
             raise
         return renderer(Document(sound, [*failures, *spoilt], context))
-
-
-def _render_text(document: Document) -> str:
-    """Return the report for people as a file keeps it: Unicode, without colour."""
-    from wheelfix.report.text import render_scan, render_summary
-
-    look = TextStyle(unicode=True)
-    parts = [render_scan(report, look, context=document.context) for report in document.reports]
-    if len(document.reports) + len(document.failures) + len(document.context.skipped) > 1:
-        parts.append(render_summary(document.reports, document.failures, look, document.context))
-    return "\n".join(parts)
 
 
 def slim(report: ScanReport) -> ScanReport:

@@ -5,7 +5,6 @@ The one module that imports markdown-it-py, when the first page is read, so that
 
 from __future__ import annotations
 
-import functools
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,7 +14,6 @@ from wheelfix.report.canvas import SEVERITY_STYLES, Canvas, Span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
     from wheelfix.report.canvas import TextStyle
@@ -49,19 +47,12 @@ class Block:
     """Of a heading, from 1."""
 
 
-@functools.cache
-def _reader() -> MarkdownIt:
-    """Return the parser: CommonMark; HTML in a page is text."""
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark", {"html": False})
-
-
 def parse_markdown(text: str) -> list[Block]:
     """Return the blocks of a page, in their order."""
-    from markdown_it.tree import SyntaxTreeNode
+    from markdown_it import MarkdownIt, tree
 
-    return [_block(node) for node in SyntaxTreeNode(_reader().parse(text)).children]
+    reader = MarkdownIt("commonmark", {"html": False})  # HTML in a page is text
+    return [_block(node) for node in tree.SyntaxTreeNode(reader.parse(text)).children]
 
 
 def bare(line: Line) -> str:

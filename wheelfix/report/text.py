@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.cards import NVIDIA, vendor_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import EdgeKind, Finding, Image, InView, Machine, Malformed, Missing, Severity, Verdict, dll_key
-from wheelfix.report.canvas import VERDICT_STYLES, Canvas, Span
+from wheelfix.report.canvas import VERDICT_STYLES, Canvas, Span, TextStyle
 from wheelfix.report.document import DEFAULT, Context, Document, FailedInput, by_code, severity_phrase
 from wheelfix.report.words import (
     KIND_WORDS,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from wheelfix.model import Edge, GpuFit, MissingDll, ScannedImage, ScanReport
-    from wheelfix.report.canvas import TextStyle
     from wheelfix.report.document import RuleTotal
 
 HEADINGS = {
@@ -547,3 +546,12 @@ def _draw_target_table(canvas: Canvas, reports: Sequence[ScanReport]) -> None:
         ]
         rows.append([(label(report), "path"), *cells])
     canvas.table(rows, indent=2)
+
+
+def render_document(document: Document) -> str:
+    """Return the report for people as a file keeps it: Unicode, without colour."""
+    look = TextStyle(unicode=True)
+    parts = [render_scan(report, look, context=document.context) for report in document.reports]
+    if len(document.reports) + len(document.failures) + len(document.context.skipped) > 1:
+        parts.append(render_summary(document.reports, document.failures, look, document.context))
+    return "\n".join(parts)

@@ -6,6 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import close_words
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.knowledge.cards import (
     architecture,
@@ -66,9 +67,7 @@ def _architecture(text: str, word: str) -> str:
     if named_cards(word):  # 580 has the form of an architecture
         return ""
     known = known_archs() if other else [found.name for found in card_table().architectures.values()]
-    import difflib  # for a name that no table has
-
-    close = difflib.get_close_matches(name, known, n=5, cutoff=0.6)
+    close = close_words(name, known, 5)
     hint = f"did you mean {' or '.join(close)}?" if close else "give the name of the card instead"
     raise UsageError(f"--gpu {text}", because=f"no table knows the architecture {name}", hint=hint)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import parse_headers
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget
+from wheelfix.base.specifiers import as_requirement, as_version
 from wheelfix.errors import InputError
 from wheelfix.knowledge.cuda import toolkits_of
 from wheelfix.knowledge.families import family_of
@@ -77,10 +78,8 @@ class Fetcher:
         return self._roots[key]
 
     def _found(self, distribution: str, version: str, platform: str) -> Root | None:
-        from packaging.requirements import Requirement
-
         client = self._client
-        wanted = Requirement(f"{distribution}=={version}")
+        wanted = as_requirement(f"{distribution}=={version}")
         try:
             file = choose_file(client.index.files(distribution), wanted, InstallTarget(platform), "")
         except InputError:
@@ -106,8 +105,6 @@ def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> lis
 
     Only distributions of vendors that sign what they publish count; a release for another CUDA major never does.
     """
-    from packaging.version import Version
-
     found = []
     for shipped in provider_index().shipped(name):
         if not vendor_of(shipped.distribution):
@@ -116,7 +113,7 @@ def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> lis
             compatibility = cuda_compatibility(cuda_of_package(shipped.distribution, version), cuda)
             wanted = _is_of(name, version, releases or ((cuda,) if "." in cuda else ()))
             try:
-                parsed = Version(version)
+                parsed = as_version(version)
             except ValueError:  # InvalidVersion, or a number with more digits than Python reads
                 continue
             if compatibility:

@@ -23,7 +23,7 @@ from wheelfix.roots.host import this_machine, with_warnings
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.release import cuda_of_package
 from wheelfix.roots.root import LABELS, Root, RootFolder
-from wheelfix.roots.toolkits import CUDA, CUDNN, MSVC, NVTOOLSEXT, ONEAPI, Vendor, is_redistributable
+from wheelfix.roots.toolkits import MSVC, TOOLKITS, Vendor, is_redistributable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from wheelfix.base.options import Limits, RootOptions
     from wheelfix.model import Json
     from wheelfix.roots.host import Host
-    from wheelfix.roots.root import Kind, Place
+    from wheelfix.roots.root import Place
 
-VENDORS: tuple[Vendor, ...] = (CUDA, CUDNN, NVTOOLSEXT, ONEAPI, CONDA, PIP, MSVC)
-"""In the order in which roots are listed."""
+VENDORS = (*(vendor for vendor in TOOLKITS if vendor is not MSVC), CONDA, PIP, MSVC)
+"""In the order in which roots are listed; the Visual C++ runtime is last, because it is vendored on request only."""
 PLAIN_FOLDERS = (".", "bin/x64", "bin", "lib/x64", "lib", "Library/bin")
 """Where a plain folder is searched; it is not walked, so that nothing gets in from unexpected places."""
 
@@ -119,7 +119,7 @@ def named_root(
     path: str | Path,
     host: Host,
     *,
-    kind: Kind | None = None,
+    kind: str | None = None,
     option: str = "--root",
     limits: Limits | None = None,
 ) -> Root:
@@ -177,7 +177,7 @@ def _absolute(text: str) -> Path | None:
         return None
 
 
-def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:
+def _folder_root(folder: Path, option: str, kind: str | None) -> Root:
     try:
         next(folder.iterdir(), None)
     except OSError as exc:
@@ -196,11 +196,11 @@ def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:
     )
 
 
-def _vendor(kind: Kind) -> Vendor:
+def _vendor(kind: str) -> Vendor:
     return next(vendor for vendor in VENDORS if vendor.kind == kind)
 
 
-def _of_kind(folder: Path, option: str, kind: Kind) -> Root:
+def _of_kind(folder: Path, option: str, kind: str) -> Root:
     vendor = _vendor(kind)
     # People name the folder that holds the DLLs, or the one that holds the versions; both are accepted.
     tries = [folder, *([folder.parent] if fold(folder.name) in ("bin", "x64") else [])]
@@ -234,7 +234,7 @@ def _where_dlls_are(folder: Path, limit: int = 2000) -> str:
     return "name the folder in which the DLLs lie"
 
 
-def _file_root(path: Path, option: str, kind: Kind | None, limits: Limits | None) -> Root:
+def _file_root(path: Path, option: str, kind: str | None, limits: Limits | None) -> Root:
     name = fold(path.name)
     if kind == "conda" and name.endswith(condafile.SUFFIXES):
         kind = None

@@ -5,6 +5,8 @@ It is a value that tests can make up and :func:`this_machine` reads for real.
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 import re
 import site
@@ -13,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import ACCESS_LIST, security_descriptor
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.roots import tree
 
@@ -97,7 +100,7 @@ def this_machine() -> Host:
         home=host.home,
         prefixes=host.prefixes,
         registry=_read_registry,
-        descriptor=_read_descriptor,
+        descriptor=functools.partial(security_descriptor, part=ACCESS_LIST),
     )
 
 
@@ -120,8 +123,6 @@ def _prefixes(env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
 
 def _read_registry(path: str) -> RegistryKey | None:
     """Return a key of the real registry, from its 64-bit view; None when it is absent or closed to us."""
-    import importlib
-
     # Imported by name, because the module exists on Windows alone and type checkers look at every platform.
     winreg = importlib.import_module("winreg")
     hive_name, _, below = path.partition("\\")
@@ -135,31 +136,6 @@ def _read_registry(path: str) -> RegistryKey | None:
         subkeys = tuple(str(winreg.EnumKey(key, index)) for index in range(count_subkeys))
         rows = [winreg.EnumValue(key, index) for index in range(count_values)]
     return RegistryKey({name: text for name, text, _ in rows if isinstance(text, str)}, subkeys)
-
-
-def _read_descriptor(path: Path) -> str:
-    """Return the access list of a folder as Windows writes it down; empty when unknown."""
-    import ctypes
-
-    library = getattr(ctypes, "WinDLL", None)
-    if library is None:
-        return ""
-    advapi, kernel = library("advapi32"), library("kernel32")
-    access_list = 4  # DACL_SECURITY_INFORMATION
-    needed = ctypes.c_uint32(0)
-    advapi.GetFileSecurityW(str(path), access_list, None, 0, ctypes.byref(needed))
-    if not needed.value:
-        return ""
-    buffer = ctypes.create_string_buffer(needed.value)
-    if not advapi.GetFileSecurityW(str(path), access_list, buffer, needed, ctypes.byref(needed)):
-        return ""
-    text = ctypes.c_wchar_p()
-    convert = advapi.ConvertSecurityDescriptorToStringSecurityDescriptorW
-    if not convert(buffer, 1, access_list, ctypes.byref(text), None):
-        return ""
-    sddl = text.value or ""
-    kernel.LocalFree(text)
-    return sddl
 
 
 OTHERS = {

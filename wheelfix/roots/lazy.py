@@ -7,13 +7,13 @@ import threading
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import as_paths
+from wheelfix.remote.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.base.options import RemoteOptions, RootOptions
     from wheelfix.model import Machine
-    from wheelfix.remote.client import Client
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import RootFile
 
@@ -69,8 +69,6 @@ def lazy_index(options: RootOptions, remote: RemoteOptions | None = None) -> Ite
     """
     client = None
     if remote is not None and remote.fetch:
-        from wheelfix.remote.client import Client
-
         client = Client(remote)
         client.refuse_offline("the package index")
     index = LazyIndex(options, client)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.knowledge.families import family_of
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from wheelfix.model import FileVersion, ImageFacts, Machine
     from wheelfix.remote.ranges import RemoteWheel
-
-Kind = Literal["cuda", "cudnn", "oneapi", "conda", "pip", "msvc", "nvtoolsext", "folder", "wheel", "conda-package"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,8 @@ class RootFolder:
 class Root:
     """One place that DLLs can come from."""
 
-    kind: Kind
+    kind: str
+    """One of LABELS."""
     path: Path
     """The folder or package file, absolute, as it was named."""
     version: str = ""
@@ -79,7 +78,7 @@ class Root:
         return replace(self, notes=(*self.notes, *notes))
 
 
-LABELS: dict[Kind, str] = {
+LABELS = {
     "cuda": "CUDA",
     "cudnn": "cuDNN",
     "oneapi": "oneAPI",
@@ -91,6 +90,7 @@ LABELS: dict[Kind, str] = {
     "wheel": "wheel",
     "conda-package": "conda package",
 }
+"""The kinds of roots, as they are shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from wheelfix.base.values import dataclass
 from wheelfix.loader.profile import InstalledFolder
 from wheelfix.model import dll_key, fold
 from wheelfix.roots import tree
-from wheelfix.roots.root import Kind, Place, Root, RootFolder
+from wheelfix.roots.root import Place, Root, RootFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,8 @@ def _no_places(_host: Host) -> Iterable[Place]:
 class Vendor:
     """A kind of root: where it may be on a machine, and how a folder of the kind is recognised."""
 
-    kind: Kind
+    kind: str
+    """One of LABELS in ``roots/root.py``."""
     expected: str
     """What a folder of this kind is, for a user who named another."""
     recognise: Callable[[Path], Root | None]
@@ -434,3 +435,5 @@ MSVC = Vendor(
     ("VCToolsRedistDir", "VCINSTALLDIR", "VSINSTALLDIR"),
     _more_msvc,
 )
+
+TOOLKITS = (CUDA, CUDNN, NVTOOLSEXT, ONEAPI, MSVC)

