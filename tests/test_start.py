@@ -1,19 +1,19 @@
-"""A small wheel that needs nothing is done before anything is imported that only others need."""
+"""How the program starts: without what only others need, and without anything from the current folder."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+import wheelfix
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+PACKAGE = Path(wheelfix.__file__).resolve().parents[1]
 NEEDED_BY_OTHERS = {
     "cryptography": "signed files",
     "http.client": "wheels on servers",
@@ -50,3 +50,20 @@ def test_a_small_wheel_imports_little(tmp_path: Path, words: list[str]) -> None:
     assert code == "0"
     assert NEEDED_BY_OTHERS.keys() & {*imported} == set()
     assert "wheelfix.exam.wheel" in imported, "they are listed at all"
+
+
+def test_planted_modules_in_the_current_folder_do_not_run(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    for name in ("rich", "packaging", "tomli", "argparse", "signal", "pefile", "delvewheel"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    done = subprocess.run(
+        [sys.executable, "-m", "wheelfix", "explain", "WF301"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"WF301" in done.stdout
+    assert not mark.exists()
