@@ -18,6 +18,7 @@ REPLAYED = [case for case in cases() if case.name in RECORDS]
 
 
 @pytest.mark.real
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("case", REPLAYED, ids=lambda case: case.name)
 def test_predictions_are_what_was_recorded(case: Case, tmp_path: Path) -> None:
