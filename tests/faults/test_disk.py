@@ -21,6 +21,7 @@ from tests.faults.workshop import (
     wheelfix,
 )
 from tests.support.disks import resize, root_only, tiny_disk
+from tests.support.parts import every
 from wheelfix.errors import Exit
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def test_a_disk_that_fails(shim: str, bench: Bench, expected: str, fault: str) -
 
 
 @pytest.mark.parametrize("call", ["write", "copy", "sendfile", "fsync", "rename", "read"])
-@pytest.mark.parametrize("nth", range(1, 9))
+@pytest.mark.parametrize("nth", every(3, range(1, 9)))
 def test_the_nth_call_fails(shim: str, bench: Bench, expected: str, call: str, nth: int) -> None:
     """Whatever call it is: the complete new wheel, or none and exit 4."""
     code = faulty(shim, bench, f"{call}:{EIO}:{nth}")

@@ -69,9 +69,9 @@ def test_a_value_that_would_exhaust_python(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 2000, 100))
+@pytest.mark.parametrize("first", every(5, range(0, 2000, 100)))
 def test_packages_made_at_random(first: int) -> None:
-    for seed in range(first, first + (100 if first == 0 else 10)):
+    for seed in range(first, first + 10):
         assert_within_budget(made_source(seed))
 
 

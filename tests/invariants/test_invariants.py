@@ -10,8 +10,8 @@ from tests.support.parts import parts
 
 FEW = 12
 """Packages of one plain test."""
-MANY = 20
-"""Packages of one slow test; there are a hundred of them."""
+MANY = 10
+"""Packages of one slow test; there are two hundred of them."""
 
 
 def _each(start: int, count: int, tmp_path, *checks) -> None:
@@ -68,7 +68,7 @@ def test_plans_that_were_written_down_and_repairs_of_environments(tmp_path, star
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", parts(1000, 100, MANY))
+@pytest.mark.parametrize("start", parts(1000, 200, MANY))
 def test_all_of_it_over_two_thousand_packages(tmp_path, start) -> None:
     _each(
         start,
