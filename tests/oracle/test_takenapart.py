@@ -12,6 +12,7 @@ import pytest
 
 from tests.oracle import builtwheels, takenapart
 from tests.oracle.takenapart import LAYOUTS, repaired, take_out, ways
+from tests.support.parts import every, some
 from tests.support.tiers import wheel
 
 if TYPE_CHECKING:
@@ -42,10 +43,9 @@ def test_built_packages_load_after_their_repair(seed: int, layout: str, native: 
 @pytest.mark.wine_x64
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "way", "layout"), REAL)
-def test_real_packages_load_after_their_repair(
-    name: str, way: str, layout: str, x64: Wine, python: WindowsPython
-) -> None:
+@pytest.mark.parametrize("package", every(2, REAL), ids="-".join)
+def test_real_packages_load_after_their_repair(package: tuple[str, str, str], x64: Wine, python: WindowsPython) -> None:
+    name, way, layout = package
     path = wheel(name)
     result = takenapart.play(x64, path, way, ways(path)[way], layout, python.folder, most=2)
     assert not result.refused
@@ -56,7 +56,7 @@ def test_real_packages_load_after_their_repair(
 @pytest.mark.wine_x64
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["beside", "libs"])
+@pytest.mark.parametrize("layout", some(["beside", "libs"]))
 def test_windows_python_imports_a_repaired_package(
     layout: str, x64: Wine, python: WindowsPython, tmp_path: Path
 ) -> None:
