@@ -17,9 +17,17 @@ import pytest
 
 from tests.archive.byhand import Entry, write_wheel_by_hand
 from tests.archive.drafts import Draft, draft
-from tests.support.agreement import CLIENTS, PROGRAMS, disagreements, verdict_of
 from tests.support.clients import find
-from tests.support.installers import install_with, pip_here, pip_program, wheel_unpack
+from tests.support.installers import (
+    CLIENTS,
+    PROGRAMS,
+    disagreements,
+    install_with,
+    pip_here,
+    pip_program,
+    verdict_of,
+    wheel_unpack,
+)
 from tests.support.parts import parts
 from tests.support.tiers import absent
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions

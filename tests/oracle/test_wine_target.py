@@ -17,7 +17,6 @@ from tools.windows_cases import cases
 from wheelfix.knowledge.targets import State, chosen_targets, known_target, missing_exports, presence
 
 if TYPE_CHECKING:
-
     from tests.oracle.wine import Wine
     from tests.oracle.winpython import WindowsPython
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import lief
 import pytest
 
-from tests.real.environments import SITE, environment, unpack, wheel_of
-from tests.real.sets import CANNOT_LOAD, EXTENSIONS, TAGS, TORCH
+from tests.real.environments import CANNOT_LOAD, EXTENSIONS, SITE, TAGS, TORCH, environment, unpack, wheel_of
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.model import EdgeKind, Verdict, dll_key
