@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.measure import run
 from benchmarks.peers import HERE, clean_environment
-from tests.real.environments import set_wheels_folder
-from tests.real.environments import real_sets
+from tests.real.environments import real_sets, set_wheels_folder
 from tests.support.tiers import wheels_folder
 
 if TYPE_CHECKING:
