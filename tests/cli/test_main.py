@@ -184,50 +184,10 @@ def test_debugging_lets_the_traceback_through(monkeypatch):
         door.main(["explain"])
 
 
-def test_start_imports_nothing_heavy():
-    code = (
-        "import sys; from wheelfix.cli.main import main; main(['--help']); "
-        "heavy = {'rich', 'markdown_it', 'pefile', 'packaging', 'importlib.metadata', 'json', 'zipfile', 'difflib'}; "
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.endswith("[]\n")
-
-
-def test_scanning_a_wheel_on_disk_imports_nothing_for_servers(tmp_path):
-    requires = ["x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'dev'"]
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "VERSION = 1"}, requires=requires)
-    code = (
-        # From Python 3.14 on argparse imports inspect, for colours.
-        "import argparse, sys; argparse.ArgumentParser().format_help(); before = set(sys.modules); "
-        f"from wheelfix.cli.main import main; main(['scan', {str(wheel)!r}, '-q']); "
-        "heavy = {'requests', 'urllib.request', 'http.client', 'email', 'ssl', 'socket', 'configparser', 'inspect', "
-        "'subprocess', 'pickle', 'json', 'pyarrow', 'packaging', 'wheelfix.remote.transport', "
-        "'wheelfix.base.workers'}; "
-        "print(sorted(heavy & set(sys.modules) - before))"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.endswith("[]\n")
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp437"])
-def test_a_poor_console_never_stops_us(encoding):
-    result = run("explain", "坏-→", env={**os.environ, "PYTHONIOENCODING": encoding, "FORCE_COLOR": "1"})
+def test_a_poor_console_never_stops_us():
+    result = run("explain", "坏-→", env={**os.environ, "PYTHONIOENCODING": "ascii", "FORCE_COLOR": "1"})
     assert result.returncode == 2
     assert b"Traceback" not in result.stderr
-
-
-def test_a_reader_that_leaves_is_no_traceback():
-    process = subprocess.Popen(
-        [sys.executable, "-m", "wheelfix", "explain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.wait()
-
-
-def test_as_a_module():
-    assert run("--version").stdout.decode().split() == ["wheelfix", wheelfix.__version__]
 
 
 NAMES = ("alpha", "bad", "omega")

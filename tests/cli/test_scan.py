@@ -199,16 +199,6 @@ def test_any_console_shows_any_name(dist, encoding, force, monkeypatch, capsys):
     assert "missing-" in out.decode(encoding)
 
 
-def test_a_process_with_such_a_console(dist):
-    lacking = forge_dll("_x.pyd", imports={"missing-\u00fc.dll": ["f"]})
-    build_wheel(dist, "odd", "1.0", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": lacking})
-    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "FORCE_COLOR": "1", "PYTHONUTF8": "0"}
-    command = [sys.executable, "-m", "wheelfix", "scan", "-v", "dist"]
-    result = subprocess.run(command, env=environ, capture_output=True, check=False)
-    assert (result.returncode, result.stderr) == (1, b"")
-    result.stdout.decode("ascii")
-
-
 @pytest.mark.parametrize("kind", ["text", "json", "html", "junit"])
 def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind, monkeypatch):
     """Story: ``--format html > report.html`` wrote cp1252 into a document that says it is UTF-8, and so for JUnit."""
@@ -229,13 +219,6 @@ def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind, mon
         assert [target["verdict"] for target in document["wheels"][0]["targets"]][2] == "broken"
     else:
         assert "gr\u00fcn" in text
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_full_disk_is_an_environment_failure(dist, capsys):
-    code, _, err = run(capsys, "dist", "-o", "/dev/full")
-    assert code == 4
-    assert "No space left" in err
 
 
 class TestLockfile:
