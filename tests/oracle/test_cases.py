@@ -92,7 +92,7 @@ def test_a_relative_name_with_search_flags_is_87(native: Wine, tmp_path: Path) -
 # ------------------------------------------------------------------------------------------------------ generated cases
 # Random cases by the thousand: what the model predicts is what the real loader does.
 
-COUNT = int(os.environ.get("WHEELFIX_GRAPHS", "1000"))
+COUNT = int(os.environ.get("WHEELFIX_GRAPHS", "500"))
 FIRST = int(os.environ.get("WHEELFIX_GRAPHS_FROM", "0"))
 AT_ONCE = 4
 SHOWN = 5
