@@ -221,6 +221,13 @@ def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind, mon
         assert "gr\u00fcn" in text
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_an_environment_failure(dist, capsys):
+    code, _, err = run(capsys, "dist", "-o", "/dev/full")
+    assert code == 4
+    assert "No space left" in err
+
+
 class TestLockfile:
     """Options that name a lock file, with and without wheels beside it on the command line."""
 
