@@ -1,4 +1,4 @@
-"""Configuration files: what they may say, and where a fault stands."""
+"""Configuration files: what they may say, where a fault stands, and what wins over what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door: commands found, slips answered, and every way to fail ends in a message and a code."""
+"""The door: commands found, slips answered, every way to fail ends in a message and a code; explain and roots."""
 
 from __future__ import annotations
 

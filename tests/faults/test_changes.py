@@ -1,4 +1,4 @@
-"""Files and folders that change under our hands, between two steps of one repair."""
+"""Files and folders that change between two steps of one repair, and outputs that are inputs."""
 
 from __future__ import annotations
 

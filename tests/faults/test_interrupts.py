@@ -1,4 +1,7 @@
-"""Repairs that are killed or asked to stop at random moments; ``python -m tests.faults.killing`` does it at length."""
+"""Repairs that are killed or asked to stop at random moments, and several at once in one place.
+
+``python -m tests.faults.killing`` does the former at length.
+"""
 
 from __future__ import annotations
 

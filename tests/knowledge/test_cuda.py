@@ -1,4 +1,4 @@
-"""CUDA versions and file names."""
+"""CUDA versions and file names, and NVIDIA's cards."""
 
 from __future__ import annotations
 

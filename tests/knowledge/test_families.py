@@ -1,4 +1,4 @@
-"""DLLs known by their names."""
+"""DLLs known by their names: families, toolchains, and what goes with what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a DLL name is."""
+"""Whose a DLL name is, what Python exports, and what each kind of Windows has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The target ``wine`` is what Wine has: DLLs of the list load, others do not, absent functions are noticed late."""
+"""Lists of what a Windows has: ``wine`` is what Wine has, and the scripts that make a list run on a Windows Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress line: what, how far, how long; only on a terminal, and gone before anything else is printed."""
+"""What is drawn on a terminal: the progress line, which is gone before anything else is printed, and the canvas."""
 
 from __future__ import annotations
 

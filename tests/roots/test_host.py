@@ -1,4 +1,4 @@
-"""The machine as a value, and what is read of a real registry."""
+"""The machine as a value, what is read of a real registry, and its graphics card."""
 
 from __future__ import annotations
 

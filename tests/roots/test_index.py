@@ -1,4 +1,4 @@
-"""The index finds candidates without reading them, stays inside the roots, and gives bytes and facts on request."""
+"""Roots and the index of their files: candidates are found without being read, and nothing outside a root is."""
 
 from __future__ import annotations
 

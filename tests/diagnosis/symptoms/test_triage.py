@@ -1,4 +1,4 @@
-"""A pasted block about a machine is read, and what does not fit together in it is named."""
+"""Symptoms as values, how they are recognised, and pasted blocks about a machine in which something does not fit."""
 
 from __future__ import annotations
 
