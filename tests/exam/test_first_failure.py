@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ABOUT_LOADS = ScanOptions(jobs=1, select=("WF2", "WF3"), roots=RootOptions(discover=False))
 """Without what is wrong with the archive itself: an installer refuses such a wheel, and nothing is imported."""
-LARGEST = 1 << 20
+LARGEST = 3 << 20
 LATER = {"WF302", "WF303", "WF304", "WF306", "WF312", "WF313", "WF318", "WF319", "WF320", "WF321", "WF322"}
 """Errors that are met after the import."""
 
