@@ -1,4 +1,4 @@
-"""GPU code in the DLLs of real wheels: what containers say, what the cubins themselves say, and the answers."""
+"""What images of real wheels say: their GPU code, the Windows that they need, and who signed them."""
 
 from __future__ import annotations
 
