@@ -72,7 +72,7 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "wine-x64": ("tiers", [[*PARALLEL, "-m", "wine_x64 and not long"]]),
     "browser": ("tiers", [[*PYTEST, "-m", "browser and not docs"]]),
     "fetch": ("tiers", [["-m", "tests.real.fetch"]]),
-    "real": ("tiers", [[*PARALLEL, "-m", "real and not long"]]),
+    "real": ("tiers", [[*PARALLEL, "-m", "real and not wine_x64 and not long"]]),
     "compare": ("tiers", [["-m", "tools.compare"]]),
     "bench": ("tiers", [["-m", "benchmarks"]]),
     "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
@@ -87,6 +87,8 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     ),
     "zipapp": ("zipapp", [["-m", "tools.make_zipapp"]]),
 }
+MARKS = {"slow": "slow", "wine": "wine", "wine-x64": "wine_x64", "browser": "browser", "real": "real"}
+"""Of the tasks that run a few of the tests, what these are marked with."""
 
 
 def prepare(extra: str) -> None:
@@ -139,6 +141,12 @@ def run(arguments: list[str], limit: float | None = None) -> None:
         sys.exit(code)
 
 
+def marked(mark: str) -> list[str]:
+    """Return the files that have tests of a mark: collecting all of them takes a while."""
+    files = sorted((HERE / "tests").rglob("test_*.py"))
+    return [path.relative_to(HERE).as_posix() for path in files if f"mark.{mark}" in path.read_text("utf-8")]
+
+
 def main(words: list[str]) -> None:
     """Run the task that is named first."""
     if not words or words[0] not in TASKS:
@@ -148,6 +156,8 @@ def main(words: list[str]) -> None:
         sys.exit(f"Python {'.'.join(map(str, OLDEST))} or newer is needed; this is {sys.version.split()[0]}")
     extra, commands = TASKS[words[0]]
     prepare(extra)
+    if words[0] in MARKS and not any((HERE / word.partition("::")[0]).exists() for word in words[1:]):
+        words = [*words, *marked(MARKS[words[0]])]
     limit = LIMIT if "pytest" in commands[0] and words[0] != "long" else None
     for command in commands:
         run([*command, *words[1:]] if len(commands) == 1 else command, limit)

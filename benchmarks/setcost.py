@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.measure import run
 from benchmarks.peers import HERE, clean_environment
-from tests.real.environments import set_wheels_folder
-from tests.real.sets import real_sets
+from tests.real.environments import real_sets, set_wheels_folder
 from tests.support.tiers import wheels_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.real.sets import RealSet
+    from tests.real.environments import RealSet
 
 LIMIT = 1.2
 

@@ -1,24 +1,26 @@
 """Every regular expression of the package, with the way it is applied.
 
-Patterns come from three places: calls of ``re`` in the sources, by their syntax tree; objects that hold one after all
-modules and tables are loaded; and :data:`MADE_LATE`, for those that only a call can put together.
+Patterns come from two places: calls of ``re`` in the sources, by their syntax tree, with a word for what only a call
+can put in; and objects that hold one after all modules and tables are loaded.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import contextlib
 import functools
 import gc
 import importlib
+import itertools
 import pkgutil
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import wheelfix
-from wheelfix.archive import metadata
-from wheelfix.diagnosis import machine as report_block
 from wheelfix.diagnosis.symptoms.causes import CauseRule
 from wheelfix.diagnosis.symptoms.forms import Form
 from wheelfix.knowledge.tables import NamePattern, TomlTable
@@ -29,38 +31,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(wheelfix.__file__).parent
 MODES = frozenset({"search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split"})
-
-MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
-    ("archive/metadata.py", "_is_list"): (
-        metadata.NAME,
-        metadata.CLAUSE,
-        metadata.COMPARISON,
-        " ?, ?",
-        " (?:and|or) ",
-    ),
-    ("knowledge/tables.py", "fullmatch"): (),  # NamePattern: found as objects
-    ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
-    ("diagnosis/symptoms/forms.py", "parse_forms"): (),  # Form: found as objects
-    ("diagnosis/symptoms/forms.py", "_compile_phrase"): (),  # Form as well
-    ("pycode/library.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
-    ("loader/packagecode.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
-    ("pycode/windows.py", "sets_variable"): (
-        r"environ\s*\[\s*['\"]A['\"]\s*\]\s*=[^=]|(?:setdefault|putenv)\s*\(\s*['\"]A['\"]\s*,",
-    ),
-    ("rules/unmet.py", "is_named"): (r"(?<![A-Za-z0-9_])mpi(?![A-Za-z0-9_])",),
-    ("rules/policy.py", "list_test_artifacts"): (r"\A(?:test_\w+|\w+_test|\w+_benchmark)\.exe",),
-    ("roots/tree.py", "subfolders"): (),  # found where it is called
-    ("roots/tree.py", "dll_names"): (),
-    ("diagnosis/machine.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
-    ("diagnosis/machine.py", "_value"): (report_block.ASSIGNMENT.format(name="cuda"),),
-    ("diagnosis/machine.py", "_tools"): tuple(pattern for _, pattern in report_block.TOOLS.values()),
-    ("roots/toolkits.py", "_cudnn_version"): (*toolkits.NAMED_VERSIONS, r"#define\s+CUDNN_MAJOR\s+(\d+)"),
-}
-"""Examples of the patterns that each place makes while it runs, by file and function."""
-_NAMED_FILES = frozenset({"subfolders", "dll_names"})
-"""Functions of ``roots/tree.py`` that take a pattern for names of files."""
-_NAMING = re.compile(rf"\bre\s*\.\s*\w|{'|'.join(_NAMED_FILES)}")
-"""What the source of a module has that passes a pattern on."""
 
 
 @dataclass(frozen=True)
@@ -102,53 +72,97 @@ def _module_names() -> list[str]:
 
 
 def _in_sources() -> Iterator[Site]:
-    for path in sorted(ROOT.rglob("*.py")):
-        name = path.relative_to(ROOT).as_posix()
-        source = path.read_text("utf-8")
-        if _NAMING.search(source):  # parsing every module takes two seconds
-            yield from _calls(name, ast.parse(source))
+    """Yield the patterns of calls of ``re``, and those that are handed to a function which passes them on."""
+    sources = {path: path.read_text("utf-8") for path in sorted(ROOT.rglob("*.py"))}
+    passing: set[str] = set()
+    for path, source in sources.items():
+        if re.search(r"\bre\s*\.\s*\w", source):  # parsing every module takes two seconds
+            yield from _calls(path, source, passing)
+    names = re.compile("|".join(rf"\b{name}\(" for name in sorted(passing - MODES)))
+    for path, source in sources.items():
+        if names.search(source):
+            yield from _handed(path, source, passing - MODES)
 
 
-def _calls(name: str, tree: ast.Module) -> Iterator[Site]:
-    """Yield the patterns that a file passes to ``re`` as they stand; one that is put together must be in the table."""
-    module = importlib.import_module("wheelfix." + name[:-3].replace("/", ".").removesuffix(".__init__"))
-    for function, call in _walk(tree, ""):
+def _calls(path: Path, source: str, passing: set[str]) -> Iterator[Site]:
+    """Yield the patterns that a file passes to ``re``; note the functions that pass on what they are given."""
+    module = _module(path)
+    for around, call in _walk(ast.parse(source), None):
         of = call.func
-        if isinstance(of, ast.Attribute) and of.attr in _NAMED_FILES and len(call.args) == 2:
-            wanted = _constant(call.args[1], module)
-            if wanted is not None:
-                yield Site(wanted, 0, "fullmatch", f"{name}:{call.lineno}")
-        if not (isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name) and of.value.id == "re"):
+        if not (isinstance(of, ast.Attribute) and _name(of.value) == "re" and of.attr in MODES | {"compile"}):
             continue
-        if of.attr not in MODES | {"compile"}:
+        if around is None and of.attr == "compile":  # found under its name
             continue
-        where = f"{name}:{call.lineno}"
+        mode, flags, where = of.attr.replace("compile", "search"), _flags(call), _where(path, call)
         pattern = _constant(call.args[0], module)
-        flags = _flags(call)
-        if pattern is not None and of.attr != "compile":
-            yield Site(pattern, flags, of.attr, where)
-        elif pattern is not None and function:
-            yield Site(pattern, flags, "search", where)
-        elif pattern is None and function:
-            if (name, function) not in MADE_LATE:
-                raise AssertionError(f"{where}: a pattern is made in {function}; add examples to MADE_LATE")
-            mode = "search" if of.attr == "compile" else of.attr
-            yield from (Site(example, flags, mode, where) for example in MADE_LATE[name, function])
+        if pattern is not None:
+            yield Site(pattern, flags, mode, where)
+        elif around is not None and (given := _name(call.args[0])):
+            passing.add(around.name)
+            loops = [node for node in ast.walk(around) if isinstance(node, ast.For | ast.comprehension)]
+            looped = [one.iter for one in loops if any(_name(part) == given for part in ast.walk(one.target))]
+            for node in itertools.chain.from_iterable(map(ast.walk, (*looped, *around.args.defaults))):
+                held = node.value if isinstance(node, ast.Constant) else vars(module).get(getattr(node, "id", ""))
+                yield from (Site(text, flags, mode, where) for text in _texts(held))
 
 
-def _walk(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
+def _handed(path: Path, source: str, passing: set[str]) -> Iterator[Site]:
+    """Yield the texts that a file hands to functions that pass on a pattern."""
+    module = _module(path)
+    for _, call in _walk(ast.parse(source), None):
+        if _name(call.func) in passing:
+            for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+                for text in _texts(_constant(given, module)):
+                    yield Site(text, 0, "fullmatch", _where(path, call))
+
+
+def _where(path: Path, call: ast.Call) -> str:
+    return f"{path.relative_to(ROOT).as_posix()}:{call.lineno}"
+
+
+def _module(path: Path) -> object:
+    name = path.relative_to(ROOT.parent).with_suffix("").as_posix()
+    return importlib.import_module(name.replace("/", ".").removesuffix(".__init__"))
+
+
+def _texts(held: object) -> Iterator[str]:
+    """Yield what looks like a pattern among constants."""
+    if isinstance(held, dict | tuple | list):
+        yield from (text for item in (held.values() if isinstance(held, dict) else held) for text in _texts(item))
+    elif isinstance(held, str) and re.search(r"[][\\*+?{}()|]", held):
+        with contextlib.suppress(re.error), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(held)
+            yield held
+
+
+def _walk(node: ast.AST, around: ast.FunctionDef | None) -> Iterator[tuple[ast.FunctionDef | None, ast.Call]]:
     """Yield every call with the function around it."""
     for child in ast.iter_child_nodes(node):
-        inner = child.name if isinstance(child, ast.FunctionDef) else function
         if isinstance(child, ast.Call):
-            yield function, child
-        yield from _walk(child, inner)
+            yield around, child
+        yield from _walk(child, child if isinstance(child, ast.FunctionDef) else around)
+
+
+class _Words(dict[str, object]):
+    """Names that only a call gives a value to: a word stands for each."""
+
+    def __init__(self, known: dict[str, object]) -> None:
+        super().__init__()
+        self._known = known
+
+    def __missing__(self, name: str) -> object:
+        if name in self._known or hasattr(builtins, name):
+            raise KeyError(name)
+        return "word"
 
 
 def _constant(node: ast.expr, module: object) -> str | bytes | None:
-    """Return the pattern if it is made of constants alone, of the text or of the module."""
+    """Return the pattern that constants of the text and of the module make, with words for what is not known yet."""
+    if isinstance(node, ast.Name) and node.id not in vars(module):
+        return None
     try:
-        value = eval(compile(ast.Expression(node), "pattern", "eval"), vars(module))  # our own sources
+        value = eval(compile(ast.Expression(node), "pattern", "eval"), vars(module), _Words(vars(module)))
     except (NameError, AttributeError, TypeError, KeyError):
         return None
     return value if isinstance(value, str | bytes) else None
@@ -200,7 +214,7 @@ def _uses(tree: ast.Module, name: str) -> set[str]:
     return modes or {"search"}
 
 
-def _name(node: ast.expr) -> str:
+def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 

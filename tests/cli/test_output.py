@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -151,16 +149,6 @@ def test_the_page_has_date_command_and_hash(tmp_path, monkeypatch, capsys):
     assert "wheelfix scan dist --no-discover --report html=out.html" in page
     assert hashlib.sha256(wheel.read_bytes()).hexdigest() in page
     assert " UTC" in page
-
-
-def test_a_plain_scan_imports_no_markdown_and_no_html(tmp_path):
-    wheel = build_wheel(tmp_path, "one", "1.0", files={"one/__init__.py": ""})
-    code = (
-        "import sys; from wheelfix.cli.main import main; main(['scan', sys.argv[1], '--no-discover', '-q']); "
-        "print([name for name in sys.modules if name.startswith(('markdown_it', 'wheelfix.report.html', 'rich'))])"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(wheel)], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.fixture

@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import jsonschema
 import pytest
 
 from tests.support.gpucode import gpu_dll
+from tests.support.patience import wall_patience
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -193,16 +197,6 @@ def test_any_console_shows_any_name(dist, encoding, force, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     assert (b"\x1b[" in out) is bool(force)
     assert "missing-" in out.decode(encoding)
-
-
-def test_a_process_with_such_a_console(dist):
-    lacking = forge_dll("_x.pyd", imports={"missing-\u00fc.dll": ["f"]})
-    build_wheel(dist, "odd", "1.0", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": lacking})
-    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "FORCE_COLOR": "1", "PYTHONUTF8": "0"}
-    command = [sys.executable, "-m", "wheelfix", "scan", "-v", "dist"]
-    result = subprocess.run(command, env=environ, capture_output=True, check=False)
-    assert (result.returncode, result.stderr) == (1, b"")
-    result.stdout.decode("ascii")
 
 
 @pytest.mark.parametrize("kind", ["text", "json", "html", "junit"])
@@ -466,3 +460,72 @@ def test_repair_writes_no_wheel_that_does_not_load_on_the_target(
 def test_ci_has_it(targeted_wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ci", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-n"]) == 1
     assert "windows-n" in capsys.readouterr().out
+
+
+# -------------------------------------------------------------------------------------------------------------- several
+# Commands on several wheels in worker processes: Ctrl-C, a killed worker, the same output as one process.
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wheels that take a while to verify: 40 MB each, of which each packs to 6 MB."""
+    made = tmp_path_factory.mktemp("wheels")
+    piece = random.Random(1).randbytes(150_000) + bytes(850_000)
+    first = build_wheel(made, "pkg00", "1.0", files={"pkg/data.bin": piece * 40})
+    for number in range(1, 12):
+        first.with_name(first.name.replace("pkg00", f"pkg{number:02}")).write_bytes(first.read_bytes())
+    return made
+
+
+def start(several: Path, tmp: Path, *words: str) -> subprocess.Popen[str]:
+    tmp.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-m", "wheelfix", "verify", str(several), *words],
+        env={**os.environ, "TMPDIR": str(tmp)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def children(process: int) -> list[int]:
+    """Return the worker processes, once there are two."""
+    listed = Path(f"/proc/{process}/task/{process}/children")
+    for _ in range(3000):
+        found = [int(word) for word in listed.read_text().split()]
+        if len(found) == 2:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("no workers")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("group", [True, False], ids=["all", "starter"])
+def test_ctrl_c_ends_all_within_a_second_and_leaves_nothing(several: Path, tmp_path: Path, group: bool) -> None:
+    process = start(several, tmp_path / "tmp", "-j", "2")
+    workers = children(process.pid)
+    time.sleep(0.3 if group else 0.05)
+    began = time.monotonic()
+    (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert time.monotonic() - began < wall_patience(1.5)
+    assert (process.returncode, errors) == (130, "wheelfix: interrupted\n")
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_a_killed_worker_costs_its_wheel(several: Path, tmp_path: Path) -> None:
+    process = start(several, tmp_path / "tmp", "-j", "2", "-q")
+    victim = children(process.pid)[0]
+    assert process.stdout is not None
+    process.stdout.readline()  # the workers work
+    os.kill(victim, signal.SIGKILL)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert errors.count("its worker process was killed (signal 9)") == 1
+    assert "try it alone, with -j 1" in errors
+    assert len(output.splitlines()) == 10  # of the other eleven, one was read above

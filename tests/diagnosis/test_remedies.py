@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.requirements import Requirement
 
 import wheelfix
+from tests.diagnosis.remedy_commands import shown, templates
 from tests.support.environments import install, lay
-from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.cli.commands import load_command
 from wheelfix.cli.main import main
+from wheelfix.cli.parsers import command_parser
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.model import DiagnosisOutcome
+from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table
+from wheelfix.diagnosis.symptoms.messages import libraries, messages
+from wheelfix.diagnosis.symptoms.model import Symptom
+from wheelfix.diagnosis.symptoms.templates import may_replace_a_build
+from wheelfix.knowledge.cuda import FAMILY
+from wheelfix.knowledge.providers import shippers
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from wheelfix.diagnosis.symptoms.model import Remedy
 
@@ -80,3 +94,287 @@ def test_advice_to_look_is_not_given_to_those_who_did(prefix: Path) -> None:
     )
     assert not any(remedy.command.startswith("wheelfix diagnose") for remedy in found.remedies)
     assert not any("with --env" in note for note in found.notes)
+
+
+# ------------------------------------------------------------------------------------------------------ remedy commands
+# No remedy has a command that nothing checks.
+#
+# Each command goes to the one check that fits it; a command of a new kind fails until there is a check for it. What can
+# be run here is run: commands of wheelfix are parsed by its own parser (``test_remedies.py`` runs the repairs on made
+# cases), Python is compiled, pip's are tried against the index by ``tests/real/test_remedies.py``. The programs of
+# Windows, winget and conda cannot be run here: their form is compared with what their documentation allows.
+
+WINGET = {
+    "Microsoft.VCRedist.2008.x64": "m/Microsoft/VCRedist/2008/x64/9.0.30729.6161",
+    "Microsoft.VCRedist.2010.x64": "m/Microsoft/VCRedist/2010/x64/10.0.40219",
+    "Microsoft.VCRedist.2012.x64": "m/Microsoft/VCRedist/2012/x64/11.0.61030.0",
+    "Microsoft.VCRedist.2013.x64": "m/Microsoft/VCRedist/2013/x64/12.0.40664.0",
+    "Microsoft.VCRedist.2015+.x64": "m/Microsoft/VCRedist/2015+/x64",
+    "Microsoft.VisualStudio.2022.BuildTools": "m/Microsoft/VisualStudio/2022/BuildTools/17.14.41",
+    "Microsoft.msodbcsql.18": "m/Microsoft/msodbcsql/18/18.7.1.1",
+    "MSYS2.MSYS2": "m/MSYS2/MSYS2/20260611",
+    "EclipseAdoptium.Temurin.21.JRE": "e/EclipseAdoptium/Temurin/21/JRE/21.0.12.101",
+    "ImageMagick.ImageMagick": "i/ImageMagick/ImageMagick/7.1.1.42",
+    "RProject.R": "r/RProject/R/4.6.1",
+    "VideoLAN.VLC": "v/VideoLAN/VLC/3.0.24",
+    "eSpeak-NG.eSpeak-NG": "e/eSpeak-NG/eSpeak-NG/1.52.0",
+}
+"""Identifiers with the folder of their manifest in microsoft/winget-pkgs, below manifests/. What was removed there is
+not offered: ArtifexSoftware.GhostScript (winget-pkgs#122307; "no package found": ocrmypdf/OCRmyPDF#1198)."""
+CONDA_FORGE = {"cuda-version", "ffmpeg", "pango", "cairo", "glib"}
+"""Packages that are feedstocks of conda-forge, besides those of the table of providers."""
+VARIABLES = {
+    "BUILD_TEST": "0",
+    "USE_KINETO": "0",
+    "USE_PTHREADPOOL": "OFF",
+    "USE_DISTRIBUTED": "OFF",
+    "TORCH_CUDA_ARCH_LIST": r"\d+\.\d+(;\d+\.\d+)*",
+    "KMP_DUPLICATE_LIB_OK": "TRUE",
+    "QT_DEBUG_PLUGINS": "1",
+    "CMAKE_POLICY_VERSION_MINIMUM": r"3\.5",
+    "CMAKE_GENERATOR": "Ninja",
+    "PYTHONUTF8": "1",
+    "CRYPTOGRAPHY_OPENSSL_NO_LEGACY": "1",
+    "MAX_JOBS": "1",
+    "DS_BUILD_AIO": "0",
+}
+
+
+def wheelfix_parses(command: str) -> None:
+    """The command and its options exist, and nothing that it needs is left out."""
+    name, *arguments = shlex.split(command.replace("\\", "/"))[1:]
+    command_parser(name, load_command(name)).parse_strictly(arguments)
+
+
+def python_compiles(command: str) -> None:
+    """The code is Python, and what needs nothing but Python runs."""
+    code = shlex.split(command.partition("python")[2])[1]
+    compile(code, "<remedy>", "exec")
+    if not re.search(r"\b(?:torch|WinDLL|pyodbc|pyproj)\b", code) and re.fullmatch(r"(?!import \w+$).*", code):
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0
+
+
+def pip_is_asked_for_requirements(command: str) -> None:
+    """What is installed are requirements, and the index is PyPI's or PyTorch's own."""
+    words = shlex.split(command.partition("pip install")[2])
+    index = words[words.index("--index-url") + 1] if "--index-url" in words else ""
+    assert not index or re.fullmatch(r"https://download\.pytorch\.org/whl/(?:cpu|xpu|cu\d{3})", index)
+    named_files = [word for word in words if word.endswith(".whl")]
+    assert all(Path(file).is_file() for file in named_files)
+    wanted = [Requirement(word) for word in words if not word.startswith("-") and word not in (index, *named_files)]
+    assert wanted or named_files
+    # PyPI's torch for Windows is a CPU build: without an index it would replace a build for a GPU. Where a release is
+    # named, the installed one is known to be PyPI's.
+    named = any(one.name in FAMILY and one.specifier for one in wanted)
+    assert index or named or not any(may_replace_a_build(str(one)) for one in wanted)
+    # An upgrade may bring a requirement on a newer torch, which pip would take from PyPI.
+    assert (
+        "--upgrade" not in words or "--no-deps" in words or index or named or [one.name for one in wanted] == ["numpy"]
+    )
+
+
+def winget_knows_the_package(command: str) -> None:
+    """The identifier is in winget's repository, and is asked for exactly."""
+    words = shlex.split(command)
+    assert words[:3] == ["winget", "install", "--id"]
+    assert words[3] in WINGET
+    assert words[4] == "--exact"
+    assert not words[5:] or (words[5] == "--override" and len(words) == 7)
+
+
+def conda_installs_from_conda_forge(command: str) -> None:
+    """Every package that is named is one of conda-forge's."""
+    words = shlex.split(command)
+    assert words[:2] == ["conda", "install"]
+    wanted = words[words.index("conda-forge") + 1 :]
+    assert wanted
+    names = {re.split("[<>=]", word)[0] for word in wanted}
+    assert names <= CONDA_FORGE | {re.split("[<>=]", shipper.conda)[0] for shipper in shippers()}
+    # The DLL's own major is in its name, and conda would take the newest one.
+    assert "libcublas" not in names or any(word.startswith("cuda-version=") for word in wanted)
+
+
+def variable_is_known(command: str) -> None:
+    """The variable and its value are ones that the program reads."""
+    name, _, value = command.removeprefix("set ").partition("=")
+    assert re.fullmatch(VARIABLES[name], value), command
+
+
+def form_is_documented(command: str) -> None:
+    """Programs of Windows and of drivers: the whole command is one of the forms below."""
+    assert any(re.fullmatch(form, command) for form in DOCUMENTED), command
+
+
+DOCUMENTED = (
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/where
+    # where.exe: in PowerShell, where alone is another command; %NAME% is expanded by cmd alone
+    r"where\.exe [\w*.+-]+(?: [\w*.+-]+)*",
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/icacls and chkdsk
+    r'icacls "[^"]+"',
+    r"chkdsk",
+    r"python -m pip (?:--version|list)",
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/sfc
+    r"sfc /scannow",
+    # https://docs.conda.io/projects/conda/en/stable/commands/list.html
+    r"conda list [\w.-]+",
+    # https://gitlab.winehq.org/wine/wine/-/wikis/Man-Pages/wineboot
+    r"wineboot --update",
+    # https://learn.microsoft.com/dotnet/framework/install/how-to-determine-which-versions-are-installed
+    r'reg query "HKLM\\SOFTWARE\\Microsoft\\NET Framework Setup\\NDP\\v4\\Full" /v Release',
+    # https://learn.microsoft.com/sql/odbc/admin/odbc-data-source-administrator
+    r"odbcad32",
+    # https://pip.pypa.io/en/stable/cli/pip_show
+    r"python -m pip show [\w.-]+",
+    # https://docs.nvidia.com/deploy/nvidia-smi
+    r"nvidia-smi(?: --query-gpu=\w+(?:,\w+)* --format=csv(?:,noheader)?)?",
+    # https://learn.microsoft.com/windows-hardware/manufacture/desktop/features-on-demand-non-language-fod
+    r"DISM /Online /Add-Capability /CapabilityName:Media\.MediaFeaturePack~~~~0\.0\.1\.0",
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/sxstrace
+    r"sxstrace Trace -logfile:sxs\.etl",
+    # https://learn.microsoft.com/powershell/module: Get-WinEvent, Unblock-File, Get-MpThreatDetection
+    r'powershell -Command "(?:Get-WinEvent -LogName Microsoft-Windows-CodeIntegrity/Operational -MaxEvents \d+ \| '
+    r"Format-List TimeCreated, Message|Get-ChildItem -Recurse '[^']+' \| Unblock-File|"
+    r'Get-MpThreatDetection \| Select-Object -First \d+)"',
+    r"SystemPropertiesPerformance\.exe",
+    # https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
+    r'reg add "HKLM\\SYSTEM\\CurrentControlSet\\Control\\FileSystem" /v LongPathsEnabled /t REG_DWORD /d 1 /f',
+    # https://learn.microsoft.com/powershell/module/microsoft.powershell.management/new-item
+    r'powershell -Command "New-Item -ItemType Junction -Path C:\\cuda -Target \(Get-Item Env:CUDA_PATH\)\.Value"',
+    r"python -m pip debug --verbose",
+    r"winver",
+    # facebookresearch/xformers xformers/info.py; https://numba.readthedocs.io/en/stable/reference/envvars.html
+    r"python -m xformers\.info",
+    r"numba -s",
+    # https://pyinstaller.org/en/stable/usage.html
+    r"pyinstaller --(?:collect-binaries \w+|hidden-import MODULE) script\.py",
+    r"python (?:-X faulthandler )?script\.py",
+)
+
+CHECKS: tuple[tuple[str, Callable[[str], None]], ...] = (
+    (r"wheelfix .*", wheelfix_parses),
+    (r"python -m pip install .*", pip_is_asked_for_requirements),
+    (r"python -c .*", python_compiles),
+    (r"winget .*", winget_knows_the_package),
+    (r"conda install .*", conda_installs_from_conda_forge),
+    (r"set \w+=.*", variable_is_known),
+    (r".*", form_is_documented),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.no_cover
+def test_each_command_is_checked() -> None:
+    for command in sorted(shown()):
+        check = next((check for form, check in CHECKS if re.fullmatch(form, command, re.DOTALL)), None)
+        assert check is not None, command
+        check(command)
+
+
+def test_each_command_is_for_both_shells() -> None:
+    """What one shell alone understands: two commands in a line, a variable, cmd's own commands.
+
+    A variable in quotation marks does not survive PowerShell: it passes "%NAME%" on without the marks, and a folder
+    with a blank in its name then is two arguments.
+    """
+    for command in sorted(shown()):
+        assert "&&" not in command
+        assert "%" not in command
+        assert "$" not in command
+        assert not re.match(r"(?:where|mklink|dir|del|copy|type)(?![\w.])", command), command
+
+
+IN_PROSE = re.compile(
+    r"(?:winget install --id [\w.+-]+|python -m pip install (?:-[\w-]+ )*[\"']?[\w.<>=\[\]-]+[\"']?"
+    r"|conda install [^;,.]+|(?<!python -m )pip install (?=\S))"
+)
+
+
+def prose() -> list[str]:
+    """Every sentence that a user can read beside a command."""
+    found = [text for message in messages() for text in (message.known, message.fix, message.why)]
+    found += [text for library in libraries() for text in (library.fix, library.why)]
+    for cause in cause_table().causes.values():
+        found += [cause.what_is_known, *(text for step in cause.next_steps for text in (step.title, step.why))]
+    return found
+
+
+def test_commands_in_sentences_are_checked_too() -> None:
+    """Story: an identifier of winget stood in the reason for a remedy, where no test looked."""
+    commands = [found[0].rstrip(".,;:") for text in prose() for found in IN_PROSE.finditer(text)]
+    assert commands
+    for command in commands:
+        if command.startswith("winget"):
+            assert command.split()[3] in WINGET
+        else:
+            assert command.startswith("python -m pip install"), "pip alone may be that of another Python"
+            pip_is_asked_for_requirements(command)
+
+
+@pytest.mark.parametrize("package", [*FAMILY, "onnxruntime", "tensorflow", "llama_cpp", "jaxlib", "paddle", "faiss"])
+def test_no_remedy_replaces_a_build_for_a_gpu(package: str) -> None:
+    """Story: NumPy's message below a traceback of torch was answered with ``pip install --upgrade --no-deps torch``.
+
+    Each cause, for a package of which PyPI has the build for CPUs alone, or another build than the installed one.
+    """
+    for name in cause_table().causes:
+        for kind in ("winerror", "numpy-abi", "torch-load"):
+            path = rf"C:\env\Lib\site-packages\{package}\lib\core.dll"
+            symptom = Symptom(kind, 127, path, package=package, module=package)
+            for step in cause_by_id(name, symptom).next_steps:
+                if "pip install" in step.command:
+                    pip_is_asked_for_requirements(step.command)
+
+
+MADE_FOR_A_CASE = {
+    "causes.py": "the tables, looked at above",
+    "conclusions.py": "test_commands_for_files_are_checked",
+    "confirm.py": "tests/diagnosis/test_confirm.py",
+    "remedies.py": "test_commands_for_files_are_checked",
+}
+"""The modules that make remedies, and what looks at their commands."""
+
+
+def test_no_other_module_makes_remedies() -> None:
+    folder = Path(wheelfix.__file__).parent
+    making = {path.name for path in folder.rglob("*.py") if re.search(r"\bRemedy\($", path.read_text("utf-8"), re.M)}
+    assert making == set(MADE_FOR_A_CASE)
+
+
+def test_commands_for_files_are_checked(tmp_path: Path) -> None:
+    """Each way in which commands are made for an environment or a wheel, through the same checks."""
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    prefix = lay(install(wheel, tmp_path / "env"), {"python.exe": b"MZ"})
+    roots = write_roots(story, tmp_path / "roots")
+    found = []
+    for options in (
+        ScanOptions(roots=RootOptions(discover=False)),
+        ScanOptions(roots=RootOptions(roots=tuple(roots.values()), discover=False)),
+    ):
+        found += wheelfix.diagnose(ERROR, environment=prefix, options=options).remedies
+        found += wheelfix.diagnose(ERROR, wheel=wheel, options=options).remedies
+    scan = ScanOptions(roots=RootOptions(roots=tuple(roots.values()), discover=False))
+    wheelfix.repair(wheel, options=RepairOptions(wheel_dir=tmp_path / "out", scan=scan))
+    (repaired,) = (tmp_path / "out").glob("*.whl")
+    found += wheelfix.diagnose(ERROR, wheel=repaired).remedies
+    commands = {remedy.command for remedy in found} - {""}
+    for command in commands:
+        next(check for form, check in CHECKS if re.fullmatch(form, command, re.DOTALL))(command)
+        assert "&&" not in command
+    assert {command.split(" ")[0] for command in commands} >= {"wheelfix", "python", "set"}
+    assert any("--force-reinstall --no-deps" in command and ".whl" in command for command in commands)
+
+
+@pytest.mark.parametrize("user", ["O'Brien", "ana"])
+def test_a_path_with_an_apostrophe_breaks_no_command(user: str) -> None:
+    path = rf"C:\Users\{user}\v\Lib\site-packages\torch\lib\c10.dll"
+    text = f'OSError: [WinError 4551] x Error loading "{path}" or one of its dependencies.'
+    (unblock,) = [one.command for one in wheelfix.diagnose(text).remedies if "Unblock-File" in one.command]
+    assert unblock.count("'") % 2 == 0
+
+
+def test_each_template_is_shown_for_some_text() -> None:
+    """A command that no text of the corpus leads to was never looked at by the test above."""
+    forms = [re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(template)), re.DOTALL) for template in templates()]
+    unseen = [form.pattern for form in forms if not any(form.fullmatch(command) for command in shown())]
+    assert not unseen

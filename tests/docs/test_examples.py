@@ -129,6 +129,7 @@ def test_fits(expected, actual, same):
 
 
 @pytest.mark.real
+@pytest.mark.long
 def test_wheels_as_roots(place):
     """The how-to's command, with the real wheels it names, makes the example whole."""
     page = next(page for page in WRITTEN if page.stem == "wheel-roots")

@@ -206,6 +206,7 @@ def test_the_zipapp_holds_no_compiled_code(zipapp):
 
 
 @pytest.mark.real
+@pytest.mark.long
 def test_uvx(tmp_path):
     """``uvx --from . wheelfix``: builds, installs and runs it in one go, and leaves nothing behind."""
     environment = {**clean(), "UV_CACHE_DIR": str(tmp_path / "cache")}

@@ -279,6 +279,7 @@ def test_an_unknown_command_is_refused():
 
 @NEEDS_BASH
 @pytest.mark.real
+@pytest.mark.long
 def test_the_action_installs_itself(place):
     """pip builds and installs the checkout, with what it needs, into an environment of its own."""
     variables = {"RUNNER_TEMP": str(place), "GITHUB_ENV": str(place / "env"), "INPUT_SOURCE": str(HERE)}

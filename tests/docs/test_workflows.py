@@ -129,6 +129,7 @@ def test_a_hook_is_a_command(hook) -> None:
 
 @pytest.mark.slow
 @pytest.mark.real
+@pytest.mark.long
 def test_pre_commit_runs_the_hooks(tmp_path) -> None:
     """The real thing: pre-commit installs this checkout and runs its hooks on a good and on a broken wheel."""
     from tests.support.wheels import build_wheel

@@ -1,7 +1,7 @@
 """Small hostile inputs of every kind that wheelfix reads, each with the command line that reads it.
 
 Archives, wheels made to exhaust and broken images have tests of their own (``test_hostile_wheels``,
-``test_hostile_images``) and are here too; the rest is made in view.
+``test_hostile_images``).
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ import tarfile
 import zipfile
 from typing import TYPE_CHECKING
 
-from tests.archive.byhand import build_zip, wheel_entries
-from tests.archive.hostile import CASES
-from tests.faults.test_hostile_images import BROKEN, ODD
 from tests.support.hostilecode import ATTACKS
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
@@ -111,8 +108,6 @@ def _with_files(
 
 
 def _images() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
-    for name, data in {**BROKEN, **ODD}.items():
-        yield f"image {name}", _with_files({PYD: _module(imports={"a.dll": ["f"]}), "pkg/a.dll": data})
     odd = ["cudart64_{}.dll", "cudnn64_{}.dll", "python{}.dll", "mkl_rt.{}.dll", "cupti64_{}.dll", "nvrtc64_{}_0.dll"]
     for pattern in odd:
         for number in ("9" * 200, "²", "٣"):
@@ -232,15 +227,6 @@ def _forwarders() -> dict[str, bytes]:
 
 
 def _archives() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
-    def maker(name: str) -> Callable[[Path], tuple[str, ...]]:
-        def make(folder: Path) -> tuple[str, ...]:
-            case = CASES[name]
-            _write(folder, f"dist/{NAME}", build_zip(wheel_entries(case.entries), **case.options))
-            return ("verify", f"dist/{NAME}", "--no-config", "--format", "json")
-
-        return make
-
-    yield from ((f"archive {name}", maker(name)) for name in CASES)
     for kind, tags in {
         "product": "-".join([".".join("abcdefghij" * 4)] * 3)[:200],
         "dots": "-".join(["." * 60] * 3),

@@ -9,15 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.workshop import Run, assert_no_traceback, environment, installed, leftovers, small, snapshot, wheelfix
+from tests.faults.workshop import (
+    Run,
+    assert_no_traceback,
+    environment,
+    installed,
+    leftovers,
+    small,
+    snapshot,
+    wheelfix,
+    wheelfix_here,
+)
 from wheelfix.errors import Exit
 
 pytestmark = pytest.mark.slow
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file names and streams")
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp437"])
-@pytest.mark.parametrize("command", ["scan", "repair", "verify", "env"])
+@pytest.mark.parametrize(
+    ("encoding", "command"),
+    [("cp1252", "scan"), ("ascii", "repair"), ("cp437", "verify"), ("ascii", "env"), ("cp437", "scan")],
+)
 def test_a_console_of_another_age(tmp_path: Path, encoding: str, command: str) -> None:
     bench = small(tmp_path / "Größe ☃ of it")
     prefix = installed(bench)
@@ -45,21 +57,21 @@ def test_a_console_of_another_age(tmp_path: Path, encoding: str, command: str) -
 )
 def test_odd_folders(tmp_path: Path, name: str) -> None:
     bench = small(tmp_path / name)
-    done = wheelfix(*bench.command())
+    done = wheelfix_here(*bench.command())
     assert done.code == Exit.OK, done.err
     assert list(snapshot(bench.out)) == [bench.wheel.name]
-    assert wheelfix("verify", str(bench.target)).code == Exit.OK
+    assert wheelfix_here("verify", str(bench.target)).code == Exit.OK
 
 
 @posix
 def test_a_path_that_is_no_text(tmp_path: Path) -> None:
     bench = small(tmp_path / os.fsdecode(b"caf\xe9"))
     for more in ((), ("--format", "json"), ("--lock", str(tmp_path / "lock.json"))):
-        done = wheelfix(*bench.command(*more))
+        done = wheelfix_here(*bench.command(*more))
         assert done.code == Exit.OK, done.err
-    assert wheelfix("repair", "--locked", str(tmp_path / "lock.json"), "-w", str(bench.out)).code == Exit.OK
+    assert wheelfix_here("repair", "--locked", str(tmp_path / "lock.json"), "-w", str(bench.out)).code == Exit.OK
     for kind in ("text", "json", "sarif", "junit", "markdown", "html", "github"):
-        assert wheelfix("scan", str(bench.wheel), "--no-discover", "--format", kind).code == Exit.FINDINGS
+        assert wheelfix_here("scan", str(bench.wheel), "--no-discover", "--format", kind).code == Exit.FINDINGS
 
 
 @pytest.mark.parametrize("length", [300, 5000], ids=["component", "path"])
@@ -73,7 +85,7 @@ def test_paths_that_are_too_long(tmp_path: Path, length: int, where: str) -> Non
         "root": ["repair", str(bench.wheel), "--root", str(long), "-w", str(bench.out)],
         "lock": bench.command("--lock", str(long)),
     }
-    done = wheelfix(*commands[where])
+    done = wheelfix_here(*commands[where])
     assert done.code in (Exit.USAGE, Exit.BAD_INPUT, Exit.ENVIRONMENT), done.err
     assert "wheelfix: error:" in done.err
     assert leftovers(tmp_path) == []

@@ -19,8 +19,10 @@ from tests.faults.workshop import (
     small,
     snapshot,
     wheelfix,
+    wheelfix_here,
 )
 from tests.support.disks import resize, root_only, tiny_disk
+from tests.support.parts import every
 from wheelfix.errors import Exit
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 @pytest.fixture(scope="module")
 def expected(bench: Bench) -> str:
     """The digest of the wheel that an undisturbed run makes."""
-    assert wheelfix(*bench.command()).code == Exit.OK
+    assert wheelfix_here(*bench.command()).code == Exit.OK
     made = digest(bench.target)
     shutil.rmtree(bench.out)
     return made
@@ -87,13 +89,13 @@ def test_a_disk_that_fails(shim: str, bench: Bench, expected: str, fault: str) -
     assert faulty(shim, bench, fault) == Exit.ENVIRONMENT
     assert digest(bench.wheel) == original
     assert snapshot(bench.out) == {}
-    assert wheelfix(*bench.command()).code == Exit.OK
+    assert wheelfix_here(*bench.command()).code == Exit.OK
     assert snapshot(bench.out) == {bench.wheel.name: expected}
     shutil.rmtree(bench.out)
 
 
 @pytest.mark.parametrize("call", ["write", "copy", "sendfile", "fsync", "rename", "read"])
-@pytest.mark.parametrize("nth", range(1, 9))
+@pytest.mark.parametrize("nth", every(3, range(1, 9)))
 def test_the_nth_call_fails(shim: str, bench: Bench, expected: str, call: str, nth: int) -> None:
     """Whatever call it is: the complete new wheel, or none and exit 4."""
     code = faulty(shim, bench, f"{call}:{EIO}:{nth}")
@@ -144,13 +146,13 @@ def test_a_full_disk(bench: Bench, expected: str, tmp_path: Path, size: str) -> 
     original = digest(bench.wheel)
     with tiny_disk(tmp_path / "disk", size) as disk:
         command = ["repair", str(bench.wheel), *bench.root_options, "-w", str(disk)]
-        done = wheelfix(*command)
+        done = wheelfix_here(*command)
         assert done.code == Exit.ENVIRONMENT
         assert "No space left on device" in done.err
         assert list(disk.iterdir()) == []
         assert digest(bench.wheel) == original
         resize(disk, "10m")
-        assert wheelfix(*command).code == Exit.OK
+        assert wheelfix_here(*command).code == Exit.OK
         assert snapshot(disk) == {bench.wheel.name: expected}
 
 
@@ -159,7 +161,7 @@ def test_a_full_disk_in_place(bench: Bench, expected: str, tmp_path: Path) -> No
     with tiny_disk(tmp_path / "disk", "24k") as disk:
         wheel = disk / bench.wheel.name
         shutil.copy(bench.wheel, wheel)
-        done = wheelfix("repair", str(wheel), *bench.root_options, "--in-place")
+        done = wheelfix_here("repair", str(wheel), *bench.root_options, "--in-place")
         assert done.code == Exit.ENVIRONMENT
         assert snapshot(disk) == {wheel.name: digest(bench.wheel)}
 
@@ -167,10 +169,12 @@ def test_a_full_disk_in_place(bench: Bench, expected: str, tmp_path: Path) -> No
 @root_only
 def test_a_full_disk_for_temporary_files_and_results(bench: Bench, tmp_path: Path) -> None:
     with tiny_disk(tmp_path / "disk", "4k") as disk:
-        done = wheelfix("scan", str(bench.wheel), "--no-discover", "--format", "json", "-o", str(disk / "scan.json"))
+        done = wheelfix_here(
+            "scan", str(bench.wheel), "--no-discover", "--format", "json", "-o", str(disk / "scan.json")
+        )
         assert done.code == Exit.ENVIRONMENT
         assert list(disk.iterdir()) == []
-        done = wheelfix(*bench.command("--lock", str(disk / "lock.json")))
+        done = wheelfix_here(*bench.command("--lock", str(disk / "lock.json")))
         assert done.code == Exit.ENVIRONMENT
         assert list(disk.iterdir()) == []
     shutil.rmtree(bench.out, ignore_errors=True)
@@ -179,7 +183,7 @@ def test_a_full_disk_for_temporary_files_and_results(bench: Bench, tmp_path: Pat
 @root_only
 def test_a_file_system_that_is_read_only(bench: Bench, tmp_path: Path) -> None:
     with tiny_disk(tmp_path / "disk", "10m", "ro") as disk:
-        done = wheelfix("repair", str(bench.wheel), *bench.root_options, "-w", str(disk / "out"))
+        done = wheelfix_here("repair", str(bench.wheel), *bench.root_options, "-w", str(disk / "out"))
         assert done.code == Exit.ENVIRONMENT
         assert "Read-only file system" in done.err
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import Entry, build_zip
-from tests.faults.workshop import Bench, Run, leftovers, small, wheelfix
+from tests.faults.workshop import Bench, Run, leftovers, small
+from tests.faults.workshop import wheelfix_here as wheelfix
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 
@@ -134,7 +135,7 @@ def test_what_is_no_file_is_no_candidate(bench: Bench, kind: str) -> None:
         dll.mkdir()
     else:
         dll.symlink_to("/dev/zero")
-    done = wheelfix(*bench.command(), timeout=120)
+    done = wheelfix(*bench.command())
     assert done.code == Exit.FINDINGS
     assert not bench.out.exists()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import os
 import random
 import shutil
@@ -11,8 +13,10 @@ import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 
@@ -120,6 +124,21 @@ def wheelfix(*arguments: str, cwd: Path | None = None, timeout: float = 300, **v
         check=False,
     )
     run = Run(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+    assert_no_traceback(run)
+    return run
+
+
+def wheelfix_here(*arguments: str, cwd: Path | None = None, **variables: str) -> Run:
+    """Run the command line in this process, where a process of its own is not the point."""
+    out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
+    with mock.patch.dict(os.environ, environment(**variables), clear=True):
+        try:
+            os.chdir(cwd or before)
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = main(list(arguments))
+        finally:
+            os.chdir(before)
+    run = Run(code, out.getvalue(), err.getvalue())
     assert_no_traceback(run)
     return run
 

@@ -38,7 +38,7 @@ def damaged(draw: st.DrawFn, target: str) -> bytes:
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
     """Those that take longest are for ``dev.py long``: ``dev.py fuzz``, which CI runs, begins with the seeds."""
-    long = [pytest.mark.long] if name in ("package-code", "diagnose") else []
+    long = [pytest.mark.long] if name in ("package-code", "diagnose", "patterns", "error-text") else []
     return [pytest.mark.slow, *long] if name in SLOW else []
 
 
@@ -66,14 +66,14 @@ QUOTED = st.one_of(FIELDS, FIELDS.map(lambda text: '"' + text.replace('"', '""')
 
 
 @pytest.mark.slow
-@few(200)
+@few(80)
 @given(st.lists(st.lists(QUOTED | HASHES | st.integers().map(str), max_size=4).map(",".join)), st.sampled_from("\n\r"))
 def test_rows(rows: list[str], end: str) -> None:
     TARGETS["record"](end.join(rows).encode())
 
 
 @pytest.mark.slow
-@few(200)
+@few(80)
 @given(st.text(st.characters(codec="utf-8")), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32"]))
 def test_texts(text: str, encoding: str) -> None:
     TARGETS["error-text"](f'OSError: [WinError 126] {text} Error loading "C:\\{text}.dll"'.encode(encoding))
@@ -84,7 +84,7 @@ SYMBOLS = st.lists(NAMES | st.integers(1, 0xFFFF), max_size=5, unique=True)
 
 
 @pytest.mark.slow
-@few(100)
+@few(50)
 @given(st.dictionaries(NAMES, SYMBOLS, max_size=4), st.dictionaries(NAMES, SYMBOLS, max_size=3), SYMBOLS)
 def test_images(
     imports: dict[str, list[str | int]], late: dict[str, list[str | int]], exports: list[str | int]
@@ -93,14 +93,14 @@ def test_images(
 
 
 @pytest.mark.slow
-@few(60)
+@few(30)
 @given(st.text(st.characters(codec="utf-8"), max_size=40), st.sampled_from(["scan", "repair"]))
 def test_names_of_members(name: str, command: str) -> None:
     TARGETS[command](bytes([SLOTS.index("the name of a member")]) + name.encode())
 
 
 @pytest.mark.slow
-@few(60)
+@few(30)
 @given(st.sampled_from(sorted(PARTS)), st.binary(max_size=200), st.sampled_from(["scan", "repair"]))
 def test_parts_that_are_something_else(part: str, data: bytes, command: str) -> None:
     TARGETS[command](bytes([SLOTS.index(part)]) + data)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.environments import lay
+from tests.support.parts import some
 from tests.support.tiers import unavailable, wheel
 from tests.support.wheels import build_wheel
 from tools.take_one_out import rows_of, write_without
@@ -296,7 +297,7 @@ def test_a_repair_puts_the_deleted_dll_back(package: Package, row_left: bool, tm
 
 @pytest.mark.wine_x64
 @pytest.mark.slow
-@pytest.mark.parametrize("package", list(PACKAGES.values())[:2], ids=list(PACKAGES)[:2])
+@pytest.mark.parametrize("package", some(PACKAGES.values()), ids=PACKAGES)
 def test_and_a_windows_python_fails_as_predicted(package: Package, tmp_path: Path) -> None:
     try:
         find_wine(None, Machine.AMD64)
@@ -311,15 +312,15 @@ def test_and_a_windows_python_fails_as_predicted(package: Package, tmp_path: Pat
 
 
 REAL = {
-    "h5py-3.16.0-cp311-cp311-win_amd64.whl": ("h5py/hdf5.dll", "h5py._errors"),
     "gmpy2-2.3.2-cp311-cp311-win_amd64.whl": ("gmpy2.libs/libmpfr-6.dll", "gmpy2.gmpy2"),
+    "h5py-3.16.0-cp311-cp311-win_amd64.whl": ("h5py/hdf5.dll", "h5py._errors"),
     "pywin32-312-cp311-cp311-win_amd64.whl": ("pywin32_system32/pywintypes311.dll", "win32.win32api"),
 }
 
 
 @pytest.mark.real
 @ROW
-@pytest.mark.parametrize("file", REAL)
+@pytest.mark.parametrize("file", some(REAL))
 def test_and_so_with_real_wheels(file: str, row_left: bool, tmp_path: Path) -> None:
     path, (gone, module) = wheel(file), REAL[file]
     damaged = tmp_path / path.name

@@ -8,10 +8,10 @@ from tests.invariants import check
 from tests.invariants.generate import make
 from tests.support.parts import parts
 
-FEW = 12
-"""Packages of one plain test."""
-MANY = 20
-"""Packages of one slow test; there are a hundred of them."""
+FEW = 6
+"""Packages of one part."""
+MANY = 10
+"""Packages of one slow test; there are two hundred of them."""
 
 
 def _each(start: int, count: int, tmp_path, *checks) -> None:
@@ -27,48 +27,24 @@ def _each(start: int, count: int, tmp_path, *checks) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 5, FEW))
-def test_a_predicted_failure_means_broken_in_wheels(tmp_path, start) -> None:
-    _each(start, FEW, tmp_path, check.check_scan)
+@pytest.mark.parametrize(
+    "checks",
+    [
+        pytest.param([check.check_scan], id="a predicted failure means broken"),
+        pytest.param([check.check_forms], id="also in folders and environments"),
+        pytest.param([check.check_loudness], id="loudness, threads and names of folders change nothing"),
+        pytest.param([check.check_repair], id="what is proposed can be done and what is written is accepted"),
+        pytest.param([check.check_formats], id="every kind of report tells the same verdict"),
+        pytest.param([check.check_commands], id="exit codes depend on what is found alone"),
+        pytest.param([check.check_lock, check.check_installed], id="plans that were written down, environments"),
+    ],
+)
+def test_what_holds_for_every_package(tmp_path, checks, start) -> None:
+    _each(start, FEW, tmp_path, *checks)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", parts(0, 5, FEW))
-def test_and_in_folders_and_environments(tmp_path, start) -> None:
-    _each(start, FEW, tmp_path, check.check_forms)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", parts(0, 5, FEW))
-def test_loudness_threads_and_names_of_folders_change_nothing(tmp_path, start) -> None:
-    _each(start, FEW, tmp_path, check.check_loudness)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", parts(0, 5, FEW))
-def test_what_is_proposed_can_be_done_and_what_is_written_is_accepted(tmp_path, start) -> None:
-    _each(start, FEW, tmp_path, check.check_repair)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", parts(0, 3, FEW))
-def test_every_kind_of_report_tells_the_same_verdict(tmp_path, start) -> None:
-    _each(start, FEW, tmp_path, check.check_formats)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", parts(0, 2, FEW))
-def test_exit_codes_depend_on_what_is_found_alone(tmp_path, start) -> None:
-    _each(start, FEW // 2, tmp_path, check.check_commands)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", parts(0, 3, FEW))
-def test_plans_that_were_written_down_and_repairs_of_environments(tmp_path, start) -> None:
-    _each(start, FEW, tmp_path, check.check_lock, check.check_installed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", parts(1000, 100, MANY))
+@pytest.mark.parametrize("start", parts(1000, 200, MANY))
 def test_all_of_it_over_two_thousand_packages(tmp_path, start) -> None:
     _each(
         start,

@@ -1,9 +1,20 @@
-"""DLLs known by their names."""
+"""DLLs known by their names: families, toolchains, and what goes with what."""
 
 from __future__ import annotations
 
 import pytest
 
+from wheelfix.knowledge.companions import (
+    CompanionNeed,
+    companion_rules,
+    companions_of,
+    needs_in_practice,
+    parse_runtime_needs,
+    program_of,
+    programs,
+    runtime_need,
+    runtime_needs,
+)
 from wheelfix.knowledge.cuda import cuda_libraries, cuda_table
 from wheelfix.knowledge.families import (
     demangle,
@@ -14,6 +25,14 @@ from wheelfix.knowledge.families import (
     is_test_artifact,
 )
 from wheelfix.knowledge.system import classify
+from wheelfix.knowledge.tables import TableFault
+from wheelfix.knowledge.toolchains import (
+    linker_of,
+    python_runtime,
+    runtime_needed,
+    toolset_of_build,
+)
+from wheelfix.model import Machine, Severity
 
 
 @pytest.mark.parametrize(
@@ -107,3 +126,241 @@ def test_the_tables_of_cuda_know_names_of_nvidia_only() -> None:
     assert {vendors[family] for family in cuda_libraries().rules} == {"NVIDIA"}
     assert not is_of_nvidia("libiomp5md.dll")
     assert not is_of_nvidia("kernel32.dll")
+
+
+# ----------------------------------------------------------------------------------------------------------- toolchains
+# Linker versions and C++ runtimes.
+
+
+@pytest.mark.parametrize(
+    ("version", "product", "needed"),
+    [
+        ((14, 44), "Visual Studio 2022", (14, 44)),
+        ((14, 29), "Visual Studio 2019", (14, 29)),
+        ((14, 16), "Visual Studio 2017", (14, 16)),
+        ((14, 50), "Visual Studio 2026", (14, 50)),
+        ((14, 0), "Visual Studio 2015 or LLVM's lld", None),
+        ((2, 39), "GNU binutils (MinGW)", None),
+        ((10, 0), "Visual Studio 2010", None),
+    ],
+)
+def test_linkers(version: tuple[int, int], product: str, needed: tuple[int, int] | None) -> None:
+    linker = linker_of(version)
+    assert linker is not None
+    assert linker.product == product
+    assert runtime_needed(version) == needed
+
+
+def test_an_unheard_of_linker_tells_nothing() -> None:
+    assert linker_of((48, 0)) is None
+    assert runtime_needed((48, 0)) is None
+
+
+def test_pythons_own_runtime_is_known_for_few_releases() -> None:
+    assert python_runtime((3, 11)) == ("3.11.9", (14, 38))
+    assert python_runtime((3, 12)) is None
+
+
+@pytest.mark.parametrize(
+    ("build", "toolset"),
+    [(35207, (14, 44)), (35229, (14, 44)), (30151, (14, 29)), (27508, (14, 20)), (32532, (14, 35)), (21005, None)],
+)
+def test_builds_of_compilers(build: int, toolset: tuple[int, int] | None) -> None:
+    assert toolset_of_build(build) == toolset
+
+
+# ----------------------------------------------------------------------------------------------------------- companions
+# What DLLs load by name at run time.
+
+
+def required(name: str, **kind: str) -> set[str]:
+    return {need.name for need in companions_of(name, **kind) if need.required}
+
+
+CUDNN_8 = {f"cudnn_{part}_{half}64_8.dll" for part in ("ops", "cnn", "adv") for half in ("infer", "train")}
+
+
+def test_cudnn_8_needs_its_six_parts() -> None:
+    assert required("cudnn64_8.dll") == CUDNN_8
+
+
+@pytest.mark.parametrize(
+    ("version", "strength"),
+    [
+        pytest.param(None, "expected", id="unknown release"),
+        pytest.param("not a version", "expected", id="unreadable release"),
+        pytest.param("6.14.11.8020", "expected", id="a number that is no release"),
+        pytest.param("8.2.1.32", None, id="before 8.3"),
+        pytest.param("8.9.4.25", "required", id="after 8.3"),
+    ],
+)
+def test_zlibwapi_depends_on_cudnns_release(version: str | None, strength: str | None) -> None:
+    needs = [need for need in companions_of("cudnn64_8.dll", version=version) if need.name == "zlibwapi.dll"]
+    assert [need.strength for need in needs] == ([strength] if strength else [])
+
+
+def test_cudnn_9_links_zlib_itself_from_9_2_on() -> None:
+    assert "zlibwapi.dll" in required("cudnn64_9.dll", version="9.1.0.70")
+    assert not any(need.matches("zlibwapi.dll") for need in companions_of("cudnn64_9.dll", version="9.5.0"))
+
+
+def test_cudnn_9_brings_later_parts_along() -> None:
+    beside = [need for need in companions_of("cudnn64_9.dll") if need.strength == "beside"]
+    assert [need.matches("cudnn_engines_tensor_ir64_9.dll") for need in beside] == [True]
+    assert beside[0].severity is None
+    assert beside[0].vendored_by_default
+
+
+def test_cudnn_7_is_one_file() -> None:
+    assert companions_of("cudnn64_7.dll") == ()
+
+
+@pytest.mark.parametrize("v", ["1", "2", "3"])
+def test_mkl(v: str) -> None:
+    assert required(f"mkl_rt.{v}.dll") == {f"mkl_core.{v}.dll", f"mkl_intel_thread.{v}.dll"}
+    assert required(f"mkl_intel_thread.{v}.dll") == {f"mkl_core.{v}.dll", "libiomp5md.dll"}
+    assert required(f"mkl_tbb_thread.{v}.dll") == {f"mkl_core.{v}.dll", "tbb12.dll"}
+    assert required(f"mkl_sequential.{v}.dll") == {f"mkl_core.{v}.dll"}
+    assert required(f"mkl_core.{v}.dll") == {f"mkl_def.{v}.dll", f"mkl_vml_def.{v}.dll"}
+
+
+def test_mkl_rt_is_content_with_any_threading_layer() -> None:
+    layer = next(need for need in companions_of("mkl_rt.2.dll") if len(need.names) > 1)
+    assert layer.met_by(["mkl_core.2.dll", "MKL_SEQUENTIAL.2.dll"]) == "MKL_SEQUENTIAL.2.dll"
+    assert layer.met_by(["mkl_core.2.dll", "mkl_sequential.1.dll"]) is None
+
+
+def test_fast_kernels_are_worth_a_warning_and_come_along() -> None:
+    needs = {need.name: need for need in companions_of("mkl_core.2.dll")}
+    assert needs["mkl_avx2.2.dll"].severity is Severity.WARNING
+    assert needs["mkl_avx2.2.dll"].vendored_by_default
+
+
+def test_statically_linked_mkl_asks_for_nothing() -> None:
+    """torch_cpu.dll has the names of MKL's kernels as strings although MKL is linked into it."""
+    assert companions_of("torch_cpu.dll") == ()
+
+
+@pytest.mark.parametrize(
+    ("cuda", "first"),
+    [("11.7", "nvrtc-builtins64_117.dll"), (None, "nvrtc-builtins64_118.dll"), ("12.1", "nvrtc-builtins64_118.dll")],
+)
+def test_the_wheels_toolkit_decides_which_built_ins_come_first(cuda: str | None, first: str) -> None:
+    need = companions_of("nvrtc64_112_0.dll", cuda=cuda)[0]
+    assert need.required
+    assert need.names[0] == first
+    assert need.met_by(["nvrtc-builtins64_114.dll"]) == "nvrtc-builtins64_114.dll"
+
+
+def test_a_toolkit_that_the_table_does_not_know_yet_still_has_built_ins() -> None:
+    need = companions_of("nvrtc64_140_0.dll")[0]
+    assert need.met_by(["nvrtc-builtins64_141.dll"]) == "nvrtc-builtins64_141.dll"
+    assert need.met_by(["nvrtc64_140_0.dll"]) is None
+
+
+def test_the_delay_imports_that_matter() -> None:
+    assert needs_in_practice("mkl_intel_thread.2.dll", "libiomp5md.dll") is not None
+    assert needs_in_practice("MKL_INTEL_THREAD.2.DLL", "MKL_CORE.2.dll") is not None
+    assert needs_in_practice("caffe2_nvrtc.dll", "nvcuda.dll") is None
+
+
+def test_cupti_traces_without_nvperf_host() -> None:
+    assert required("cupti64_2022.2.1.dll") == set()
+
+
+def test_the_text_of_what_happens_names_the_file() -> None:
+    need = companions_of("cudnn64_8.dll")[0]
+    assert "Could not locate cudnn_ops_infer64_8.dll." in need.without
+
+
+def every_need() -> list[CompanionNeed]:
+    parents = [
+        *(f"cudnn64_{v}.dll" for v in (8, 9)),
+        *(f"mkl_{part}.{v}.dll" for part in ("rt", "core", "intel_thread", "tbb_thread") for v in (1, 2, 3)),
+        *(f"nvrtc64_{v}_0.dll" for v in (102, 110, 111, 112, 120, 130)),
+        "cupti64_2022.2.1.dll",
+        "tbb12.dll",
+        "libiomp5md.dll",
+    ]
+    return [need for parent in parents for need in companions_of(parent)]
+
+
+def test_no_companion_is_something_that_may_not_be_vendored() -> None:
+    for need in every_need():
+        for name in need.names:
+            assert classify(name, Machine.AMD64).kind == "vendor", name
+            member = family_of(name)
+            assert member is not None
+            assert member.family.redistribute
+
+
+def test_every_rule_tells_why_what_and_where_from() -> None:
+    for rule in companion_rules():
+        assert rule.because
+        assert rule.without
+        assert rule.source
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "expected"),
+    [
+        ("pyzbar", "libzbar-64.dll", "120"),
+        ("pyzbar", "LIBZBAR-64.dll", "120"),
+        ("", "libzbar-64.dll", "120"),
+        ("greenlet", "_greenlet", "140"),
+        ("", "greenlet._greenlet", "140"),
+        ("another", "_greenlet", ""),
+        ("", "_ext", ""),
+        ("", "", ""),
+    ],
+)
+def test_what_is_known_about_a_name(package: str, name: str, expected: str) -> None:
+    assert runtime_need(package, name) == expected
+
+
+def test_a_name_of_many_packages_tells_nothing_alone() -> None:
+    """_core and _ext are modules of many packages; the table has only those of some."""
+    names = runtime_needs().unique
+    assert not {"_ext", "_core", "_c", "lib", "_lib", "core"} & set(names)
+
+
+def test_torch_is_left_out() -> None:
+    """Its builds for CUDA need more than the runtime."""
+    assert not {"torch", "torchvision", "torchaudio"} & {package for package, _ in runtime_needs().of_package}
+
+
+@pytest.mark.parametrize("line", ["a b 90", "a b 140 maybe"])
+def test_lines_that_make_no_sense_are_refused(line: str) -> None:
+    with pytest.raises(TableFault):
+        parse_runtime_needs(line)
+
+
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        ("JVM.dll", "Java"),
+        ("msmpi.dll", "Microsoft MPI"),
+        ("R.dll", "R"),
+        ("xjvm.dll", None),
+        ("krb5_64.dll", "MIT Kerberos for Windows"),
+        ("Packet.dll", "Npcap"),
+        ("vxlapi64.dll", "Vector XL Driver Library"),
+        ("WinHvPlatform.dll", "Windows Hypervisor Platform"),
+    ],
+)
+def test_who_has_it(name, program):
+    found = program_of(name)
+    assert (found.name if found else None) == program
+
+
+def test_a_table_with_a_program_twice():
+    row = "[[program]]\nname = 'Java'\npattern = 'jvm'\nwords = ['JAVA_HOME']\nsource = 'x'\n"
+    assert len(programs.parse(row)) == 1
+    with pytest.raises(TableFault):
+        programs.parse(row + row)
+
+
+@pytest.mark.parametrize("rest", ["", "words = ['JAVA_HOME']\nfeature = true\n"], ids=["neither", "both"])
+def test_a_program_has_words_and_a_feature_has_none(rest):
+    with pytest.raises(TableFault, match="either words or to be a feature"):
+        programs.parse(f"[[program]]\nname = 'Java'\npattern = 'jvm'\nsource = 'x'\n{rest}")

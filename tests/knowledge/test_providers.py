@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import random
+import zipfile
+from pathlib import Path
+
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import parse_wheel_filename
 
+from tests.support.tiers import impossible
 from tools.make_compiled_modules import compiled_modules, table
+from tools.package_index import PackageIndex
+from tools.remote_wheel import Contents, comparable, dlls_of, read_contents
 from wheelfix.knowledge.cuda import cuda_part
 from wheelfix.knowledge.families import families
-from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
+from wheelfix.knowledge.provider_index import DISTRIBUTIONS as DISTRIBUTIONS_TABLE
+from wheelfix.knowledge.provider_index import DLLS as DLLS_TABLE
+from wheelfix.knowledge.provider_index import (
+    LookedAt,
+    ProviderIndex,
+    RequiredEntry,
+    ShippedDll,
+    Ships,
+    find_line,
+    provider_index,
+)
 from wheelfix.knowledge.providers import (
     conda_package,
     distributions,
@@ -21,7 +40,7 @@ from wheelfix.knowledge.providers import (
     versions_with,
     who_ships,
 )
-from wheelfix.knowledge.tables import read_text
+from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine
 
 
@@ -290,3 +309,256 @@ def test_what_lies_in_the_toolkits_bin_folder(name: str, cuda: str, expected: bo
 
 def test_every_family_has_someone_who_ships_it() -> None:
     assert {family.id for family in families()} == {name for shipper in shippers() for name in shipper.families}
+
+
+# ------------------------------------------------------------------------------------------------------- provider index
+# Which distributions ship a DLL of a name, in which versions.
+
+DISTRIBUTIONS = (
+    "# source: made up\n"
+    "mkl\t2021.4.0/py2.py3-none-win_amd64 2022.1.0/- 2025.3.0/-\tLibrary/bin\t"
+    "intel-openmp==2021.*@0 intel-openmp==2025.*@2 tbb\n"
+    "pywin32\t300/cp39-cp39-win_amd64 312/cp313-cp313-win_amd64\t|Lib/site-packages/pywin32_system32\t\n"
+    "qt\t6.9.0/py3-none-win_amd64 6.9.3/- 7.0/-\tLib/site-packages/qt/bin|Lib/site-packages/qt/lib\t\n"
+    "six\t1.17/py2.py3-none-any\t\t\n"
+    "small\t1.0/cp311-cp311-win32\tLib/site-packages/small\t\n"
+)
+DLLS = (
+    "# source: made up\n"
+    "core{py.}-9.3.dll\tqt:0\n"
+    "mkl_core.1.dll\tmkl:0@0\n"
+    "mkl_core.2.dll\tmkl:0@1-2\n"
+    "pywintypes{py}.dll\tpywin32:1\n"
+    "qt-6.9.0.dll\tqt:0@0\n"
+    "qt-6.9.3.dll\tqt:0@1\n"
+    "qtcore.dll\tqt:0@0-1\tqt:1@2\n"
+    "qtnew.dll\tqt:1@2\n"
+    "shared.dll\tmkl:0\tqt:0@0,2\n"
+    "small.dll\tsmall:0\n"
+)
+
+
+@pytest.fixture
+def index() -> ProviderIndex:
+    return ProviderIndex(DISTRIBUTIONS, DLLS)
+
+
+def test_who_ships_a_name(index: ProviderIndex) -> None:
+    (mkl,) = index.shipped("MKL_core.2.DLL")
+    assert (mkl.distribution, mkl.folder, mkl.since, mkl.until) == ("mkl", "Library/bin", "2022.1.0", "2025.3.0")
+    assert mkl.looked_at == ("2021.4.0", "2022.1.0", "2025.3.0")
+    assert mkl.until == mkl.looked_at[-1]
+    older = index.shipped("mkl_core.1.dll")[0]
+    assert older.until != older.looked_at[-1]
+    assert [dll.distribution for dll in index.shipped("shared")] == ["mkl", "qt"]
+    assert index.shipped("shared.dll")[1].versions == ("6.9.0", "7.0")
+    assert index.shipped("mkl_core.dll") == ()
+
+
+def test_line_ends_of_windows(index: ProviderIndex) -> None:
+    windows = ProviderIndex(DISTRIBUTIONS.replace("\n", "\r\n"), DLLS.replace("\n", "\r\n"))
+    assert windows.shipped("shared.dll") == index.shipped("shared.dll")
+    assert windows.requirements("mkl") == index.requirements("mkl")
+
+
+def test_a_name_with_the_version_of_python(index: ProviderIndex) -> None:
+    (own,) = index.shipped("pywintypes311.dll")
+    assert (own.distribution, own.folder) == ("pywin32", "Lib/site-packages/pywin32_system32")
+    assert [dll.name for dll in index.shipped("core3.12-9.3.dll")] == ["core{py.}-9.3.dll"]
+    assert index.shipped("core312-9.3.dll") == index.shipped("core3.12-9.4.dll") == ()
+    assert index.shipped("pywintypes27.dll") == ()
+    assert index.shipped("pywintypes.dll") == ()
+
+
+@pytest.mark.parametrize(
+    ("distribution", "specifier", "name", "expected"),
+    [
+        pytest.param("mkl", "", "shared.dll", Ships.YES, id="all"),
+        pytest.param("MKL", ">=2022", "mkl_core.2.dll", Ships.YES, id="all that fit"),
+        pytest.param("mkl", ">=2022", "mkl_core.1.dll", Ships.NO, id="none that fits"),
+        pytest.param("mkl", ">=2021", "mkl_core.1.dll", Ships.SOME, id="some that fit"),
+        pytest.param("mkl", "==2021.4.0", "mkl_core.1.dll", Ships.YES, id="pinned"),
+        pytest.param("mkl", "", "other.dll", Ships.NO, id="not at all"),
+        pytest.param("six", "", "mkl_core.2.dll", Ships.NO, id="without DLLs"),
+        pytest.param("numpy", "", "mkl_core.2.dll", Ships.UNKNOWN, id="not in the index"),
+        pytest.param("mkl", "", "x-0123456789abcdef0123456789abcdef.dll", Ships.UNKNOWN, id="name with a hash"),
+        pytest.param("mkl", "", "x-0123cdef.dll", Ships.UNKNOWN, id="name with a short hash"),
+        pytest.param("mkl", ">=2026", "mkl_core.2.dll", Ships.UNKNOWN, id="newer than what was looked at"),
+        pytest.param("mkl", "<2021", "mkl_core.2.dll", Ships.UNKNOWN, id="older than what was looked at"),
+        pytest.param("mkl", "===2022.0", "mkl_core.2.dll", Ships.UNKNOWN, id="compared as a text"),
+        pytest.param("mkl", "==2022.1.0+cu121", "mkl_core.2.dll", Ships.UNKNOWN, id="build of another index"),
+        pytest.param("qt", "==6.9.1", "qtcore.dll", Ships.YES, id="between two that have it"),
+        pytest.param("qt", ">6.9.0,<6.9.3", "qtcore.dll", Ships.YES, id="range between two that have it"),
+        pytest.param("qt", "==6.9.1", "qtnew.dll", Ships.NO, id="between two without it"),
+        pytest.param("qt", "~=6.9.4", "qtnew.dll", Ships.UNKNOWN, id="between two that disagree"),
+        pytest.param("qt", "==6.9.1", "qt-6.9.1.dll", Ships.UNKNOWN, id="name with a version that changes"),
+        pytest.param("qt", "==6.9.1", "core3.1-9.4.dll", Ships.NO, id="name with a version that does not change"),
+        pytest.param("qt", "", "_base.pyd", Ships.UNKNOWN, id="extension module that may have a tag"),
+        pytest.param("qt", "==6.9.1", "_base.pyd", Ships.UNKNOWN, id="extension module between two"),
+    ],
+)
+def test_whether_a_distribution_ships_a_name(
+    index: ProviderIndex, distribution: str, specifier: str, name: str, expected: Ships
+) -> None:
+    assert index.ships(distribution, specifier, name).ships is expected
+
+
+def test_an_answer_says_how_it_is_known(index: ProviderIndex) -> None:
+    some = index.ships("mkl", ">=2021", "mkl_core.1.dll")
+    assert (some.having, some.without, some.newest) == (("2021.4.0",), ("2022.1.0", "2025.3.0"), False)
+    assert some.folders == ("Library/bin",)
+    between = index.ships("qt", "==6.9.1", "qtcore.dll")
+    assert (between.having, between.between) == ((), ("6.9.0", "6.9.3"))
+    assert between.folders == ("Lib/site-packages/qt/bin",)
+    assert index.ships("qt", "", "qtcore.dll").folders == ("Lib/site-packages/qt/lib",)
+
+
+def test_another_machine_than_the_one_looked_at(index: ProviderIndex) -> None:
+    assert index.ships("small", "", "small.dll").ships is Ships.UNKNOWN
+    assert index.ships("small", "", "small.dll", Machine.X86).ships is Ships.YES
+    assert index.ships("mkl", "", "shared.dll", Machine.ARM64).ships is Ships.UNKNOWN
+    assert index.ships("six", "", "shared.dll", Machine.ARM64).ships is Ships.NO
+
+
+def test_what_a_version_ships_and_requires(index: ProviderIndex) -> None:
+    assert [dll.name for dll in index.shipped_by("mkl", "2022.1") or ()] == ["mkl_core.2.dll", "shared.dll"]
+    assert index.shipped_by("six", "1.17") == ()
+    assert index.shipped_by("mkl", "2022.2") is None
+    assert index.shipped_by("mkl", "nonsense") is None
+    assert index.shipped_by("numpy", "1.0") is None
+    assert index.requirements("mkl") == (RequiredEntry("intel-openmp", "==2025.*"), RequiredEntry("tbb", ""))
+    assert index.requirements("mkl", "2022.1.0") == (RequiredEntry("tbb", ""),)
+    assert index.requirements("numpy") is None
+    assert index.requirements("mkl", "1") is None
+
+
+def test_the_wheels_that_were_looked_at(index: ProviderIndex) -> None:
+    assert [(wheel.version, wheel.tags) for wheel in index.looked_at("pywin32")] == [
+        ("300", "cp39-cp39-win_amd64"),
+        ("312", "cp313-cp313-win_amd64"),
+    ]
+    assert {wheel.tags for wheel in index.looked_at("mkl")} == {"py2.py3-none-win_amd64"}
+    assert index.looked_at("numpy") == ()
+
+
+@pytest.mark.parametrize(
+    ("distributions", "dlls"),
+    [
+        pytest.param("", "a.dll\tmkl:0\n", id="distribution that is not there"),
+        pytest.param("mkl\t1/py3-none-any\t\t\n", "a.dll\tmkl:7\n", id="folder that is not there"),
+        pytest.param("mkl\t1/py3-none-any\t\t\n", "a.dll\tmkl:0@4\n", id="version that is not there"),
+        pytest.param("mkl\t1/py3-none-any\t\t\n", "a.dll\tmkl:0@x\n", id="not a number"),
+        pytest.param("mkl\t1/py3-none-any\n", "a.dll\tmkl:0\n", id="fields are missing"),
+        pytest.param("mkl\t1/-\t\t\n", "a.dll\tmkl:0\n", id="tags are missing"),
+    ],
+)
+def test_contradictory_tables_are_refused(distributions: str, dlls: str) -> None:
+    with pytest.raises(TableFault, match="provider_"):
+        ProviderIndex(distributions, dlls).shipped("a.dll")
+
+
+@pytest.mark.parametrize("required", ["tbb@4", "tbb@x", "==1"])
+def test_contradictory_requirements_are_refused(required: str) -> None:
+    with pytest.raises(TableFault, match="provider_"):
+        ProviderIndex(f"mkl\t1/py3-none-any\t\t{required}\n", "").requirements("mkl")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 101])
+def test_every_line_is_found(count: int) -> None:
+    names = sorted(f"n{number}" for number in range(count))
+    text = "".join(f"{name}\t{name}!\n" for name in names)
+    assert [find_line(text, name) for name in names] == [[f"{name}!"] for name in names]
+    assert find_line(text, "a") == find_line(text, "n05") == find_line(text, "z") == []
+
+
+class TestShippedIndex:
+    """The tables that come with wheelfix."""
+
+    def test_known_facts(self) -> None:
+        index = provider_index()
+        assert index.ships("mkl", ">=2022", "mkl_intel_thread.1.dll").ships is Ships.NO
+        assert index.ships("mkl", "<=2021.4.0,>=2021.1.1", "mkl_intel_thread.1.dll").ships is Ships.YES
+        assert index.ships("torch", ">=2", "c10.dll").folders == ("Lib/site-packages/torch/lib",)
+        assert index.ships("torch", ">=2", "c10_cuda.dll").ships is Ships.NO
+        assert index.ships("pyqt6-qt6", "", "qt6webenginecore.dll").ships is Ships.NO
+        assert index.ships("pyqt6-webengine-qt6", ">=6.11", "qt6webenginecore.dll").ships is Ships.YES
+        assert index.ships("kivy-deps-sdl2", "", "sdl2.dll").folders == ("share/sdl2/bin",)
+        assert "pyside6-essentials" in {required.name for required in index.requirements("pyside6") or ()}
+
+    @pytest.mark.parametrize("table", [DISTRIBUTIONS_TABLE, DLLS_TABLE])
+    def test_lines_are_sorted_and_of_one_key_each(self, table: str) -> None:
+        lines = [line for line in read_text(table).splitlines() if not line.startswith("#")]
+        keys = [line.partition("\t")[0] for line in lines]
+        assert keys == sorted(set(keys))
+
+    def test_every_line_can_be_read(self) -> None:
+        index = provider_index()
+        names = [line.partition("\t")[0] for line in read_text(DLLS_TABLE).splitlines() if not line.startswith("#")]
+        assert all(index.shipped(name) for name in names)
+        assert all(index.looked_at(name) and index.requirements(name) is not None for name in index.names)
+
+    def test_what_is_covered(self) -> None:
+        index = provider_index()
+        native = [name for name in index.names if any(wheel.machine for wheel in index.looked_at(name))]
+        assert len(native) >= 1500
+        newest = {required.name for name in index.names for required in index.requirements(name) or ()}
+        missing = newest - set(index.names)  # those that have no wheels at all, or left the index
+        assert len(missing) < len(newest) / 10
+
+
+WHEELS = Path(os.environ.get("WHEELFIX_WHEELS", Path.home() / ".cache/wheelfix/wheels"))
+
+
+def _looked_at(wheel: str) -> LookedAt | None:
+    name, version, _, _ = parse_wheel_filename(wheel)
+    own = [
+        one
+        for one in provider_index().looked_at(name)
+        if one.version == str(version) and wheel.endswith(f"-{one.tags}.whl")
+    ]
+    return own[0] if own else None
+
+
+def _shipped_by(looked: LookedAt) -> list[str]:
+    dlls = provider_index().shipped_by(looked.distribution, looked.version) or ()
+    return sorted(f"{dll.folder}/{dll.name}".lstrip("/") for dll in dlls)
+
+
+@pytest.mark.real
+def test_the_index_has_what_wheels_have() -> None:
+    """Every wheel of the cache that was looked at has exactly the DLLs that the index says, where it says."""
+    compared = 0
+    for wheel in sorted(WHEELS.glob("*.whl")):
+        looked = _looked_at(wheel.name)
+        if looked is not None:
+            with zipfile.ZipFile(wheel) as archive:
+                dlls = dlls_of(archive.namelist(), wheel.name)
+            assert sorted(comparable(Contents(dlls, (), ()), wheel.name).dlls) == _shipped_by(looked), wheel.name
+            compared += 1
+    if not compared:
+        pytest.skip("no wheel of the index in the cache")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("seed", range(10))
+def test_the_index_agrees_with_the_package_index(seed: int) -> None:
+    """A DLL of the table, chosen at random, is in the wheel on the package index, with everything else of it."""
+    index = provider_index()
+    names = [line.partition("\t")[0] for line in read_text(DLLS_TABLE).splitlines() if not line.startswith("#")]
+    chosen = random.Random(seed)
+    dll = chosen.choice(index.shipped(chosen.choice(names)))
+    version = chosen.choice(dll.versions)
+    looked = next(wheel for wheel in index.looked_at(dll.distribution) if wheel.version == version)
+    packages = PackageIndex()
+    files = [file for file in packages.files(dll.distribution) if _looked_at_or_none(file.name) == looked]
+    if not files:
+        impossible(f"{dll.distribution} {version} has left the package index")
+    contents = comparable(read_contents(packages, files[0]), files[0].name)
+    assert sorted(contents.dlls) == _shipped_by(looked)
+
+
+def _looked_at_or_none(file: str) -> LookedAt | None:
+    try:
+        return _looked_at(file)
+    except ValueError:  # not a wheel
+        return None

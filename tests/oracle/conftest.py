@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.oracle.wine import Unavailable, Wine, native_wine
+from tests.oracle.wine import Unavailable, Wine, native_wine, x64_wine
 from tests.oracle.winpython import WindowsPython, windows_python
-from tests.oracle.x64 import x64_wine
 from tests.support.tiers import unavailable
 
 if TYPE_CHECKING:

@@ -259,8 +259,8 @@ def _sample(modules: Sequence[str], most: int, seed: str) -> list[str]:
 
 def main() -> int:
     """Play every wheel of some folders, and print a line for each repair."""
+    from tests.oracle.wine import x64_wine
     from tests.oracle.winpython import windows_python
-    from tests.oracle.x64 import x64_wine
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.oracle.wine import Wine
     from wheelfix.model import Machine
 
-COUNT = int(os.environ.get("WHEELFIX_PACKAGES", "200"))
+COUNT = int(os.environ.get("WHEELFIX_PACKAGES", "100"))
 AT_ONCE = 4
 NAMES = ("foo.dll", "bar.dll", "baz.dll", "qux.dll")
 FOLDERS = ("pkg", "pkg/x", "pkg/y", "pkg/libs")

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.packageimports import Case, cases, replay
+from tests.oracle.packageimports import Case, cases, replay, run
 from tests.oracle.packagerecords import AGREEMENT, OUTCOMES, load, table
 from tests.oracle.wine import Unavailable
 from tests.support.tiers import unavailable, wheel
+from wheelfix.errors import WheelfixError
+from wheelfix.trial.model import TrialOptions
+from wheelfix.trial.run import open_interpreter
 
 RECORDS = load()
 AGREED = load(AGREEMENT)
@@ -18,6 +21,7 @@ REPLAYED = [case for case in cases() if case.name in RECORDS]
 
 
 @pytest.mark.real
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("case", REPLAYED, ids=lambda case: case.name)
 def test_predictions_are_what_was_recorded(case: Case, tmp_path: Path) -> None:
@@ -49,3 +53,26 @@ def test_the_documentation_has_the_table() -> None:
     assert not [row for row in table(RECORDS, AGREED) if row not in text], (
         "python -m tests.oracle.packagerecords prints it"
     )
+
+
+# ------------------------------------------------------------------------------------------------------ package loaders
+# Real packages that load DLLs with code of their own, as they are and without a DLL: the import ends as predicted.
+#
+# ``python -m tests.oracle.packageimports FOLDER...`` prints the same as a table. The wheels that are not on the list of
+# real wheels have to be put into their folder by hand; their names are in ``packageimports.toml``.
+
+
+@pytest.mark.real
+@pytest.mark.wine_x64
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_the_import_ends_as_predicted(case: Case, tmp_path: Path) -> None:
+    wheels = [wheel(name, optional=True) for name in case.wheels]
+    try:
+        with open_interpreter(tmp_path, TrialOptions(), print) as target:
+            rows = [*run(case, wheels, target, tmp_path)]
+    except WheelfixError as error:
+        pytest.skip(str(error))
+    wrong = [f"{row.removed or 'intact'}: {row.why}" for row in rows if not row.agrees and row.agreement == "differs"]
+    assert not wrong

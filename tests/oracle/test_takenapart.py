@@ -5,14 +5,28 @@ A few of what ``python -m tests.oracle.takenapart`` and ``python -m tests.oracle
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.oracle import builtwheels, takenapart
+from tests.oracle.observe import torch_loads
 from tests.oracle.takenapart import LAYOUTS, repaired, take_out, ways
+from tests.oracle.torchcode import loading_code, version_file
+from tests.real import builder
+from tests.real.commands import repair, scan
+from tests.real.vendors import Unpacked
+from tests.support import tiers
+from tests.support.parts import every, some
 from tests.support.tiers import wheel
+from tests.support.views import make_view
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Image
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,10 +56,9 @@ def test_built_packages_load_after_their_repair(seed: int, layout: str, native: 
 @pytest.mark.wine_x64
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "way", "layout"), REAL)
-def test_real_packages_load_after_their_repair(
-    name: str, way: str, layout: str, x64: Wine, python: WindowsPython
-) -> None:
+@pytest.mark.parametrize("package", every(2, REAL), ids="-".join)
+def test_real_packages_load_after_their_repair(package: tuple[str, str, str], x64: Wine, python: WindowsPython) -> None:
+    name, way, layout = package
     path = wheel(name)
     result = takenapart.play(x64, path, way, ways(path)[way], layout, python.folder, most=2)
     assert not result.refused
@@ -56,7 +69,7 @@ def test_real_packages_load_after_their_repair(
 @pytest.mark.wine_x64
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["beside", "libs"])
+@pytest.mark.parametrize("layout", some(["beside", "libs"]))
 def test_windows_python_imports_a_repaired_package(
     layout: str, x64: Wine, python: WindowsPython, tmp_path: Path
 ) -> None:
@@ -68,3 +81,129 @@ def test_windows_python_imports_a_repaired_package(
         archive.extractall(own.site_packages)
     done = own.run(["-c", "import gmpy2; print(gmpy2.mpz(2) ** 80)"])
     assert done.output.strip() == str(2**80), done.errors
+
+
+# ------------------------------------------------------------------------------------------------------------ real dlls
+# Real vendor DLLs, vendored by ``wheelfix repair`` and loaded as torch loads them: 126 before, success after.
+
+LIB = "torch/lib"
+TORCH = "torch-2.4.0-cp311-cp311-win_amd64.whl"
+SMALL = ("asmjit.dll", "c10.dll", "fbgemm.dll", "libiomp5md.dll", "torch_global_deps.dll", "uv.dll")
+"""The DLLs of torch that load within a second; torch_cpu.dll takes half a minute under emulation."""
+VENDORS = {
+    "libiomp5md.dll": "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl",
+    "mkl_sequential.2.dll": "mkl-2023.2.0-py2.py3-none-win_amd64.whl",
+    "tbb12.dll": "tbb-2021.13.1-py3-none-win_amd64.whl",
+    "cupti64_2022.2.1.dll": "nvidia_cuda_cupti_cu11-11.7.101-py3-none-win_amd64.whl",
+}
+
+
+def wheelfix(*arguments: str | Path) -> dict[str, Any]:
+    """Run a command for its JSON."""
+    command = [sys.executable, "-m", "wheelfix", *map(str, arguments), "--format", "json", "--no-config"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
+    assert done.returncode == (0 if arguments[0] == "repair" else done.returncode), done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def member(path: Path, name: str) -> bytes:
+    """The bytes of a DLL in a wheel, wherever it lies there."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(next(found for found in archive.namelist() if found.rpartition("/")[2] == name))
+
+
+def some_exports(data: bytes, count: int = 3) -> list[str]:
+    """A few names that a DLL really exports."""
+    image = make_view({"a.dll": data}).image("a.dll")
+    assert isinstance(image, Image)
+    return sorted(image.exports.names)[:count]
+
+
+def torch_files() -> dict[str, bytes | str]:
+    """What makes a wheel a torch: the loading code of a real one, and a version."""
+    return {"torch/__init__.py": loading_code(wheel(TORCH)), "torch/version.py": version_file("2.4.0", None)}
+
+
+@pytest.mark.real
+@pytest.mark.wine_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VENDORS)
+def test_a_vendored_dll_loads(name: str, x64: Wine, tmp_path: Path) -> None:
+    source = wheel(VENDORS[name])
+    symbols = some_exports(member(source, name))
+    needer = forge_dll("aoti_custom_ops.dll", imports={name: symbols})
+    broken = build_wheel(
+        tmp_path / "dist", "torch", "2.4.0", files={**torch_files(), f"{LIB}/aoti_custom_ops.dll": needer}
+    )
+
+    assert torch_loads(x64, broken, tmp_path / "before") == {"aoti_custom_ops.dll": 126}
+    failure = wheelfix("scan", broken)["wheels"][0]["first_failure"]
+    assert (failure["code"], failure["chain"]) == (126, ["aoti_custom_ops.dll", name])
+
+    # Without companions, because MKL's kernels are half a gigabyte and the loader does not ask for them.
+    wheelfix("repair", broken, "--root", source, "--no-discover", "--companions", "none", "-w", tmp_path / "out")
+    codes = torch_loads(x64, tmp_path / "out" / broken.name, tmp_path / "after")
+    assert name in codes
+    assert set(codes.values()) == {0}
+
+
+@pytest.mark.real
+@pytest.mark.wine_x64
+@pytest.mark.slow
+def test_fbgemm_of_torch_2_4_0_fails_as_predicted_and_loads_when_helped(x64: Wine, tmp_path: Path) -> None:
+    """The wheel of 2.4.0 forgot ``libomp140.x86_64.dll``, which only machines with Visual Studio have."""
+    real = wheel(TORCH)
+    parts = {f"{LIB}/{name}": member(real, name) for name in SMALL}
+    broken = build_wheel(tmp_path / "dist", "torch", "2.4.0", files={**torch_files(), **parts})
+
+    codes = torch_loads(x64, broken, tmp_path / "before")
+    failure = wheelfix("scan", broken)["wheels"][0]["first_failure"]
+    assert failure["chain"] == ["fbgemm.dll", "libomp140.x86_64.dll"]
+    assert {name: code for name, code in codes.items() if code} == {"fbgemm.dll": failure["code"]}
+
+    root = tmp_path / "root"
+    root.mkdir()
+    wanted = next(needed for needed in imports_of(parts[f"{LIB}/fbgemm.dll"]) if needed[0].startswith("libomp140"))
+    (root / wanted[0]).write_bytes(forge_dll(wanted[0], exports=wanted[1]))
+    # Microsoft does not let anybody pass it on, so it is vendored only on request.
+    options: list[str | Path] = [
+        "--root",
+        root,
+        "--no-discover",
+        "--include",
+        "libomp140.x86_64.dll",
+        "-w",
+        tmp_path / "out",
+    ]
+    wheelfix("repair", broken, *options)
+    codes = torch_loads(x64, tmp_path / "out" / broken.name, tmp_path / "after")
+    assert "libomp140.x86_64.dll" in codes
+    assert set(codes.values()) == {0}
+
+
+def imports_of(data: bytes) -> list[tuple[str, tuple[str | int, ...]]]:
+    """What a DLL imports, and from whom."""
+    image = make_view({"a.dll": data}).image("a.dll")
+    assert isinstance(image, Image)
+    return [(needed.dll, needed.symbols) for needed in image.imports]
+
+
+# -------------------------------------------------------------------------------------------------------------- builder
+# What a real loader says about the builder's wheel: 126 before the repair, success for every DLL after it.
+
+
+@pytest.mark.real
+@pytest.mark.wine_x64
+@pytest.mark.slow
+def test_the_builders_wheel_loads_after_the_repair(x64: Wine, tmp_path: Path) -> None:
+    machine = builder.machine(Unpacked(tmp_path / "unpacked"), tmp_path / "machine")
+    broken = builder.wheel(tmp_path / "dist", machine, loading_code(tiers.wheel(TORCH)))
+    before = torch_loads(x64, broken, tmp_path / "before")
+    assert set(before.values()) == {126}
+    assert scan(broken, tmp_path)[1]["first_failure"]["code"] == 126
+    roots = [word for root in machine.roots for word in ("--root", root)]
+    done = repair(broken, tmp_path, *roots, "--compression", "store")
+    after = torch_loads(x64, done.path, tmp_path / "after")
+    assert set(machine.expected) <= set(after)
+    assert set(after.values()) == {0}

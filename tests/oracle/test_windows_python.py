@@ -50,20 +50,12 @@ COMMANDS = {
     "scan-text": ["scan", f"{{work}}/dist/{WHEEL}", "--format", "text"],
     "verify-broken": ["verify", "{work}/repacked", "--format", "json"],
     "roots": ["roots", "--no-discover", "--root", "{work}/Wurzel Œuvre", "--format", "json"],
-    "dry-run": [
-        *("repair", f"{{work}}/dist/{WHEEL}", "--root", "{work}/Wurzel Œuvre", "--no-discover"),
-        *("-w", "{work}/out", "--dry-run", "--format", "json"),
-    ],
     "repair": [
         *("repair", f"{{work}}/dist/{WHEEL}", "--root", "{work}/Wurzel Œuvre", "--no-discover"),
         *("-w", "{work}/out", "--format", "json"),
     ],
-    "verify": ["verify", f"{{work}}/out/{WHEEL}", "--format", "json"],
-    "rescan": ["scan", f"{{work}}/out/{WHEEL}", "--format", "json"],
-    "repair-again": ["repair", f"{{work}}/out/{WHEEL}", "--no-discover", "-w", "{work}/again", "--format", "json"],
     "diagnose": ["diagnose", "{work}/Fehler.txt", "--wheel", f"{{work}}/dist/{WHEEL}", "--format", "json"],
     "not-there": ["scan", "{work}/dist/nothing.whl", "--format", "json"],
-    "no-wheel": ["scan", "{work}/Fehler.txt", "--format", "json"],
 }
 
 

@@ -1,7 +1,8 @@
-"""The target ``wine`` is what Wine has: DLLs of the list load, others do not, absent functions are noticed late."""
+"""Lists of what a Windows has: ``wine`` is what Wine has, and the scripts that make a list run on a Windows Python."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,14 +10,15 @@ import pytest
 from tests.oracle.cases import wants
 from tests.oracle.graph import Dll, Graph, Load
 from tests.oracle.observe import observe
-from wheelfix.knowledge.targets import State, known_target, missing_exports, presence
+from tests.oracle.wine import windows_path
+from tests.oracle.winsite import install_into
+from tools import make_target_list, windows_check
+from tools.windows_cases import cases
+from wheelfix.knowledge.targets import State, chosen_targets, known_target, missing_exports, presence
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.oracle.wine import Wine
-
-pytestmark = pytest.mark.wine
+    from tests.oracle.winpython import WindowsPython
 
 THERE = (
     "advapi32 avrt bcrypt cfgmgr32 crypt32 d3d11 d3d12 dbghelp dnsapi dwmapi dwrite dxgi iphlpapi mf mfplat "
@@ -25,6 +27,7 @@ THERE = (
 ABSENT = "directml dxcore icu icuuc mfcore d3d12core windows.ai.machinelearning computecore".split()
 
 
+@pytest.mark.wine
 def test_dlls_load_if_the_list_has_them(native: Wine, tmp_path: Path) -> None:
     wine = known_target("wine")
     names = [f"{name}.dll" for name in (*THERE, *ABSENT)]
@@ -38,6 +41,7 @@ def test_dlls_load_if_the_list_has_them(native: Wine, tmp_path: Path) -> None:
     assert found == {name: 0 if state is State.HAS else 126 for name, state in zip(names, expected, strict=True)}
 
 
+@pytest.mark.wine
 def test_a_function_that_the_list_does_not_have_is_tied_to_a_stub(native: Wine, tmp_path: Path) -> None:
     functions = ["CreateFileW", "SetThreadSelectedCpuSetMasks", "GetMachineTypeAttributes"]
     missing = missing_exports(known_target("wine"), "kernel32.dll", functions)
@@ -45,3 +49,46 @@ def test_a_function_that_the_list_does_not_have_is_tied_to_a_stub(native: Wine, 
     answers = observe(native, Graph(dlls, tuple(Load(dll.path, 0x1100) for dll in dlls)), tmp_path).answers
     assert [answer.wine for answer in answers] == [0, 0, 0]
     assert ["missing-symbol" in answer.seen for answer in answers] == [name in missing for name in functions]
+
+
+# --------------------------------------------------------------------------------------------------------- windows list
+# The generator of target lists, run by a Windows Python: it lists that Windows as this host lists the same files.
+
+
+@pytest.mark.wine_x64
+@pytest.mark.slow
+@pytest.mark.long
+def test_it_lists_the_windows_on_which_it_runs(python: WindowsPython, tmp_path: Path) -> None:
+    copy = python.copy_to(tmp_path / "python")
+    install_into(copy.site_packages)
+    script, output = windows_path(Path(make_target_list.__file__)), tmp_path / "there.txt"
+    done = copy.run([script, "--no-exports", "-o", windows_path(output)], timeout=1500)
+    assert done.code == 0, done.output + done.errors
+    (there,) = chosen_targets([str(output)])
+    assert there.build >= 7600
+    here = tmp_path / "here.txt"
+    system32 = python.wine.prefix / "drive_c" / "windows" / "system32"
+    make_target_list.main([str(system32), "--name", "w", "--title", "Wine", "--no-exports", "-o", str(here)])
+    (same,) = chosen_targets([str(here)])
+    assert ({*there.dlls}, there.machine) == ({*same.dlls}, same.machine)
+    assert "kernel32.dll" in there.dlls
+
+
+# -------------------------------------------------------------------------------------------------------- windows check
+# The script that a Windows machine of CI runs (``tools/windows_check.py``), here in a Windows Python under Wine.
+#
+# Wheels and predictions are made on this side: only the imports happen there, and starting a Python costs seconds.
+
+
+@pytest.mark.wine_x64
+@pytest.mark.slow
+def test_predictions_come_true(python: WindowsPython, tmp_path: Path) -> None:
+    windows_check.make(tmp_path)
+    left_out = [word for case in cases() if case.not_under_wine for word in ("--except", case.name)]
+    script = windows_path(Path(windows_check.__file__))
+    done = python.run([script, "--made", windows_path(tmp_path), *left_out], timeout=1500)
+    assert done.code == 0, done.output + done.errors
+    assert "DIFFERS" not in done.output
+    assert "| demo-cu117 | WinError 126 | WinError 126 | agrees |" in done.output
+    assert "| demo-cu117-repaired | loads | loads | agrees |" in done.output
+    assert "| repaired | loads | loads | agrees |" in done.output

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -69,7 +70,8 @@ def install_into(site_packages: Path) -> None:
     shutil.copytree(PACKAGE, site_packages / PACKAGE.name, ignore=ignored, dirs_exist_ok=True)
     if sys.version_info[:2] == COMPILES:
         # The same release makes the same bytecode, and a hundred times faster than under emulation.
-        compileall.compile_dir(site_packages, quiet=2, workers=0, stripdir=site_packages)
+        with mock.patch.object(sys, "pycache_prefix", None):  # beside the sources, also where dev.py keeps it elsewhere
+            compileall.compile_dir(site_packages, quiet=2, workers=0, stripdir=site_packages)
 
 
 def dependencies() -> Path:

@@ -12,9 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.real.environments import set_wheels_folder
+from tests.real.environments import set_wheels_folder, wheels_of_matrix, wheels_of_sets
 from tests.real.listing import Listed, listed
-from tests.real.sets import wheels_of_matrix, wheels_of_sets
 from tests.support.tiers import wheels_folder
 
 

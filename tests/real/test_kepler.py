@@ -155,7 +155,7 @@ def test_the_first_build_from_toolkits(
 ) -> None:
     cuda = vendors.cuda_toolkit(unpacked, tmp_path / "CUDA" / "v11.7")
     oneapi = getattr(vendors, layout)(unpacked, tmp_path / "oneAPI")
-    done = repair(wheels["forged"], tmp_path, "--cuda", cuda, "--oneapi", oneapi, "--compression", "1")
+    done = repair(wheels["forged"], tmp_path, "--cuda", cuda, "--oneapi", oneapi, "--compression", "store")
     assert done.names == FIRST
     status, report = scan(done.path, tmp_path, "--verify")
     assert (status, report["first_failure"]) == (0, None)
@@ -164,7 +164,7 @@ def test_the_first_build_from_toolkits(
 
 def test_the_first_build_from_conda(wheels: dict[str, Path], unpacked: Unpacked, tmp_path: Path) -> None:
     conda = vendors.conda_environment(unpacked, tmp_path / "envs" / "build")
-    done = repair(wheels["forged"], tmp_path, "--conda", conda, "--compression", "1")
+    done = repair(wheels["forged"], tmp_path, "--conda", conda, "--compression", "store")
     assert done.names == FIRST
     origins = {PurePosixPath(item["target"]).name: item["source"]["origin"] for item in done.plan["additions"]}
     assert origins["mkl_core.2.dll"] == "conda package mkl 2025.3.0"
@@ -183,8 +183,14 @@ def test_the_first_build_straight_out_of_wheels(wheels: dict[str, Path], tmp_pat
     status, report = scan(done.path, tmp_path, "--verify")
     assert (status, report["first_failure"]) == (0, None)
     assert_closed(done.path, tmp_path / "closed")
-    check_with_clients(done.path, tmp_path / "clients")
 
+
+@pytest.mark.long
+def test_installers_take_the_first_build_and_a_second_repair_changes_nothing(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    done = repair(wheels["compiled"], tmp_path, *roots([MKL.file, OPENMP.file, CUPTI.file]))
+    check_with_clients(done.path, tmp_path / "clients")
     again = repair(done.path, tmp_path / "again", *roots([MKL.file, OPENMP.file, CUPTI.file]))
     assert again.path.read_bytes() == done.path.read_bytes()
 

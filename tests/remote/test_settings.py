@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from wheelfix.base.options import RemoteOptions
-from wheelfix.errors import InputError, UsageError, redacted, shown_url
+from wheelfix.cli.main import main
+from wheelfix.errors import Exit, InputError, UsageError, redacted, shown_url
 from wheelfix.remote.addresses import is_remote, is_safe
 from wheelfix.remote.settings import PYPI, Credentials, Setting, index_settings
 from wheelfix.remote.transport import trusted_prefixes
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 
 
 @pytest.fixture
@@ -44,10 +43,12 @@ def _no_global_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(settings, "_text", lambda path: original(path) if tmp_path in path.parents else None)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_pypi_unless_something_is_configured(home: dict[str, str]) -> None:
     assert configured(home) == (PYPI, ())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_pips_file(home: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / ".config/pip/pip.conf"
     extra = "extra-index-url =\n  https://b.example/x\n  https://c.example/y\n"
@@ -58,6 +59,7 @@ def test_pips_file(home: dict[str, str], tmp_path: Path) -> None:
     assert settings.learned == str(file)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_variables_come_before_files_and_options_before_variables(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / ".config/pip/pip.conf").write_text("[global]\nindex-url = https://file.example\n")
     environ = {**home, "PIP_INDEX_URL": "https://variable.example/"}
@@ -66,6 +68,7 @@ def test_variables_come_before_files_and_options_before_variables(home: dict[str
     assert configured(environ, extra_index_urls=("https://x.example/",))[1] == ("https://x.example",)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_no_index_leaves_only_links(home: dict[str, str]) -> None:
     settings = index_settings(
         RemoteOptions(), {**home, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels 'C:\\my wheels'"}
@@ -74,6 +77,7 @@ def test_no_index_leaves_only_links(home: dict[str, str]) -> None:
     assert settings.find_links == ("/wheels", "C:\\my wheels")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -95,6 +99,7 @@ def test_uvs_file(home: dict[str, str], tmp_path: Path, text: str, expected: tup
     assert configured({**home, "PIP_INDEX_URL": "https://pip.example"})[0] == "https://pip.example"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_uvs_variables(home: dict[str, str]) -> None:
     environ = {
         **home,
@@ -105,6 +110,7 @@ def test_uvs_variables(home: dict[str, str]) -> None:
     assert configured({**home, "UV_INDEX_URL": "https://d.example"})[0] == "https://d.example"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_files_of_the_project_do_not_count(
     home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +122,7 @@ def test_files_of_the_project_do_not_count(
     assert configured(home) == (PYPI, ())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 @pytest.mark.parametrize("name", ["pip/pip.conf", "uv/uv.toml"])
 def test_a_file_that_cannot_be_read_is_named(home: dict[str, str], tmp_path: Path, name: str) -> None:
     (tmp_path / ".config" / name).write_text("[[[")
@@ -128,6 +135,7 @@ def test_a_file_that_cannot_be_read_is_named(home: dict[str, str], tmp_path: Pat
 INDEX = "https://me:s3cret@private.example/simple"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_account_of_an_index_is_used_for_its_server_alone() -> None:
     known = Credentials([INDEX])
     assert known.of("https://private.example/files/x.whl") == ("me", "s3cret")
@@ -136,6 +144,7 @@ def test_the_account_of_an_index_is_used_for_its_server_alone() -> None:
         assert known.of(other) is None
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_keyring_is_asked_for_the_index_then_for_the_host() -> None:
     asked: list[tuple[str, str | None]] = []
 
@@ -150,6 +159,7 @@ def test_the_keyring_is_asked_for_the_index_then_for_the_host() -> None:
     assert asked == [("https://private.example/simple", "me"), ("private.example", "me")]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_keyring_program_is_asked_where_there_is_no_module() -> None:
     def missing() -> object:
         raise ImportError("keyring")
@@ -164,6 +174,7 @@ def test_the_keyring_program_is_asked_where_there_is_no_module() -> None:
 # -------------------------------------------------------------------------------------------------------- addresses
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
@@ -182,6 +193,7 @@ def test_what_names_a_wheel_on_a_server(word: str, expected: bool) -> None:
     assert is_remote(word) == expected
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 @pytest.mark.parametrize("url", ["ftp://me:s3cret@h.example/x", "me:s3cret@h.example/simple", "me:a@s3cret@h.example"])
 def test_an_option_that_is_not_an_index_is_shown_without_its_password(home: dict[str, str], url: str) -> None:
     with pytest.raises(UsageError, match="is not the URL of an index") as caught:
@@ -190,12 +202,14 @@ def test_an_option_that_is_not_an_index_is_shown_without_its_password(home: dict
     assert "s3cret" not in redacted("failed: https://me:a@s3cret@h.example/x")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_nothing_secret_is_shown() -> None:
     assert shown_url("https://u:p@h.example:8/a/b.whl?sig=1#x") == "https://h.example:8/a/b.whl"
     text = "HTTPSConnectionPool(url=https://u:p@h.example/a?token=abc): see 'http://q@r/s#frag'"
     assert redacted(text) == "HTTPSConnectionPool(url=https://h.example/a): see 'http://r/s'"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 @pytest.mark.parametrize("scheme", ["https", "ftp", "file", "svn+ssh", "HTTPS"])
 @pytest.mark.parametrize(
     "password", ["s3cret", "s3/cret", "a#s3cret", "a?s3cret", "a@s3cret", "s3%cret", "s3\u2100cret"]
@@ -209,6 +223,7 @@ def test_whatever_is_in_a_password_it_is_not_shown(scheme: str, password: str) -
             assert "h.example/simple" in shown
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 @pytest.mark.parametrize(
     "text", ["C:\\a@b\\c.whl", "dist/a@b?.whl", "x@y", "note: a@b/c", "https://h.example/a.whl", ""]
 )
@@ -216,12 +231,14 @@ def test_what_has_no_secret_is_shown_as_it_is(text: str) -> None:
     assert shown_url(text) == redacted(text) == text
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_a_host_that_may_be_a_password_is_not_invented() -> None:
     shown = shown_url("https://h.example/x?mail=a@b.example")
     assert shown == "https://***@b.example"
     assert shown_url(shown) == redacted(shown) == shown
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -241,6 +258,7 @@ def test_what_nobody_on_the_way_can_change(url: str, expected: bool) -> None:
     assert is_safe(url, ("Trusted.example", "ported.example:81")) == expected
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 @pytest.mark.parametrize(
     ("hosts", "url", "expected"),
     [
@@ -258,6 +276,7 @@ def test_trusted_hosts(hosts: tuple[str, ...], url: str, expected: bool) -> None
     assert any(url.startswith(prefix) for prefix in trusted_prefixes(hosts)) == expected
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_where_connections_are_configured(home: dict[str, str], tmp_path: Path) -> None:
     """pip before uv before the variables of the environment; a stale SSL_CERT_FILE is ignored, as uv and OpenSSL do."""
     bundle = tmp_path / "ca.pem"
@@ -283,6 +302,7 @@ def test_where_connections_are_configured(home: dict[str, str], tmp_path: Path) 
     assert not found.environment_proxies
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_indexes_of_uv_are_asked_in_its_order(home: dict[str, str]) -> None:
     environ = {**home, "UV_DEFAULT_INDEX": "https://a.example", "UV_INDEX": "https://b.example"}
     settings = index_settings(RemoteOptions(), environ)
@@ -293,8 +313,39 @@ def test_indexes_of_uv_are_asked_in_its_order(home: dict[str, str]) -> None:
     assert index_settings(RemoteOptions(), pip).urls == ("https://a.example", "https://b.example")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_account_of_the_index_with_the_most_common_path_is_used() -> None:
     known = Credentials(["https://me:one@h.example/a/simple", "https://me:two@h.example/b/simple"])
     assert known.of("https://h.example/b/files/x.whl") == ("me", "two")
     assert known.of("https://h.example/a/files/x.whl") == ("me", "one")
     assert Credentials(["https://token@h.example/simple"]).of("https://h.example/x.whl") == ("token", "")
+
+
+# ------------------------------------------------------------------------------------------------------------ addresses
+# Addresses that no server can have are refused, without the password that stands in them.
+
+ADDRESSES = {
+    "a character that stands for others": "https://user:secret@ex\u2100mple.invalid/simple",
+    "half of a character": "https://user:secret@ex\ud800mple.invalid/simple",
+    "an open bracket": "https://user:secret@[x/simple",
+    "a closing bracket": "https://user:secret@x]/simple",
+    "no IPv6 address": "https://user:secret@[v1.x y]/simple",
+}
+
+
+@pytest.mark.parametrize(
+    "words", [["scan", "URL"], ["scan", "a==1", "--index-url", "URL"], ["survey", "URL", "-o", "out"]]
+)
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_an_impossible_address(
+    name: str, words: list[str], tmp_path: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    code = main([word.replace("URL", ADDRESSES[name]) for word in words])
+    said = "".join(capsys.readouterr())
+    assert code in (Exit.USAGE, Exit.BAD_INPUT, Exit.ENVIRONMENT)
+    assert "secret" not in said
+    assert "should not have happened" not in said
+    if name != "no IPv6 address":  # whether Python refuses it depends on its version
+        assert code == Exit.USAGE
+        assert "is not the address of a server" in said

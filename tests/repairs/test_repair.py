@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.closing import watch_replacing
+from tests.support.interrupts import watch_replacing
 from tests.support.wheels import build_wheel
 from wheelfix.base import workers
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions

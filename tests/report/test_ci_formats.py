@@ -8,8 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.report.golden import check_golden
-from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from tests.report.samples import broken_torch, check_golden, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Finding, Severity
 from wheelfix.report import safe

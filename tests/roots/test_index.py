@@ -1,4 +1,4 @@
-"""The index finds candidates without reading them, stays inside the roots, and gives bytes and facts on request."""
+"""Roots and the index of their files: candidates are found without being read, and nothing outside a root is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import hashlib
 import os
 import sys
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -14,13 +15,13 @@ from tests.roots.trees import dll, grow, link
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Image, Malformed
+from wheelfix.roots import tree
 from wheelfix.roots.choice import family_files
-from wheelfix.roots.gather import named_root
+from wheelfix.roots.gather import VENDORS, named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from wheelfix.roots.root import LABELS, Kind, Root
+from wheelfix.schemas import load_schema
 
 HOST = Host()
 
@@ -239,3 +240,82 @@ def test_so_has_a_file_on_the_disk(tmp_path: Path, cut: int | None) -> None:
 
     assert facts(whole=True) == facts(whole=False)
     assert facts(whole=True)[2] == hashlib.sha256(data[:cut]).hexdigest()
+
+
+# ----------------------------------------------------------------------------------------------------------------- tree
+# Folders are found without regard to case, and versions compare as numbers.
+
+
+def test_lookup_ignores_case_and_tells_the_spelling(tmp_path: Path) -> None:
+    grow(tmp_path, ["Extras/cupti/Lib64/X.DLL"])
+    assert tree.locate(tmp_path, "extras/CUPTI/lib64/x.dll") == tmp_path / "Extras/cupti/Lib64/X.DLL"
+    assert tree.locate(tmp_path, "extras/CUPTI/lib/x.dll") is None
+    assert tree.locate(tmp_path, ".") == tmp_path
+    assert tree.locate_folder(tmp_path, "extras/cupti/lib64/x.dll") is None
+
+
+def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path: Path) -> None:
+    grow(tmp_path, ["BIN/a.dll", "bin/b.dll"])
+    if len(tree.names(tmp_path)) == 1:
+        pytest.skip("this disk does not tell BIN from bin")
+    assert tree.locate(tmp_path, "bin") == tmp_path / "bin"
+    assert tree.locate(tmp_path, "Bin") == tmp_path / "BIN"
+
+
+def test_what_cannot_be_read_is_empty(tmp_path: Path) -> None:
+    assert tree.names(tmp_path / "gone") == ()
+    assert tree.dll_names(tmp_path / "gone") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("v12.4.1", (12, 4, 1)),
+        ("2023.2.0-1", (2023, 2, 0)),
+        ("latest", ()),
+        ("", ()),
+        ("11.8.20220929", (11, 8, 20220929)),
+    ],
+)
+def test_numbers(text: str, numbers: tuple[int, ...]) -> None:
+    assert tree.numbers(text) == numbers
+
+
+def test_ten_comes_after_nine() -> None:
+    folders = tuple(Path(name) for name in ("v9.4", "v10.2", "v9.24"))
+    assert [folder.name for folder in tree.newest_first(folders)] == ["v10.2", "v9.24", "v9.4"]
+
+
+# ----------------------------------------------------------------------------------------------------------------- root
+# Kinds of roots: each has a label, a place in the schema, and one vendor that recognises it.
+
+KINDS = get_args(Kind)
+
+
+def test_every_kind_has_a_label_and_is_in_the_schema() -> None:
+    assert [*LABELS] == [*KINDS]
+    assert load_schema("roots-1")["$defs"]["root"]["properties"]["kind"]["enum"] == [*KINDS]
+
+
+def test_a_kind_has_one_vendor() -> None:
+    kinds = [vendor.kind for vendor in VENDORS]
+    assert len({*kinds}) == len(kinds)
+    assert {*KINDS} - {*kinds} == {"folder", "wheel", "conda-package"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "label", "is_file"),
+    [
+        ("cuda", "11.7", "CUDA 11.7", False),
+        ("folder", "", "folder", False),
+        ("wheel", "2.7.1", "wheel 2.7.1", True),
+        ("conda-package", "", "conda package", True),
+    ],
+)
+def test_a_root_is_named_by_kind_and_version(kind: Kind, version: str, label: str, is_file: bool) -> None:
+    root = Root(kind, Path("place"), version)
+    assert (root.label, root.where, root.is_file) == (label, "place", is_file)
+
+
+def test_notes_are_added_to_those_that_are_there() -> None:
+    assert Root("folder", Path("place"), notes=("one",)).with_notes("two").notes == ("one", "two")

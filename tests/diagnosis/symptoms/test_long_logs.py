@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from tests.support.parts import some
 from tests.support.patience import patience
 from wheelfix.cli.main import main
 from wheelfix.diagnosis.symptoms.reader import read_log
@@ -60,7 +59,8 @@ def test_time_grows_with_the_size(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", some(list(LOGS)))
+@pytest.mark.long
+@pytest.mark.parametrize("kind", LOGS)
 def test_a_log_of_fifty_megabytes(kind, tmp_path, capsys):
     log = tmp_path / "build.log"
     log.write_text(LOGS[kind](50_000_000), "utf-8")

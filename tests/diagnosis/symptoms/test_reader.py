@@ -143,7 +143,7 @@ class Endless(io.RawIOBase):
     def __init__(self) -> None:
         super().__init__()
         self._number = 0
-        self._left = 24 << 20
+        self._left = 12 << 20
 
     def readable(self) -> bool:
         return True
@@ -168,8 +168,8 @@ def test_memory_does_not_grow_with_the_log() -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert log.size >= 24 << 20
-    assert peak < 8 << 20
+    assert log.size >= 12 << 20
+    assert peak < 6 << 20
 
 
 ADDS = '  File "C:\\Python311\\Lib\\os.py", line 1119, in add_dll_directory\n    cookie = nt._add_dll_directory(path)\n'

@@ -1,7 +1,9 @@
-"""GPU code in the DLLs of real wheels: what containers say, what the cubins themselves say, and the answers."""
+"""What images of real wheels say: their GPU code, the Windows that they need, and who signed them."""
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 import struct
 import zipfile
@@ -9,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import wheelfix
 from tests.real.commands import ALONE, scan
-from tests.support.tiers import wheel
+from tests.real.forging import FORGERIES, Osslsigncode, compare, forge, seeds_of, signed_dlls
+from tests.support.tiers import absent, require, wheel, wheels_folder
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from wheelfix.model import TargetVerdict
 
 pytestmark = pytest.mark.real
 
@@ -201,3 +209,77 @@ def test_a_candidate_without_code_is_refused_and_said_so(tmp_path: Path, capsys:
     assert "has no code for sm_35" in said
     assert "take cuDNN 8.7.0, the last that is known to have code for sm_35" in said
     assert "Nothing would be written: WF501 cudnn_adv_infer64_8.dll" in said
+
+
+# -------------------------------------------------------------------------------------------------------------- targets
+# Kinds of Windows, asked about real wheels: opencv on Windows N (opencv-python#185).
+
+WITH_MEDIA = "opencv_python_headless-4.12.0.88-cp37-abi3-win_amd64.whl"
+WITHOUT = "opencv_python_headless-5.0.0.93-cp37-abi3-win_amd64.whl"
+
+
+def answers(name: str, *targets: str) -> dict[str, TargetVerdict]:
+    report = wheelfix.scan(wheel(name), ScanOptions(targets=targets, roots=RootOptions(discover=False)))
+    return {target.name: target for target in report.targets}
+
+
+def test_opencv_4_needs_media_foundation() -> None:
+    found = answers(WITH_MEDIA, "windows-11", "windows-n", "server-core-2022", "wine")
+    assert {name: target.verdict for name, target in found.items()} == {
+        "windows-11": Verdict.OK,
+        "windows-n": Verdict.BROKEN,
+        "server-core-2022": Verdict.BROKEN,
+        "wine": Verdict.OK,
+    }
+    assert found["windows-n"].absent == ("MF.dll", "MFPlat.DLL", "MFReadWrite.dll")
+    failure = found["windows-n"].first_failure
+    assert failure is not None
+    assert failure.message.startswith("ImportError: DLL load failed while importing cv2:")
+
+
+def test_opencv_5_does_not() -> None:
+    assert answers(WITHOUT, "windows-n")["windows-n"].verdict is Verdict.OK
+
+
+# ----------------------------------------------------------------------------------------------------------- signatures
+# Real signatures: trusted where LIEF and osslsigncode find them good; and no forged one is.
+#
+# A sample; ``python -m tests.real.forging`` is the whole of it.
+
+FILES, FORGED = 60, 1200
+LARGEST = 1 << 20
+
+# Of 873 signed files in 125 wheels these are not trusted. Each reason was looked at by hand.
+KNOWN = {
+    "fiona.libs/msvcp140-80cac3ebc22ff38cfcdee60334932058.dll": "untrusted-root",  # without its issuer's certificate
+}
+
+
+@pytest.fixture(scope="module")
+def files() -> list[tuple[str, bytes]]:
+    wheels = sorted(wheels_folder().glob("*.whl"))
+    require(wheels, f"no wheels in {wheels_folder()}")
+    random.Random(1).shuffle(wheels)
+    # A few of each wheel, so that there are many signers.
+    found = [file for wheel in wheels for file in itertools.islice(signed_dlls(LARGEST, [wheel]), 6)]
+    require(found, f"no signed DLLs in {wheels_folder()}")
+    return found[:FILES]
+
+
+def test_others_say_the_same(files: list[tuple[str, bytes]]) -> None:
+    if Osslsigncode().program is None:
+        absent("osslsigncode is not installed")
+    found = compare(iter(files), every=3)
+    assert found.files == len(files)
+    assert [line for line in found.disagreements if not any(name in line for name in KNOWN)] == []
+    assert found.answers["trusted"] >= found.files - len(KNOWN)
+
+
+def test_no_forgery_is_trusted(files: list[tuple[str, bytes]]) -> None:
+    seeds = seeds_of([(name, file) for name, file in files if len(file) < 200_000])
+    require(seeds, "no small signed DLLs")
+    tally = forge(seeds, FORGED, seed=1)
+    assert tally.accepted == tally.disagreed == []
+    assert set(tally.tried) == set(FORGERIES)
+    assert tally.tried.total() == FORGED
+    assert tally.statuses["trusted"] == sum(tally.harmless.values()) > 0  # such as another checksum

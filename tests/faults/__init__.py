@@ -1,1 +1,0 @@
-"""Machines that fail, files that attack: what must hold afterwards."""

@@ -1,1 +1,0 @@
-"""What is fuzzed, as properties; and the fuzzer itself."""

@@ -1,1 +1,0 @@
-"""Small builders that several tests share."""
