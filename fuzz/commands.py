@@ -26,7 +26,7 @@ from wheelfix.repairs.repair import repair_wheel
 from wheelfix.repairs.replay import replay
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.diagnosis import render_diagnosis, render_json
-from wheelfix.report.formats import MACHINE_KINDS, render
+from wheelfix.report.formats import KINDS, render
 from wheelfix.report.text import render_scan
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _options(bench: Bench) -> ScanOptions:
 
 def _told(report: ScanReport) -> None:
     """Render a report in every way; documents must be what they claim to be."""
-    documents = {kind: render(kind, [report]) for kind in MACHINE_KINDS}
+    documents = {kind: render(kind, [report]) for kind in KINDS}
     documents["text"] = render_scan(report, LOOK, verbose=True)
     for kind, text in documents.items():
         if kind in ("json", "sarif"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.wheels import build_wheel
-from wheelfix.cli.commands import COMMANDS, load_command
+from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.config import KeyLines, Option, find_file, read_configuration, table_header
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
@@ -230,7 +230,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def settings(*argv: str, command: str = "scan", **environ: str):
-    return read_settings(command_parser(command, load_command(command)), command, list(argv), environ)
+    return read_settings(command_parser(command), command, list(argv), environ)
 
 
 def test_without_anything_the_defaults_hold():
@@ -316,7 +316,7 @@ def test_every_option_of_every_command_can_be_configured():
     known, commands = vocabulary()
     assert set(commands) == set(COMMANDS)
     for command in commands:
-        parser = command_parser(command, load_command(command))
+        parser = command_parser(command)
         for option in parser.options():
             name = option[2:]
             if command == "sign" and name in ("include", "exclude"):

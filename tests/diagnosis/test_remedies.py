@@ -16,7 +16,6 @@ import wheelfix
 from tests.diagnosis.remedy_commands import shown, templates
 from tests.support.environments import install, lay
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.cli.commands import load_command
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
@@ -143,7 +142,7 @@ VARIABLES = {
 def wheelfix_parses(command: str) -> None:
     """The command and its options exist, and nothing that it needs is left out."""
     name, *arguments = shlex.split(command.replace("\\", "/"))[1:]
-    command_parser(name, load_command(name)).parse_strictly(arguments)
+    command_parser(name).parse_strictly(arguments)
 
 
 def python_compiles(command: str) -> None:
