@@ -43,6 +43,15 @@ def test_a_module_of_another_distribution_that_fails_first_is_named() -> None:
     assert end.fault.target == f"{SITE}runtime_of_pkg/binding.pyd"
 
 
+def test_the_module_of_another_distribution_is_also_named_where_its_code_has_no_word_of_dlls() -> None:
+    """The __init__.py of shiboken6 6.12 only imports its own module; the own folder was added by PySide6."""
+    code = "import os\nos.add_dll_directory(os.path.dirname(__file__))\nimport runtime_of_pkg\n"
+    others: dict[str, bytes | str] = {"runtime_of_pkg/__init__.py": "from runtime_of_pkg.binding import *\n"}
+    end = end_of(OWN | {"pkg/__init__.py": code}, others | {"runtime_of_pkg/binding.pyd": BINDING}, "pkg.window")
+    assert end.fault is not None
+    assert end.fault.target == f"{SITE}runtime_of_pkg/binding.pyd"
+
+
 @pytest.mark.parametrize("everything", [True, False])
 def test_folders_that_another_distribution_adds_are_searched(everything: bool) -> None:
     end = end_of(OWN, OTHER | {"runtime_of_pkg/runtime.dll": RUNTIME}, "pkg.window", everything=everything)
@@ -164,3 +173,18 @@ IMPORTS_FIRST: dict[str, bytes | str] = {"pkg/__init__.py": "import plain\n", "p
 def test_all_code_of_others_is_followed_where_a_load_depends_on_it(others: dict[str, bytes | str], error: str) -> None:
     end = end_of(IMPORTS_FIRST, others | {"runtime_of_pkg/runtime.dll": RUNTIME}, "pkg.window")
     assert (end.decided, end.error) == (True, error), end.reason
+
+
+def test_code_that_looks_for_its_dlls_along_path_finds_those_of_windows_only() -> None:
+    """As pyogrio does: its message is the one that users see, and a variable that is not known hides nothing."""
+    code = (
+        "import os\nfrom pathlib import Path\nimport other\n"
+        "os.environ.setdefault('CA_BUNDLE', other.where())\n"
+        "found = [p for p in os.getenv('PATH').split(os.pathsep) for name in ('kernel32*.dll', 'gdal*.dll')"
+        " if list(Path(p).glob(name)) and name[0] == 'g']\n"
+        "if not found:\n    raise ImportError('GDAL DLL could not be found.')\n"
+    )
+    end = end_of({"pkg/__init__.py": code}, {"other/__init__.py": "def where():\n    return input()\n"}, "pkg")
+    assert (end.decided, end.error, end.message) == (True, "ImportError", "GDAL DLL could not be found.")
+    there = code.replace("name[0] == 'g'", "name[0] == 'k'")
+    assert end_of({"pkg/__init__.py": there}, {"other/__init__.py": "where = str\n"}, "pkg").error == ""

@@ -589,8 +589,9 @@ def import_end(
         return machine, _end(run, module)
 
     machine, end = followed()
-    if not end.decided and end.others and view.beside is not None:
-        machine, end = followed(deep=True)
+    if (not end.decided or end.error) and end.others and view.beside is not None:
+        deep = followed(deep=True)  # another distribution may help, or fail first
+        machine, end = deep if deep[1].decided or not end.decided else (machine, end)
     if end.decided and end.error and machine.asked_base and not complete and not followed(venv=True)[1].error:
         return replace(end, decided=False, reason="it depends on whether this is a virtual environment")
     return end

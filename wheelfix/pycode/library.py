@@ -518,6 +518,7 @@ class PythonLibrary:
             "sys.hexversion": (major << 24) + (minor << 16) + 0x9F0,
             "sys.version": f"{major}.{minor}.9 (main) [MSC v.1938 64 bit (AMD64)]",
             "sys.path": [f"{ROOT}\\DLLs", f"{ROOT}\\Lib", ROOT, SITE],
+            "sys.argv": ["-c"] if self.run.reading is None else UNKNOWN,  # python -c "import …"
             "sys.winver": f"{major}.{minor}",
             "importlib.machinery.EXTENSION_SUFFIXES": [
                 ".cp{}{}-win_amd64.pyd".format(*self.run.machine.python),

@@ -54,7 +54,7 @@ def _environment(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValu
 
 
 def _set_environment(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    if not all(isinstance(one, str) for one in args):
+    if not isinstance(args[0], str):
         raise Undecided("an environment variable is not known")
     if args[0].upper() not in run.machine.variables:
         run.store(run.machine.variables, args[0].upper(), args[1])

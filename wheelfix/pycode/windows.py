@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import module_owners, owners_of
-from wheelfix.knowledge.system import classify, runtime_file
+from wheelfix.knowledge.system import classify, runtime_file, system_dlls
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
 from wheelfix.loader.loading import Loader, NoProviders, Target
 from wheelfix.loader.packageloading import startup_at
@@ -517,7 +517,11 @@ class WindowsMachine:
 
     def names(self, text: str) -> list[str]:
         """The names in a folder."""
-        found = self.files.names(self.view_path(text))
+        path = self.view_path(text)
+        if path in WINDOWS:
+            self.asked = True  # programs put their own files there, too
+            return sorted(system_dlls(self.files.machine)) if path == WINDOWS[1] else []
+        found = self.files.names(path)
         if found is None and self.lenient:
             return SomeOf()
         if found is None:
