@@ -22,8 +22,7 @@ from wheelfix.exam.verify import verify
 from wheelfix.model import Severity
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.plan.model import plan_from_json
-from wheelfix.repairs.repair import repair_wheel
-from wheelfix.repairs.replay import replay
+from wheelfix.repairs.repair import repair_wheel, replay
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.diagnosis import render_diagnosis, render_json
 from wheelfix.report.formats import KINDS, render

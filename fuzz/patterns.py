@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import wheelfix
 from wheelfix.diagnosis.symptoms.causes import CauseRule
-from wheelfix.diagnosis.symptoms.forms import Form
+from wheelfix.diagnosis.symptoms.recognise import Form
 from wheelfix.knowledge.tables import NamePattern, TomlTable
 from wheelfix.roots import toolkits
 

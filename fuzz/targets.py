@@ -28,8 +28,7 @@ from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, check_record, render
-from wheelfix.cli.config import read_configuration
-from wheelfix.cli.settings import vocabulary
+from wheelfix.cli.settings import read_configuration, vocabulary
 from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Image
@@ -43,7 +42,7 @@ from wheelfix.streams.source import MemorySource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.cli.config import Option
+    from wheelfix.cli.settings import Option
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 

@@ -28,7 +28,7 @@ from wheelfix.remote.packageindex import PackageIndex
 from wheelfix.remote.settings import Connection, IndexSettings
 from wheelfix.remote.transport import Patience, Transport
 from wheelfix.repairs.installed import SCHEMA, JournalPlace, undo
-from wheelfix.repairs.replay import replay
+from wheelfix.repairs.repair import replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,7 +33,7 @@ from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.plan.lock import read_lock
 from wheelfix.streams import codec
-from wheelfix.streams.deflate import BLOCK
+from wheelfix.streams.codec import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -36,7 +36,7 @@ from wheelfix.archive.record import Record, Row, check_record
 from wheelfix.archive.writer import write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, UsageError, WheelfixError
 from wheelfix.streams import codec
-from wheelfix.streams.deflate import BLOCK
+from wheelfix.streams.codec import BLOCK
 from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:

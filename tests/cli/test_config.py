@@ -8,10 +8,17 @@ from hypothesis import strategies as st
 
 from tests.support.wheels import build_wheel
 from wheelfix.cli.commands import COMMANDS
-from wheelfix.cli.config import KeyLines, Option, find_file, read_configuration, table_header
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
-from wheelfix.cli.settings import read_settings, vocabulary
+from wheelfix.cli.settings import (
+    KeyLines,
+    Option,
+    find_file,
+    read_configuration,
+    read_settings,
+    table_header,
+    vocabulary,
+)
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
 

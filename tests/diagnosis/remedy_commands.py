@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tests.diagnosis.symptoms.explaining import explain_symptoms
 from wheelfix.diagnosis.symptoms.causes import cause_table
-from wheelfix.diagnosis.symptoms.messages import libraries, messages
+from wheelfix.diagnosis.symptoms.messages import again, for_card, for_cpu, in_release, libraries, messages, together
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
-from wheelfix.diagnosis.symptoms.templates import again, for_card, for_cpu, in_release, together
 from wheelfix.knowledge.cuda import TorchBuild
 
 WITHOUT_CODE = rb"OSError: Could not load this library: C:\env\Lib\site-packages\package\core.dll"

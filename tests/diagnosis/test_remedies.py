@@ -21,9 +21,8 @@ from wheelfix.cli.parsers import command_parser
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.model import DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table
-from wheelfix.diagnosis.symptoms.messages import libraries, messages
+from wheelfix.diagnosis.symptoms.messages import libraries, may_replace_a_build, messages
 from wheelfix.diagnosis.symptoms.model import Symptom
-from wheelfix.diagnosis.symptoms.templates import may_replace_a_build
 from wheelfix.knowledge.cuda import FAMILY
 from wheelfix.knowledge.providers import shippers
 
@@ -328,7 +327,6 @@ MADE_FOR_A_CASE = {
     "causes.py": "the tables, looked at above",
     "conclusions.py": "test_commands_for_files_are_checked",
     "confirm.py": "tests/diagnosis/test_confirm.py",
-    "remedies.py": "test_commands_for_files_are_checked",
 }
 """The modules that make remedies, and what looks at their commands."""
 

@@ -24,7 +24,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit, UsageError
 from wheelfix.repairs import rewrite as writing
 from wheelfix.repairs.repair import repair_wheel
-from wheelfix.streams.deflate import Deflating
+from wheelfix.streams.codec import Deflating
 from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:

@@ -24,14 +24,8 @@ from wheelfix.knowledge.families import (
     is_openmp,
     is_test_artifact,
 )
-from wheelfix.knowledge.system import classify
+from wheelfix.knowledge.system import classify, linker_of, python_runtime, runtime_needed, toolset_of_build
 from wheelfix.knowledge.tables import TableFault
-from wheelfix.knowledge.toolchains import (
-    linker_of,
-    python_runtime,
-    runtime_needed,
-    toolset_of_build,
-)
 from wheelfix.model import Machine, Severity
 
 

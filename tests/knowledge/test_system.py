@@ -9,8 +9,16 @@ import pytest
 
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge import system
-from wheelfix.knowledge.python_exports import missing_from_python, parse_python_exports, python_exports
-from wheelfix.knowledge.system import classify, contract, python_file, python_of, runtime_file
+from wheelfix.knowledge.system import (
+    classify,
+    contract,
+    missing_from_python,
+    parse_python_exports,
+    python_exports,
+    python_file,
+    python_of,
+    runtime_file,
+)
 from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.targets import (
     NAMES,

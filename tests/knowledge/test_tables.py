@@ -14,7 +14,8 @@ import tomli
 
 import wheelfix
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.knowledge import cards, companions, cuda, families, providers, system, tables, toolchains, winerrors
+from wheelfix.knowledge import cards, companions, cuda, families, providers, system, tables, winerrors
+from wheelfix.knowledge import system as toolchains
 from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, TomlTable, parse_names, parse_toml, read_text
 
 

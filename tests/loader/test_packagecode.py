@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.extensionmodules import extension_modules, module_name
 from wheelfix.loader.packagecode import package_loads
+from wheelfix.loader.packageloading import extension_modules, module_name
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve

@@ -19,8 +19,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.plan.model import Addition, ArchiveFix, Drop, Plan, Rejected, Remaining, Source, WheelRef, plan_from_json
-from wheelfix.repairs.repair import repair_wheel
-from wheelfix.repairs.replay import replay
+from wheelfix.repairs.repair import repair_wheel, replay
 
 PLAN = Plan(
     wheel=WheelRef("dist/a-1-py3-none-any.whl", "a", "1", 10, "00"),

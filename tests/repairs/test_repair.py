@@ -27,8 +27,7 @@ from wheelfix.errors import CannotRepair, Exit, InputError, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repairs.repair import FailedRepair, Repaired, RepairOutcome, repair, repair_all, targets_differ
-from wheelfix.repairs.replay import replay
+from wheelfix.repairs.repair import FailedRepair, Repaired, RepairOutcome, repair, repair_all, replay, targets_differ
 from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:

@@ -9,9 +9,18 @@ import pytest
 from tests.report.samples import broken_torch, clean_wheel
 from wheelfix.errors import InputError
 from wheelfix.model import Severity
-from wheelfix.report.builds import Build, File, Problem, compare, compare_all, read_document, steady
+from wheelfix.report.builds import (
+    Build,
+    File,
+    Problem,
+    compare,
+    compare_all,
+    read_document,
+    render_diff,
+    render_markdown,
+    steady,
+)
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.diff import render_diff, render_markdown
 from wheelfix.report.formats import render
 
 

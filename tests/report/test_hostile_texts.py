@@ -17,16 +17,15 @@ from wheelfix.diagnosis.model import Diagnosis
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, ScanReport, Severity
 from wheelfix.plan.model import Plan
+from wheelfix.report import builds as diff_documents
 from wheelfix.report import diagnosis as diagnosis_json
-from wheelfix.report import diff as diff_documents
 from wheelfix.report import safe
-from wheelfix.report.builds import Comparison
+from wheelfix.report.builds import Comparison, render_diff
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.diagnosis import render_diagnosis
-from wheelfix.report.diff import render_diff
 from wheelfix.report.document import Context, FailedInput, PlanReport
 from wheelfix.report.formats import SCAN_KINDS, render
-from wheelfix.report.html.builds import render_comparison, render_repairs
+from wheelfix.report.html.scan import render_comparison, render_repairs
 from wheelfix.report.repairs import render_plan
 from wheelfix.report.text import render_scan, render_summary
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.roots.trees import folders, grow, windows
-from wheelfix.roots.environments import CONDA, PIP
 from wheelfix.roots.gather import discover
 from wheelfix.roots.index import RootIndex
+from wheelfix.roots.toolkits import CONDA, PIP
 
 if TYPE_CHECKING:
     from pathlib import Path

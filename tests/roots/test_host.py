@@ -12,11 +12,10 @@ import pytest
 from tests.roots.trees import grow, windows
 from wheelfix.base.inputfiles import ACCESS_LIST, security_descriptor
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.roots import card
+from wheelfix.roots import host as card
 from wheelfix.roots import host as module
-from wheelfix.roots.card import card_arch
 from wheelfix.roots.gather import discover, named_root
-from wheelfix.roots.host import Host, RegistryKey, this_machine, writers_by_descriptor
+from wheelfix.roots.host import Host, RegistryKey, card_arch, this_machine, writers_by_descriptor
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from tests.roots.trees import dll, grow, link
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Image, Malformed
-from wheelfix.roots import tree
+from wheelfix.roots import root as tree
 from wheelfix.roots.choice import family_files
 from wheelfix.roots.gather import VENDORS, named_root
 from wheelfix.roots.host import Host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.knowledge.cards import cuda_of_driver, driver_for_ptx, driver_needed, drivers, last_driver
-from wheelfix.knowledge.python_exports import parse_stable_abi, stable_abi
+from wheelfix.knowledge.system import parse_stable_abi, stable_abi
 from wheelfix.knowledge.tables import TableFault
 
 

@@ -12,14 +12,15 @@ import pytest
 
 from tests.support.chance import random_bytes
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.streams import codec, deflate
-from wheelfix.streams.deflate import BLOCK, Deflating
+from wheelfix.streams import codec
+from wheelfix.streams import codec as deflate
+from wheelfix.streams.codec import BLOCK, Deflating
 from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.streams.deflate import DeflatedData
+    from wheelfix.streams.codec import DeflatedData
 
 WORDS = [b"torch", b"lib", b"kernel", b"\0\0\0\0", b"mov eax", bytes(range(200, 256))]
 

@@ -26,7 +26,7 @@ from wheelfix.base.options import all_cores
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.streams import codec
-from wheelfix.streams.deflate import Deflating
+from wheelfix.streams.codec import Deflating
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource, MemorySource
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.directory import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
-    from wheelfix.streams.deflate import DeflatedData, Packing
+    from wheelfix.streams.codec import DeflatedData, Packing
 
 
 # ------------------------------------------------------------------------------------------------------------- assembly

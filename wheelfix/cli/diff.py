@@ -17,11 +17,10 @@ from wheelfix.cli.paths import expand_inputs, open_client, say_bytes
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.scan import scan_all
-from wheelfix.report.builds import Build, compare_all, read_document
+from wheelfix.report.builds import Build, compare_all, read_document, render_diff, render_json, render_markdown
 from wheelfix.report.canvas import TextStyle, look_of
-from wheelfix.report.diff import render_diff, render_json, render_markdown
 from wheelfix.report.document import LEVELS
-from wheelfix.report.html.builds import render_comparison
+from wheelfix.report.html.scan import render_comparison
 
 if TYPE_CHECKING:
     import argparse

@@ -31,7 +31,7 @@ from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.repairs import render_plan
 from wheelfix.report.safe import legible
-from wheelfix.roots.card import card_arch
+from wheelfix.roots.host import card_arch
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.codec import Compressor
 
@@ -226,7 +226,7 @@ def execute(args: argparse.Namespace) -> int:
         plans = read_lock(args.locked)
         for plan in plans:
             with output.attempt(plan.wheel.path):
-                from wheelfix.repairs.replay import replay
+                from wheelfix.repairs.repair import replay
 
                 output.add(replay(plan, options, str(args.locked)))
         return output.finish()
@@ -299,7 +299,7 @@ def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Names
 
 
 def _page(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
-    from wheelfix.report.html.builds import render_repairs
+    from wheelfix.report.html.scan import render_repairs
 
     return render_repairs(results, failures, made_by(args))
 

@@ -30,7 +30,7 @@ from wheelfix.exam.scan import scan_inputs
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import slim
-from wheelfix.roots.card import card_arch
+from wheelfix.roots.host import card_arch
 from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:

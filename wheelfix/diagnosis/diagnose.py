@@ -17,9 +17,8 @@ from wheelfix.diagnosis.confirm import situation
 from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Evidence, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import describe
 from wheelfix.diagnosis.symptoms.model import Log, TextLimits, environment_prefix
-from wheelfix.diagnosis.symptoms.reader import read_log
+from wheelfix.diagnosis.symptoms.reader import contradictions, read_log, read_machine
 from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings
-from wheelfix.diagnosis.symptoms.triage import contradictions, read_machine
 from wheelfix.errors import InputError, UsageError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.exam.sets import examine_set

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import functools
-from typing import Literal
+import itertools
+from typing import TYPE_CHECKING, Literal
 
 from wheelfix.base.parsing import number_pair
 from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, NamePattern, Pair, pair, read_names, table
+from wheelfix.knowledge.tables import (
+    Checker,
+    NamePattern,
+    Pair,
+    TableFault,
+    entries,
+    pair,
+    read_names,
+    read_text,
+    table,
+    without_source,
+)
 from wheelfix.model import Machine, dll_key
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from wheelfix.model import Symbol
 
 Kind = Literal["system", "api-set", "python", "driver", "vcredist", "ucrt", "vendor", "unknown"]
 
@@ -240,3 +257,138 @@ def _classify_api_set(key: str) -> DllClass:
     known = contract(key) in _names("api_sets.txt")
     detail = "an API set of Windows" if known else "an API set that no table of ours names"
     return DllClass("api-set", key, detail, known=known)
+
+
+Version = tuple[int, int]
+
+
+def parse_stable_abi(table: str, text: str) -> dict[str, Version]:
+    """Return symbol to the version that added it; repeated or unreadable lines are refused."""
+    symbols: dict[str, Version] = {}
+    faults = without_source(text)
+    for line in entries(text):
+        name, _, version = line.partition(" ")
+        major, _, minor = version.partition(".")
+        if not (major.isdigit() and minor.isdigit()) or name in symbols:
+            faults.append(f"{line!r} cannot be used")
+            continue
+        symbols[name] = (int(major), int(minor))
+    if faults or not symbols:
+        raise TableFault(table, faults or ["no symbols"])
+    return symbols
+
+
+@functools.cache
+def stable_abi() -> dict[str, Version]:
+    """Return every symbol of the stable ABI on Windows with the version that added it."""
+    return parse_stable_abi("stable_abi.txt", read_text("stable_abi.txt"))
+
+
+_UNLISTED = ("_", "PyUnstable_")
+"""How names begin that a patch release may add; the table does not have them."""
+
+
+def parse_python_exports(table: str, text: str) -> dict[int, frozenset[str]]:
+    """Return minor version to the public names that its DLL exports; unreadable lines are refused."""
+    faults = without_source(text)
+    together: dict[str, list[str]] = {}  # most names are in the same few versions, which are parsed once
+    for line in entries(text):
+        name, _, minors = line.partition(" ")
+        together.setdefault(minors, []).append(name)
+    found: dict[int, set[str]] = {}
+    for minors, names in together.items():
+        versions = minors.split()
+        if not versions or not all(map(str.isdigit, versions)):
+            faults += [f"{f'{name} {minors}'.rstrip()!r} cannot be used" for name in names]
+            continue
+        for minor in versions:
+            found.setdefault(int(minor), set()).update(names)
+    if faults or not found:
+        raise TableFault(table, faults or ["no symbols"])
+    return {minor: frozenset(names) for minor, names in found.items()}
+
+
+@functools.cache
+def python_exports() -> dict[int, frozenset[str]]:
+    """Return the public exports of ``python310.dll`` and its successors, by minor version."""
+    return parse_python_exports("python_exports.txt", read_text("python_exports.txt"))
+
+
+def missing_from_python(dll: str, symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
+    """Return those of some imported symbols that an interpreter's DLL does not export, as far as a table knows it."""
+    version = python_of(dll)
+    known: Collection[str] | None = None
+    if dll_key(dll) == "python3.dll":
+        known = stable_abi()
+    elif version is not None and version[0] == 3 and not version[2]:
+        known = python_exports().get(version[1])
+    if known is None:
+        return ()
+    public = (symbol for symbol in symbols if isinstance(symbol, str) and symbol.startswith("Py"))
+    return tuple(symbol for symbol in public if symbol not in known and not symbol.startswith(_UNLISTED))
+
+
+@dataclass(frozen=True, slots=True)
+class Linker:
+    """A range of linker versions and the product they belong to."""
+
+    first: Pair
+    last: Pair
+    product: str
+    source: str
+    vague: bool = False
+    """The number says nothing about the C++ runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchains:
+    """The content of ``toolchains.toml``."""
+
+    linkers: tuple[Linker, ...]
+    python: dict[tuple[int, ...], Pair]
+    """Python release to the vcruntime140 that lies beside its ``python.exe``."""
+    compilers: tuple[tuple[int, Pair], ...]
+    """The first build of each toolset's compilers, oldest first."""
+
+
+@table("toolchains.toml")
+def toolchains(check: Checker) -> Toolchains:
+    """Return what is known about compilers and runtimes; ranges that overlap are refused."""
+    linkers = check.values("linker", Linker)
+    for linker in linkers:
+        if linker.last < linker.first:
+            check.faults.append(f"{linker.product} ends before it begins")
+    for before, linker in itertools.pairwise(sorted(linkers, key=lambda linker: linker.first)):
+        if before.last >= linker.first:
+            check.faults.append(f"{linker.product} overlaps {before.product}")
+    rows = check.rows(check.tree, "python", ["release", "vcruntime"])
+    check.unique("python", (row["release"] for row in rows))
+    python = {tuple(int(part) for part in row["release"].split(".")): pair(row["vcruntime"]) for row in rows}
+    builds = check.rows(check.tree, "compiler", ["toolset", "build"])
+    compilers = tuple((int(row["build"]), pair(row["toolset"])) for row in builds)
+    for (build, toolset), (later, newer) in itertools.pairwise(compilers):
+        if build >= later or toolset >= newer:
+            check.faults.append(f"compilers of {newer[0]}.{newer[1]} are not newer than those before")
+    return Toolchains(linkers, python, compilers)
+
+
+def linker_of(version: Pair) -> Linker | None:
+    """Return the range a linker version falls into, or None."""
+    return next((linker for linker in toolchains().linkers if linker.first <= version <= linker.last), None)
+
+
+def runtime_needed(version: Pair) -> Pair | None:
+    """Return the oldest Visual C++ runtime that may serve a DLL with that linker version; None if it says nothing."""
+    linker = linker_of(version)
+    return None if linker is None or linker.vague or version[0] != 14 else version
+
+
+def toolset_of_build(build: int) -> Pair | None:
+    """Return the toolset of a compiler by its build, or an earlier one where that is not known; None before 2015."""
+    return next((toolset for first, toolset in reversed(toolchains().compilers) if first <= build), None)
+
+
+def python_runtime(release: tuple[int, ...]) -> tuple[str, Pair] | None:
+    """Return the newest Python of a release (3.11) whose vcruntime140 is known, and the version of that."""
+    known = {found: runtime for found, runtime in toolchains().python.items() if found[: len(release)] == release}
+    return (".".join(map(str, max(known))), known[max(known)]) if known else None

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from wheelfix.base.values import replace
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import owners_of
-from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import PackageLoads, imported_modules, package_loads
-from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.packageloading import loading_of, module_name
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import CodeFault, dll_key
 from wheelfix.pycode.budget import separate_budget

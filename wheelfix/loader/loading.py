@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError
-from wheelfix.knowledge.python_exports import missing_from_python
-from wheelfix.knowledge.system import classify, driver_file, is_debug_python, python_of, runtime_file
+from wheelfix.knowledge.system import (
+    classify,
+    driver_file,
+    is_debug_python,
+    missing_from_python,
+    python_of,
+    runtime_file,
+)
 from wheelfix.loader.loadcall import (
     ALTERED_SEARCH_PATH,
     APPLICATION_DIR,

@@ -9,9 +9,8 @@ import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.base.values import dataclass, replace
-from wheelfix.loader.extensionmodules import extension_modules, module_name
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
-from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.packageloading import extension_modules, loading_of, module_name
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold

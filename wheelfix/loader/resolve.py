@@ -12,14 +12,6 @@ from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_
 from wheelfix.knowledge.cuda import release_of_product
 from wheelfix.knowledge.system import python_of
 from wheelfix.loader.evidence import PackageHabits, ProviderChain
-from wheelfix.loader.extensionmodules import (
-    ENTRIES,
-    extension_modules,
-    is_for_another_python,
-    module_files,
-    module_name,
-    stem,
-)
 from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.loadcall import (
     ALTERED_SEARCH_PATH,
@@ -32,7 +24,18 @@ from wheelfix.loader.loadcall import (
 )
 from wheelfix.loader.loading import Loader, Target
 from wheelfix.loader.packagecode import PackageLoads, imported_modules, package_loads
-from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of
+from wheelfix.loader.packageloading import (
+    ENTRIES,
+    begin,
+    extension_modules,
+    import_before,
+    is_for_another_python,
+    load_event,
+    loading_of,
+    module_files,
+    module_name,
+    stem,
+)
 from wheelfix.loader.predict import BY_CODE, NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.view import BASE, base_name, parent

@@ -11,8 +11,8 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, dll_key
 from wheelfix.pycode.sourcecode import python_code
-from wheelfix.roots.card import card_arch
 from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
+from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import Wanted, group_of
 from wheelfix.rules.context import grouped
 from wheelfix.rules.dependencies import Need, gather

@@ -8,8 +8,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.loader.extensionmodules import has_entry
-from wheelfix.loader.packageloading import begin, load_event, loading_of, startup_at
+from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.pycode.budget import PYTHON_ERRORS, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls

@@ -21,7 +21,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.model import Image, Machine, Malformed, dll_key, fold
-from wheelfix.roots import tree
+from wheelfix.roots import root as tree
 from wheelfix.roots.release import (
     GROUPS,
     SEPARATE,

@@ -23,8 +23,7 @@ from wheelfix.model import Machine, dll_key
 from wheelfix.remote.packageindex import choose_file
 from wheelfix.roots.gather import member_folders
 from wheelfix.roots.release import cuda_compatibility, cuda_of_package
-from wheelfix.roots.root import Root
-from wheelfix.roots.tree import numbers
+from wheelfix.roots.root import Root, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,13 +17,13 @@ from wheelfix.base.options import as_paths
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import fold
-from wheelfix.roots import condafile, tree
-from wheelfix.roots.environments import CONDA, PIP
+from wheelfix.roots import condafile
+from wheelfix.roots import root as tree
 from wheelfix.roots.host import this_machine, with_warnings
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.release import cuda_of_package
 from wheelfix.roots.root import LABELS, Root, RootFolder
-from wheelfix.roots.toolkits import MSVC, TOOLKITS, Vendor, is_redistributable
+from wheelfix.roots.toolkits import CONDA, MSVC, PIP, TOOLKITS, Vendor, is_redistributable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -23,10 +23,11 @@ from wheelfix.pe.gpucode import read_archs
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
-from wheelfix.roots import condafile, tree
-from wheelfix.roots.environments import conda_owners, pip_owners
+from wheelfix.roots import condafile
+from wheelfix.roots import root as tree
 from wheelfix.roots.release import shown_version
 from wheelfix.roots.root import RootFile, Skipped
+from wheelfix.roots.toolkits import conda_owners, pip_owners
 from wheelfix.streams import codec
 from wheelfix.streams.source import FileSource, TeeSource, chunks
 

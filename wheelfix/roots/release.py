@@ -23,7 +23,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import conda_package, owners_of
 from wheelfix.model import canonical, fold
-from wheelfix.roots import tree
+from wheelfix.roots import root as tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

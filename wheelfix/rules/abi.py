@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass
-from wheelfix.knowledge.python_exports import stable_abi
-from wheelfix.knowledge.system import python_of
-from wheelfix.loader.extensionmodules import folder_python, module_name
+from wheelfix.knowledge.system import python_of, stable_abi
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
+from wheelfix.loader.packageloading import folder_python, module_name
 from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
 from wheelfix.model import Finding, Image, Severity
 from wheelfix.pycode.sourcecode import NO_MODULE

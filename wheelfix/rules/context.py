@@ -41,9 +41,9 @@ from wheelfix.model import (
     fold,
 )
 from wheelfix.pycode.sourcecode import SOURCE_LIMIT, python_source
-from wheelfix.roots.card import card_arch
+from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import Wanted
-from wheelfix.roots.tree import numbers
+from wheelfix.roots.root import numbers
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from wheelfix.base.values import dataclass, replace
 from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
-from wheelfix.loader.extensionmodules import folder_python, module_name
 from wheelfix.loader.loadcall import runs_on
+from wheelfix.loader.packageloading import folder_python, module_name
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import base_name
 from wheelfix.model import (

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import owners_of, who_ships
-from wheelfix.knowledge.system import runtime_file
-from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
+from wheelfix.knowledge.system import python_runtime, runtime_file, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Finding, Repairable, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import read_toolset

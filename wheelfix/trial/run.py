@@ -19,9 +19,8 @@ from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, failure_of
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
-from wheelfix.loader.extensionmodules import extension_modules, has_entry, module_name
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
-from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.packageloading import extension_modules, has_entry, loading_of, module_name
 from wheelfix.loader.predict import absent_folder_code, error_line, shown_path
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement

@@ -6,11 +6,16 @@ import pytest
 
 import wheelfix
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.diagnosis.symptoms.forms import AMBIGUOUS_CODES, LOADER_CODES
 from wheelfix.diagnosis.symptoms.model import dll_names, named_path, package_of, tidy_path
-from wheelfix.diagnosis.symptoms.reader import read_symptoms
-from wheelfix.diagnosis.symptoms.recognise import language_of, nearest_sentence, read_sentence, repair_encoding
-from wheelfix.diagnosis.symptoms.triage import contradictions, read_machine
+from wheelfix.diagnosis.symptoms.reader import contradictions, read_machine, read_symptoms
+from wheelfix.diagnosis.symptoms.recognise import (
+    AMBIGUOUS_CODES,
+    LOADER_CODES,
+    language_of,
+    nearest_sentence,
+    read_sentence,
+    repair_encoding,
+)
 from wheelfix.knowledge.winerrors import sentences, winerror_table
 
 BLOCK = """\

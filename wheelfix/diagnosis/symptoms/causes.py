@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.diagnosis.symptoms.messages import message_by_id, messages
+from wheelfix.diagnosis.symptoms.messages import fill, fill_remedy, is_beside_torch, message_by_id, messages, words_for
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, table_text
-from wheelfix.diagnosis.symptoms.templates import fill, fill_remedy, is_beside_torch, words_for
 from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.cuda import TorchBuild
 from wheelfix.knowledge.system import classify
