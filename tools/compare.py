@@ -398,6 +398,9 @@ def main(argv: list[str] | None = None) -> int:
         print("Nothing to compare with: this clone has no earlier commit (a shallow one?).")
         return 0
     chosen, absent = subjects(args.wheels)
+    if not args.base and not git("cat-file", "-t", f"{base}:wheelfix"):
+        print(f"Nothing to compare with: {base[:12]} is not in this clone.")
+        return 0
     with checkout(base) as folder:
         rows = compare(Version(folder), Version(HERE), chosen, repair=args.repair)
     print(page(rows, absent, args.base or base[:12]), end="")

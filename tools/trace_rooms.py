@@ -6,8 +6,8 @@ module that makes it. Functions that only take the name, or a value, and answer 
 ``--questions`` lists every module that gets the name at all.
 
 Data should flow one way, in the order of ``FLOW``. A change to a room before the last one is a backward change, except
-from ``exam``: that room hands its values to the others. A plan is tried out in the loader's model like a wheel; what is
-made there is listed apart, as the examination of the result.
+from ``exam``, which hands its values to the others, and to ``roots``, which is asked for what is needed. A plan is
+tried out in the loader's model like a wheel; what is made there is listed apart, as the examination of the result.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Trace:
                     yield one, other, FLOW.index(other) < FLOW.index(one)
 
     def backward(self) -> list[tuple[str, str]]:
-        """The changes that lead back, but for those that begin in ``exam``."""
-        return [(one, other) for one, other, back in self.changes() if back and one != "exam"]
+        """The changes that lead back, but for those that begin in ``exam`` or ask ``roots``."""
+        return [(one, other) for one, other, back in self.changes() if back and one != "exam" and other != "roots"]
 
 
 def _room(step: Step, before: list[Step]) -> str:

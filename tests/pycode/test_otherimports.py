@@ -175,6 +175,19 @@ def test_all_code_of_others_is_followed_where_a_load_depends_on_it(others: dict[
     assert (end.decided, end.error) == (True, error), end.reason
 
 
+def test_what_only_the_model_misses_in_other_code_does_not_end_an_import() -> None:
+    """NumPy makes names in code that is not followed, and imports them in the next file; pandas tries to import it."""
+    others: dict[str, bytes | str] = {
+        "other/__init__.py": "import os\nos.environ.get('X')\ntry:\n    from other.more import single\n"
+        "except ImportError as e:\n    raise ImportError('not built') from e\n",
+        "other/more.py": "import ctypes\nglobals().update(vars(ctypes.CDLL(input())))\n",
+    }
+    code = "try:\n    __import__('other')\nexcept ImportError:\n    raise ImportError('no other')\nimport gone\n"
+    end = end_of({"pkg/__init__.py": code}, others, "pkg")
+    assert end.error == "ModuleNotFoundError"
+    assert end.foreign["gone"].there is False
+
+
 def test_code_that_looks_for_its_dlls_along_path_finds_those_of_windows_only() -> None:
     """As pyogrio does: its message is the one that users see, and a variable that is not known hides nothing."""
     code = (

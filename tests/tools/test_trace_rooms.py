@@ -16,7 +16,7 @@ def test_a_missing_dll_is_told_once_in_each_room():
     found = trace_repair()
     modules = found.modules
     assert modules[0] == "pe.image", "its name comes from an import table"
-    assert modules.index("loader.loading") < modules.index("exam.needs") < modules.index("plan.planner")
+    assert modules.index("loader.loading") < modules.index("rules.dependencies") < modules.index("plan.planner")
     assert found.parts()[0][-1].room == "archive", "and ends in the written wheel"
     assert len(modules) <= 25
     assert found.backward() == []
@@ -33,10 +33,13 @@ def test_a_finding_goes_straight_into_sarif():
     ("modules", "expected"),
     [
         pytest.param(("pe.image", "loader.search", "plan.make", "archive.writer"), [], id="forward"),
-        pytest.param(("exam.needs", "rules.registry", "exam.needs", "roots.index"), [], id="exam-hands-out"),
+        pytest.param(("exam.examine", "rules.registry", "exam.examine", "roots.index"), [], id="exam-hands-out"),
+        pytest.param(("rules.dependencies", "roots.index", "plan.make", "roots.choice"), [], id="roots-are-asked"),
         pytest.param(("pe.image", "rules.registry", "loader.search"), [("rules", "loader")], id="rules-turn-back"),
-        pytest.param(("plan.make", "roots.index", "plan.make"), [("plan", "roots")], id="plan-turns-back"),
-        pytest.param(("plan.make", "loader.search", "exam.needs", "plan.make"), [], id="the-result-is-examined"),
+        pytest.param(("plan.make", "rules.registry", "plan.make"), [("plan", "rules")], id="plan-turns-back"),
+        pytest.param(
+            ("plan.make", "loader.search", "rules.dependencies", "plan.make"), [], id="the-result-is-examined"
+        ),
     ],
 )
 def test_backward_changes(modules, expected):

@@ -55,9 +55,18 @@ def open_regular(path: Path, *, links: bool = True) -> io.FileIO:
 def is_real_folder(path: Path) -> bool:
     """Whether a path is a folder, and no link or junction to one."""
     try:
-        status = path.lstat()
+        return _is_real_folder(path.lstat())
     except OSError:
         return False
+
+
+def refuse_link(folder: Path) -> None:
+    """Raise an error for a link or junction; FileNotFoundError if nothing is there, also if that is so by now."""
+    if not _is_real_folder(folder.lstat()):
+        raise UnfitFile("it is a link")
+
+
+def _is_real_folder(status: os.stat_result) -> bool:
     is_junction = getattr(status, "st_file_attributes", 0) & 0x400  # FILE_ATTRIBUTE_REPARSE_POINT
     return stat.S_ISDIR(status.st_mode) and not is_junction
 

@@ -20,7 +20,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.base.inputfiles import UnfitFile, is_real_folder, read_file
+from wheelfix.base.inputfiles import is_real_folder, read_file, refuse_link
 from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.remote.addresses import identity
@@ -326,8 +326,7 @@ class Segments:
         names: list[str] = []
         with _failing(folder), contextlib.suppress(*_VANISHED):
             folder.mkdir(parents=True, exist_ok=True)
-            if folder.exists() and not is_real_folder(folder):
-                raise UnfitFile("it is a link")
+            refuse_link(folder)
             os.utime(folder)
             names = sorted(path.name for path in folder.iterdir())
         for name in names:
