@@ -64,6 +64,14 @@ GONE = LOADS.format("'core.dll'")
         ),
         pytest.param(
             {
+                "pkg/__init__.py": "try:\n    import _api\nexcept Exception:\n    import ctypes, os\n    "
+                + GONE.splitlines()[1]
+            },
+            [("load", False, True)],
+            id="the same with a DLL of the package",
+        ),
+        pytest.param(
+            {
                 "pkg/__init__.py": "import pkg.more\n" + UNCLEAR * 12,
                 "pkg/waf.py": GONE,
             },

@@ -233,7 +233,10 @@ class FollowedImports:
                 name = f"{call.function}({call.argument})"
                 return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False, reached=reached)
         if not end.decided:
-            met = [one for one in absent if one.along_path or ("/" in one.name and _is_at(*one[1:3], places))]
+            # Behind a module that may or may not be there, as in pyvips, is what is loaded without it.
+            depends = {one.file for one in end.unclear if one.imports}
+            met = [one for one in absent if one.along_path or ("/" in one.name and one.file in depends)]
+            met += [one for one in absent if "/" in one.name and _is_at(*one[1:3], places)]
             if met:
                 return _of_absent(root, met, reached=reached)
         own = [one for file in self._files if file.path == root and root not in end.ran for one in file.absent]

@@ -210,11 +210,11 @@ class PythonRun:
             return
         text = str(reason) if isinstance(reason, Undecided) else f"{NOT_MODELLED} ({type(reason).__name__})"
         place = reason.error.place if isinstance(reason, Thrown) else getattr(reason, "place", ("", 0))
-        if place[0]:
-            self.unclear.append(Unclear(text, place[0], place[1], place[1]))
-        elif node is not None:
+        if node is not None and place in (("", 0), (file, node.lineno)):
             imports = isinstance(node, ast.Import | ast.ImportFrom)
             self.unclear.append(Unclear(text, file, node.lineno, node.end_lineno or 0, imports))
+        elif place[0]:
+            self.unclear.append(Unclear(text, place[0], place[1], place[1]))
         else:
             self.unclear.append(Unclear(text))
         if len(self.unclear) >= MAX_UNCLEAR:
