@@ -493,6 +493,8 @@ class AbsentModule:
     """False where it is only known that an extension module has its name in its data."""
     specifier: str = ""
     """The versions that are allowed; empty for any."""
+    raised: str = ""
+    """What the package raises instead of ModuleNotFoundError; empty if that is what users see."""
 
 
 @dataclass(frozen=True, slots=True)

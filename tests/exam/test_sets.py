@@ -302,6 +302,26 @@ class TestWith:
         env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
         assert scanned([env])["user"].verdict is verdict
 
+    @pytest.mark.parametrize(
+        ("code", "message"),
+        [
+            ("import flux\n", "ModuleNotFoundError: No module named 'flux'"),
+            (
+                "try:\n    __import__('flux')\nexcept ImportError as e:\n"
+                "    raise ImportError('Unable to import flux') from e\n",
+                "ImportError: Unable to import flux",
+            ),
+        ],
+        ids=["Python", "the package, as pandas does"],
+    )
+    def test_the_line_that_is_raised_for_a_module_that_is_not_installed(self, tmp_path, code, message):
+        files = {"user/__init__.py": code, "user/_ext.pyd": forge_dll("_ext.pyd", exports=["PyInit__ext"])}
+        env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
+        report = scanned([env])["user"]
+        assert report.first_failure.message == message
+        (found,) = [item for item in report.findings if item.code == "WF320"]
+        assert f"the import raises {message.partition(':')[0]};" in found.message
+
     def test_an_extension_module_that_has_the_name_of_one_that_is_not_installed(self, tmp_path):
         """netCDF4 imports cftime in Cython code, which no Python file shows."""
         pyd = forge_dll("_ext.pyd", exports=["PyInit__ext"]) + b"\0cftime\0"

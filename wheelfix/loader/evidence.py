@@ -12,7 +12,7 @@ from wheelfix.knowledge.families import demangle, family_of
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package, module_owners, owners_of
 from wheelfix.knowledge.system import runtime_file
-from wheelfix.loader.followed import FollowedImports, packages_above, top_level
+from wheelfix.loader.followed import FollowedImports, packages_above, shown_message, top_level
 from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
@@ -70,8 +70,10 @@ class PackageHabits:
         found = ((top, one) for end in self._before.values() for top, one in end.foreign.items())
         return tuple(dict.fromkeys(top for top, one in found if not one.caught))
 
-    def absent(self) -> Iterator[tuple[str, str]]:
-        """The modules of others that importing it needs and that are not there, each with the file that imports it.
+    def absent(self) -> Iterator[tuple[str, str, str]]:
+        """The modules of others that importing it needs and that are not there.
+
+        Each with the file that imports it, and what the package raises instead of Python's exception, as pandas does.
 
         All packages are followed where none has a DLL that is loaded.
         """
@@ -87,7 +89,8 @@ class PackageHabits:
                 if end.fault is not None and end.fault.cause == "module":
                     last = end.fault.target.partition(".")[0]
                     gone = {name: file for name, file in gone.items() if name == last}
-                yield from gone.items()
+                raised = "" if end.fault is not None else f"{end.error}: {shown_message(end)}".rstrip(": ")
+                yield from ((name, file, raised) for name, file in gone.items())
                 assumed |= gone.keys()
 
     def perhaps_imports(self) -> tuple[str, ...]:
@@ -355,11 +358,11 @@ class ProviderChain:
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
         if next(self._not_installed(), None) is None:
             return  # what is required is there
-        for module, file in self.habits.absent():
+        for module, file, raised in self.habits.absent():
             owners = [name for name in (*module_owners().get(module, ()), canonical(module)) if name in required]
             if owners and owners[0] not in beside.absent:
                 one = required[owners[0]]
-                yield AbsentModule(module, one.name, str(one), file, specifier=one.specifier)
+                yield AbsentModule(module, one.name, str(one), file, specifier=one.specifier, raised=raised)
         yield from self._named_by_extensions()
 
     def _named_by_extensions(self) -> Iterator[AbsentModule]:

@@ -235,13 +235,14 @@ class FollowedImports:
         if not end.decided:
             # Behind a module that may or may not be there, as in pyvips, is what is loaded without it.
             depends = {one.file for one in end.unclear if one.imports}
-            met = [one for one in absent if one.along_path or ("/" in one.name and one.file in depends)]
-            met += [one for one in absent if "/" in one.name and _is_at(*one[1:3], places)]
+            inside = (one for one in absent if "/" in one.name)
+            met = [one for one in inside if one.file in depends or _is_at(one.file, one.line, places)]
+            met += [one for one in absent if one.along_path]
             if met:
                 return _of_absent(root, met, reached=reached)
-        own = [one for file in self._files if file.path == root and root not in end.ran for one in file.absent]
-        inside = [one for one in own if "/" in one.name]
-        return replace(_of_absent(root, inside, reached=reached), sure=not reached) if inside else None
+        unseen = [one for file in self._files if file.path == root and root not in end.ran for one in file.absent]
+        own = [one for one in unseen if "/" in one.name]
+        return replace(_of_absent(root, own, reached=reached), sure=not reached) if own else None
 
     def _matters(self, unclear: Unclear) -> bool:
         """Whether a statement that was passed over may have loaded something: others in its file do."""

@@ -51,11 +51,11 @@ def predict(
 
 
 def predict_absent(view: FileView, absent: AbsentModule) -> Prediction:
-    """The error of an import statement that names a module which is not installed: Python raises it by itself."""
+    """The error of an import statement that names a module which is not installed."""
     return Prediction(
         path=view.origin(absent.file),
         code=0,
-        message=f"ModuleNotFoundError: No module named '{absent.module}'",
+        message=absent.raised or f"ModuleNotFoundError: No module named '{absent.module}'",
         chain=(base_name(absent.file), absent.module),
         explanation=f"{absent.requirement} is required and not installed; no DLL is loaded before that.",
     )

@@ -165,11 +165,12 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
     "The package imports a module of a distribution that it requires, and that is not installed.",
 )
 def module_not_installed(subject: Subject) -> Iterator[Finding]:
-    """Find imports that raise ModuleNotFoundError in an environment or a set that is complete."""
+    """Find imports of modules that an environment or a set does not have, although it is complete."""
     for absent in subject.resolution.absent_modules:
         file = inside(absent.file)
         if absent.sure:
-            text = f"{file} imports {absent.module}, which is not installed: the import raises ModuleNotFoundError"
+            kind = absent.raised.partition(":")[0] or "ModuleNotFoundError"
+            text = f"{file} imports {absent.module}, which is not installed: the import raises {kind}"
         else:
             text = f"could not tell: {file} has the name of {absent.module}, which is not installed, in its data, and "
             text += "may import it"
