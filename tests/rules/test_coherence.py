@@ -103,6 +103,11 @@ def test_one_that_is_shadowed_by_the_other() -> None:
     assert "y.pyd has one beside it but gets that of pkg/a" in found[0].message
 
 
+def test_several_of_one_name_that_are_only_loaded_by_their_paths() -> None:
+    """ctransformers 0.2.27 has a DLL for each kind of processor, and loads one of them by its path."""
+    assert codes(subject(with_two(), [], events=[loads(ONE), loads(TWO)])) == []
+
+
 def test_copies_are_no_finding() -> None:
     edges = [edge(user, "zlib1.dll", path) for user, path in USERS.items()]
     assert codes(subject(with_two(1), edges, events=[loads(user) for user in USERS])) == []

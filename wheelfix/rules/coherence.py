@@ -150,8 +150,9 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             continue
         loaded = [path for path in paths if subject.reached(path)]
         shadowed = _shadowed(subject, paths)
-        if len(loaded) > 1 and _differ(subject, loaded):
-            consequence = "both are loaded, and later loads of that name get the first"
+        # A load by a full path gets that very file; only an import asks for the name, and gets the first one.
+        if _differ(subject, loaded) and any(subject.edges_to.get(path) for path in loaded):
+            consequence = f"{len(loaded)} of them are loaded, and later loads of that name get the first"
         elif shadowed:
             importer, got = shadowed
             consequence = f"{base(importer)} has one beside it but gets that of {folder(subject.origin(got))}"
