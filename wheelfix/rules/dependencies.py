@@ -185,19 +185,8 @@ def judge(subject: Subject, need: Need, usable: Sequence[str]) -> Judgement:
     text = consequence(subject, need)
     if not need.reached:
         return Judgement(Severity.WARNING, text)
-    if usable and _names_folder(subject.unread_code, usable):
-        return Judgement(
-            Severity.INFO, f"{text}; unless {subject.whose_code(adding=True)} adds that folder, which it names"
-        )
     doubt = _doubt_about_place(subject, usable) if usable else _doubt_about_absence(subject, need)
     return Judgement(Severity.UNSURE if doubt else Severity.ERROR, f"{text}; unless {doubt}" if doubt else text)
-
-
-def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
-    """Whether code spells the name of the folder of one of these files."""
-    names = {base(folder(path)) for path in paths}
-    # Between the quotes and slashes of a source stand the parts of its paths; its first and last part are outside.
-    return any(not names.isdisjoint(re.split(r"""['"/\\]""", source)[1:-1]) for source in sources)
 
 
 def _doubt_about_place(subject: Subject, usable: Sequence[str]) -> str:
