@@ -158,6 +158,8 @@ class _Ties:
         member = family_of(name)
         if member is not None and not member.family.rename:
             return f"{member.family.title} loads its parts by name"
+        if self.code.mentions(name):
+            return "the package's Python code names it"
         if entry.kind not in ("import", "delay"):
             return "no import table names it"
         others = [path for path in self.importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
@@ -165,8 +167,6 @@ class _Ties:
             return f"{base_name(others[0])} imports it, and delvewheel changes only .pyd and .dll files"
         if key in self.forwarded:
             return "another DLL forwards exports to it by name"
-        if self.code.mentions(name):
-            return "the package's Python code names it"
         return "different files of this name are needed" if key in self.several else ""
 
 

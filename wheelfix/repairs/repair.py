@@ -109,10 +109,21 @@ class _Repair:
         if plan.layout == "libs":
             from wheelfix.repairs.mangled import repair_with_libs
 
-            plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+            try:
+                plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+            except CannotRepair as exc:
+                if options.layout != "auto":
+                    raise
+                return self._with_own_names(look, str(exc))
             return Repaired(RepairOutcome.REPAIRED, plan, target, report, after, size)
         written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes)
         return Repaired(RepairOutcome.REPAIRED, plan, target, report, planned.after.report, written.size)
+
+    def _with_own_names(self, look: WheelScan, because: str) -> Repaired:
+        """Do without renaming, which was impossible and which nobody has asked for."""
+        result = replace(self, options=replace(self.options, layout="beside")).done(look, wait=True)
+        note = f"the new DLLs keep their names, because renaming them was not possible: {because}"
+        return replace(result, plan=replace(result.plan, notes=(*result.plan.notes, note)))
 
 
 def _stays(finding: Finding) -> bool:
