@@ -13,12 +13,13 @@ from tests.support.nvidia import CUPTI, nvidia_dll, toolkit_files
 from tests.support.torchlike import CU117, torch_wheel
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.values import replace
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
 from wheelfix.repairs.installed import repair_installed
-from wheelfix.repairs.repair import repair
+from wheelfix.repairs.repair import repair, repair_wheel
 from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:
@@ -40,6 +41,36 @@ def plan_of(wheel: Path, *roots: Path, assume: tuple[str, ...] = (), discover: b
 def sources(plan: Plan) -> dict[str, str]:
     """Where each DLL comes from."""
     return {addition.name: addition.source.path for addition in plan.additions}
+
+
+@pytest.mark.parametrize(
+    ("imports", "left_out", "allowed"),
+    [
+        pytest.param(CU117, "cufft64_10.dll", ("cu*", "nvrtc*"), id="half a toolkit"),
+        pytest.param((*CU117, "cudnn64_8.dll"), "", ("cudnn*",), id="without cuDNN"),
+    ],
+)
+def test_what_may_be_missing_does_not_make_half_of_cuda(
+    tmp_path: Path, imports: tuple[str, ...], left_out: str, allowed: tuple[str, ...]
+) -> None:
+    """cudart in the wheel hides the toolkit that has what was allowed to be missing; the result was broken, exit 0."""
+    toolkit = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    if left_out:
+        (toolkit / "bin" / left_out).unlink()
+    wheel = torch_wheel(tmp_path, imports)
+    roots = RootOptions(roots=(toolkit,), discover=False)
+    scanning = ScanOptions(roots=roots, jobs=1)
+    options = RepairOptions(scan=scanning, wheel_dir=tmp_path / "out", allow_missing=allowed)
+    with pytest.raises(CannotRepair, match="WF403") as caught:
+        repair_wheel(wheel, options)
+    assert caught.value.hint == (
+        "vendor all of CUDA (--cuda FOLDER with the whole toolkit, --cudnn FOLDER), or none of it: "
+        "--assume cuda=11.7 leaves it to machines that have the toolkit"
+    )
+    none = repair_wheel(wheel, replace(options, scan=replace(scanning, assume=("cuda=11.7",))))
+    assert [addition.name for addition in none.plan.additions] == ["cupti64_2022.2.1.dll"]  # not in the toolkit's bin
+    without = repair_wheel(wheel, replace(options, exclude=("cudart*",), allow_missing=("cu*", "nvrtc*")))
+    assert "cudart64_110.dll" not in {addition.name for addition in without.plan.additions}
 
 
 @pytest.mark.parametrize("order", [("11.8", "11.7"), ("11.7", "11.8")], ids=" ".join)

@@ -27,6 +27,7 @@ from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
 from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.rules.archive import only_on_request, record_faults
+from wheelfix.rules.cuda import partial_cuda
 from wheelfix.rules.registry import Group, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
@@ -271,6 +272,12 @@ def cannot_repair(name: str, lasting: Sequence[Finding], plan: Plan) -> CannotRe
     unsure = all(finding.severity is Severity.UNSURE for finding in lasting)
     deleted = [finding for finding in lasting if finding.evidence.get("kind") == "row-orphan"]
     settles = next((finding.hint for finding in [*deleted, *lasting] if finding.hint), "`wheelfix scan` shows more")
+    half = next((finding for finding in lasting if _hides_toolkit(finding, plan)), None)
+    if half is not None and not unmet(plan):
+        settles = (
+            "vendor all of CUDA (--cuda FOLDER with the whole toolkit, --cudnn FOLDER), or none of it: "
+            f"--assume cuda={half.evidence['cuda']} leaves it to machines that have the toolkit"
+        )
     return CannotRepair(
         f"could not tell whether {name} loads" if unsure else f"{name} cannot be repaired",
         because=(*map(finding_in_words, lasting), *why_unmet(plan)),
@@ -547,15 +554,24 @@ def _is_allowed(missing: MissingDll, options: RepairOptions) -> bool:
 def still_broken(planned: Planned, options: RepairOptions) -> tuple[Finding, ...]:
     """What the planned wheel would still fail with, or may fail with, apart from what the user allowed to be missing.
 
-    A file that RECORD lists and that is gone counts whatever it is: removing its row would hide that.
+    A file that RECORD lists and that is gone counts whatever it is: removing its row would hide that. So does half of
+    CUDA, if it is the plan that adds cudart: that hides the toolkit which has what was allowed to be missing.
     """
     allowed = allowed_names(planned.plan)
     faults = {Severity.ERROR} if options.accept_unsure else {Severity.ERROR, Severity.UNSURE}
     return tuple(
         finding
         for finding in planned.after.report.findings
-        if (finding.severity in faults and not _is_about(finding, allowed)) or found_by(finding, record_faults)
+        if (finding.severity in faults and not _is_about(finding, allowed))
+        or found_by(finding, record_faults)
+        or _hides_toolkit(finding, planned.plan)
     )
+
+
+def _hides_toolkit(finding: Finding, plan: Plan) -> bool:
+    """Whether a finding is that half of CUDA is in the wheel, by the plan's own doing."""
+    added = {addition.target for addition in plan.additions}
+    return found_by(finding, partial_cuda) and not added.isdisjoint(finding.texts("present"))
 
 
 def allowed_names(plan: Plan) -> tuple[str, ...]:

@@ -158,7 +158,12 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
         for path in subject.images
         if folder(path) in subject.resolution.search_dirs and fnmatch.fnmatch(key_of(path), startup.toolkit_unless)
     ]
-    absent = [need for need in missing(subject, EdgeKind.IMPORT) if need.reached and cuda_versions_for(need.name)]
+    # cuDNN counts: many copy it into the toolkit's folder.
+    absent = [
+        need
+        for need in missing(subject, EdgeKind.IMPORT)
+        if need.reached and (cuda_versions_for(need.name) or _is_cudnn(need.name))
+    ]
     if not inside or not absent:
         return
     names = [need.name for need in absent]
@@ -167,12 +172,12 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
         subject.origin(inside[0]),
         f"{base(inside[0])} is in the wheel, {listing(names)} {'is' if len(names) == 1 else 'are'} not; "
         f"{loading.package} adds the CUDA {loading.cuda} toolkit's folder only if no cudart is in its own folders, so "
-        "an installed toolkit does not help",
+        "an installed toolkit is found only if it is on PATH",
         hint=(
             f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {loading.cuda}, or leave "
             f"{base(inside[0])} out too"
         ),
-        evidence={"present": subject.origins(inside), "missing": names},
+        evidence={"present": subject.origins(inside), "missing": names, "cuda": loading.cuda},
     )
 
 
@@ -361,6 +366,11 @@ def _of_nvidia(name: str) -> FamilyMember | None:
     return member if member is not None and member.family.group in _GROUPS else None
 
 
+def _is_cudnn(name: str) -> bool:
+    member = family_of(name)
+    return member is not None and member.family.group == "cudnn"
+
+
 def _runtime_compiler(subject: Subject) -> Iterator[str]:
     """Say whether NVRTC has its own built-ins beside it."""
     for path in subject.images:
@@ -383,7 +393,7 @@ def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
 
 def _cudnn(subject: Subject) -> Iterator[str]:
     names = [base(path) for path in subject.images] + [edge.name for edge in subject.edges]
-    members = [member for name in names if (member := _of_nvidia(name)) and member.family.id == "cudnn"]
+    members = [member for name in names if (member := _of_nvidia(name)) and _is_cudnn(name)]
     majors = sorted({member.version for member in members if member.version})
     front = next((path for path in subject.images if key_of(path).startswith("cudnn64_")), None)
     version = subject.version(front) if front else None
