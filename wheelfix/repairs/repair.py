@@ -19,7 +19,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure, failure_of
 from wheelfix.exam.examination import Shares, file_size
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import TRUSTED, Repairable, Severity
-from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources, refuse_shares
+from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
 from wheelfix.repairs.rewrite import keep, opened, rewrite
 from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
@@ -236,14 +236,18 @@ def refuse_input(path: Path, name: str, options: RepairOptions) -> None:
         check_target(path.parent / name)
 
 
-def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
-    """Carry out a locked plan: the same wheel, the same sources, nothing else."""
-    path = Path(plan.wheel.path)
-    refuse_shares(plan, (*options.scan.roots.roots, options.wheel_dir, Path(where)), where)
+def replay(plan: Plan, options: RepairOptions, where: str, wheel: Path | None = None) -> Repaired:
+    """Carry out a locked plan: the same wheel, the same sources, nothing else, wherever they are now."""
+    if wheel is None and is_foreign(plan.wheel.path, (*options.scan.roots.roots, options.wheel_dir, Path(where))):
+        raise refuse_share(plan.wheel.path, where)
+    path = wheel or wheel_of(plan, where)
     options = replace(options, compression=plan.compression, compressor=plan.compressor.partition(" ")[0])
     with Archive.open(path, options.scan.limits) as archive:
         info = check_lock(plan, archive, where)
-        with open_sources(plan, archive, options.scan.remote) as members:
+        with (
+            lazy_index(options.scan.roots, options.scan.remote) as roots,
+            LockedSources(plan, archive, roots, options.scan, where) as members,
+        ):
             if options.require_signed:
                 _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
             with WheelHashCheck(plan, archive, where, trust=options.trust_record) as hashes:
