@@ -415,7 +415,7 @@ def _releases(planner: Planner) -> Iterator[TakenRelease]:
     """The releases that were chosen once for all DLLs of a toolkit; nothing where no candidate shows its own."""
     for group, one in sorted(planner.releases.items()):
         if one.release or one.refused:
-            yield TakenRelease(GROUPS[group], one.release, one.because, one.refused)
+            yield TakenRelease(GROUPS[group], one.release, one.because, one.refused, one.other)
 
 
 def reference(archive: Archive | None, before: Examination, *, hash_file: bool = False) -> WheelRef:

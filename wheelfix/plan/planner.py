@@ -303,6 +303,11 @@ class Planner:
         for group, requests in requests_by_group(asked, self.view, self.before.subject).items():
             if group not in self.releases:
                 wanted = wanted_release(group, self.before.subject)
+                assumed = self.before.subject.profile.cuda or ""
+                if group == "cuda" and wanted.text.partition(".")[0] == assumed.partition(".")[0] != "":
+                    because = f"--assume cuda={assumed} says that it is installed"
+                    self.releases[group] = OneRelease(group, assumed, because)
+                    continue
                 self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms(()))
 
     # ------------------------------------------------------------------------------------- how one need is answered

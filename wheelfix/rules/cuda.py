@@ -24,9 +24,11 @@ from wheelfix.knowledge.cuda import (
     is_versioned_by_patch,
     release,
     release_of_product,
+    toolkits_of_file,
 )
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import CudaSummary, EdgeKind, Finding, Repairable, Severity, dll_key
+from wheelfix.roots.release import SEPARATE
 from wheelfix.rules.context import (
     Subject,
     base,
@@ -224,6 +226,34 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
             hint=f"build against CUDA {dotted(release)} alone, "
             "or give the wheel the label of the toolkit it really needs",
             evidence={"expected": dotted(release), "dlls": names},
+        )
+
+    yield from _parts_of_another(subject, release, odd)
+
+
+def _parts_of_another(subject: Subject, release: Release, reported: Iterable[str]) -> Iterator[Finding]:
+    """Compare the release with the one that CUDA's DLLs in the wheel state: most names only tell the major."""
+    loaded = dict.fromkeys(path for process in subject.processes for path in process)
+    found: dict[str, str] = {}
+    for path in loaded:
+        name, member = base(path), _of_nvidia(base(path))
+        if member is None or member.family.group != "cuda" or key_of(path) in reported or path not in subject.view:
+            continue
+        # Those whose name has the release are looked at above, and NVTX is of no release.
+        stated = toolkits_of_file(name, subject.version(path)) if fits_release(name, release) else frozenset()
+        if len(stated) == 1 and dotted(release) not in stated and member.family.id not in SEPARATE:
+            found[name] = next(iter(stated))
+    if found:
+        names = sorted(found, key=str.lower)
+        first = found[names[0]]
+        yield finding(
+            "WF407",
+            names[0],
+            f"the wheel is made for CUDA {dotted(release)}, but {names[0]} in it is of CUDA {first}"
+            + (f" (as {listing(names[1:])})" if len(names) > 1 else "")
+            + "; what only the other release has fails at run time",
+            hint=f"take CUDA's DLLs from a toolkit of {dotted(release)}, or give the wheel the label of the one it has",
+            evidence={"expected": dotted(release), "dlls": names, "stated": found},
         )
 
 
