@@ -476,6 +476,8 @@ class CodeFault:
     """For a file that is there: the way from it to the DLL that is not found, as base names."""
     text: str = ""
     """For ``raise`` and ``end``: the first line of what the exception says, with ``…`` for what is not known."""
+    searched: tuple[str, ...] = ()
+    """The folders below site-packages in which bare names were looked for at that point."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ import pytest
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
+from wheelfix.errors import CannotRepair, EnvironmentFailure, Exit, InputError, UsageError
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.plan.model import Addition, ArchiveFix, Drop, Plan, Rejected, Remaining, Source, WheelRef, plan_from_json
 from wheelfix.repairs.repair import repair_wheel, replay
@@ -342,9 +343,55 @@ def test_a_share_counts_only_if_it_was_named_on_the_command_line(
     with pytest.raises(InputError, match="which is on another machine"):
         bench.replay()
     roots = RootOptions(roots=(Path(f"{path[:-6]}/other"),) if edit is _source else (Path(path),), discover=False)
-    with pytest.raises((InputError, OSError)) as caught:  # there is no such share here
+    with pytest.raises((InputError, UsageError, OSError)) as caught:  # there is no such share here
         bench.replay(scan=ScanOptions(roots=roots, jobs=1))
     assert "another machine" not in str(caught.value)
+
+
+def test_a_lock_works_where_everything_is_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another machine has other folders, or another kind of root: what counts is the hash. That failed, although the
+    help says "elsewhere or later".
+    """
+    bench = Bench(tmp_path / "here", layout="beside")
+    there = tmp_path / "there"
+    there.mkdir()
+    bench.wheel = bench.wheel.rename(there / bench.wheel.name)
+    (there / "other").mkdir()
+    (there / "other" / bench.dll.name).write_bytes(PLAIN[:-1] + b"x")
+    vendor = build_wheel(there / "roots", "intel-openmp", "2023.2", files={f"x/{bench.dll.name}": PLAIN})
+    bench.dll.unlink()
+    command = ["repair", "--locked", str(bench.lock), "--no-discover", "-w", str(there / "out"), "-q"]
+    assert main(command) == Exit.BAD_INPUT
+    assert f"wheelfix repair --locked {bench.lock} PATH" in capsys.readouterr().err
+    assert main([*command, str(there)]) == Exit.BAD_INPUT
+    assert "name the folder or wheel that has it with --root" in capsys.readouterr().err
+    assert main([*command, str(there), "--root", str(there / "other")]) == Exit.BAD_INPUT
+    assert main([*command, str(there), "--root", str(there / "other"), "--root", str(vendor)]) == Exit.OK
+    assert (there / "out" / bench.wheel.name).read_bytes() == bench.made
+
+
+def test_a_wheel_that_the_lock_does_not_know_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench = Bench(tmp_path / "here")
+    other = build_wheel(tmp_path / "other", "other", "1.0", files={"other/__init__.py": ""})
+    assert main(["repair", "--locked", str(bench.lock), str(other), "-w", str(tmp_path / "out")]) == Exit.BAD_INPUT
+    assert f"has no plan for {other.name}" in capsys.readouterr().err
+
+
+def test_what_was_given_relative_is_relative_in_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout with its wheels and DLLs may be anywhere."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    Bench(first, layout="beside")
+    monkeypatch.chdir(first)
+    wheel = next(Path("dist").glob("*.whl"))
+    lock = ["--lock", "plan.json", "-w", "made", "-q", "--layout", "beside"]
+    assert main(["repair", str(wheel), "--root", "root", "--no-discover", *lock]) == Exit.OK
+    (plan,) = read_lock(Path("plan.json"))
+    assert plan.additions[0].source.path == str(Path("root/libiomp5md.dll"))
+    first.rename(second)
+    monkeypatch.chdir(tmp_path)
+    replayed = ["repair", "--locked", "second/plan.json", "-w", "again", "--no-discover", "-q", f"second/{wheel}"]
+    assert main(replayed) == Exit.OK
+    assert (tmp_path / "again" / wheel.name).read_bytes() == (second / "made" / wheel.name).read_bytes()
 
 
 def test_sources_that_are_gone_are_named(tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ from tests.support.nvidia import CUPTI, nvidia_dll, toolkit_files
 from tests.support.torchlike import CU117, torch_wheel
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.values import replace
+from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import CannotRepair
+from wheelfix.errors import CannotRepair, Exit
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
 from wheelfix.repairs.installed import repair_installed
-from wheelfix.repairs.repair import repair
+from wheelfix.repairs.repair import repair, repair_wheel
 from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:
@@ -40,6 +42,36 @@ def plan_of(wheel: Path, *roots: Path, assume: tuple[str, ...] = (), discover: b
 def sources(plan: Plan) -> dict[str, str]:
     """Where each DLL comes from."""
     return {addition.name: addition.source.path for addition in plan.additions}
+
+
+@pytest.mark.parametrize(
+    ("imports", "left_out", "allowed"),
+    [
+        pytest.param(CU117, "cufft64_10.dll", ("cu*", "nvrtc*"), id="half a toolkit"),
+        pytest.param((*CU117, "cudnn64_8.dll"), "", ("cudnn*",), id="without cuDNN"),
+    ],
+)
+def test_what_may_be_missing_does_not_make_half_of_cuda(
+    tmp_path: Path, imports: tuple[str, ...], left_out: str, allowed: tuple[str, ...]
+) -> None:
+    """cudart in the wheel hides the toolkit that has what was allowed to be missing; the result was broken, exit 0."""
+    toolkit = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    if left_out:
+        (toolkit / "bin" / left_out).unlink()
+    wheel = torch_wheel(tmp_path, imports)
+    roots = RootOptions(roots=(toolkit,), discover=False)
+    scanning = ScanOptions(roots=roots, jobs=1)
+    options = RepairOptions(scan=scanning, wheel_dir=tmp_path / "out", allow_missing=allowed)
+    with pytest.raises(CannotRepair, match="WF403") as caught:
+        repair_wheel(wheel, options)
+    assert caught.value.hint == (
+        "vendor all of CUDA (--cuda FOLDER with the whole toolkit, --cudnn FOLDER), or none of it: "
+        "--assume cuda=11.7 leaves it to machines that have the toolkit"
+    )
+    none = repair_wheel(wheel, replace(options, scan=replace(scanning, assume=("cuda=11.7",))))
+    assert [addition.name for addition in none.plan.additions] == ["cupti64_2022.2.1.dll"]  # not in the toolkit's bin
+    without = repair_wheel(wheel, replace(options, exclude=("cudart*",), allow_missing=("cu*", "nvrtc*")))
+    assert "cudart64_110.dll" not in {addition.name for addition in without.plan.additions}
 
 
 @pytest.mark.parametrize("order", [("11.8", "11.7"), ("11.7", "11.8")], ids=" ".join)
@@ -229,3 +261,42 @@ def test_wheels_in_a_folder_are_roots(tmp_path: Path) -> None:
     assert set(taken) == set(versions)
     assert set(sources(plan_of(wheel, tmp_path / "wheels" / "nvidia*.whl"))) == set(versions)
     assert zipfile.is_zipfile(taken["curand64_10.dll"])
+
+
+def test_another_release_than_the_wheel_was_built_for_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wheel for 11.8 with the DLLs of 11.7 was ok in every respect, and ``-q`` said nothing."""
+    toolkit = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    names = tuple(name for name in CU117 if not name.startswith("cupti"))
+    wheel = torch_wheel(tmp_path, names, "11.8")
+    command = ["repair", str(wheel), "--cuda", str(toolkit), "--no-discover", "-w", str(tmp_path / "out"), "-q"]
+    assert main(command) == Exit.OK
+    assert "warning CUDA 11.7: 11.8, which the wheel was built for" in " ".join(capsys.readouterr().out.split())
+    report = scan(tmp_path / "out" / wheel.name)
+    found = [item for item in report.findings if item.code == "WF407"]
+    assert [item.evidence["expected"] for item in found] == ["11.8", "11.8"]
+    stated = found[0].evidence["stated"]
+    assert isinstance(stated, dict)
+    assert stated["cudart64_110.dll"] == stated["cublas64_11.dll"] == "11.7"
+    right = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    assert main([*command[:2], "--cuda", str(right), *command[4:]]) == Exit.OK
+    assert "warning" not in capsys.readouterr().out
+    again = scan(tmp_path / "out" / wheel.name)
+    assert not [item for item in again.findings if item.code == "WF407"]
+
+
+def test_no_other_release_is_vendored_beside_the_one_that_is_assumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of CUDA 11.8 is installed: the rest came from 11.7, because 11.8 was "in no root"."""
+    half = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    (half / "bin/cublas64_11.dll").unlink()
+    monkeypatch.setenv("CUDA_PATH_V11_8", str(half))
+    older = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    names = tuple(name for name in CU117 if not name.startswith("cupti"))
+    wheel = torch_wheel(tmp_path, names, "11.8")
+    plan = plan_of(wheel, older, assume=("cuda=11.8",), discover=True)
+    assert not plan.additions
+    (left,) = [item for item in plan.remaining if item.required]
+    assert "from 11.8: --assume cuda=11.8 says that it is installed" in left.because

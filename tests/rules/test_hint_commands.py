@@ -75,6 +75,11 @@ RUNTIME = {"msvcp140.dll": has("msvcp140.dll")}
 TOOLKIT = toolkit_files("11.7")
 
 CASES = {
+    "code loads a DLL by its path": Case(
+        "WF314",
+        {"pkg/__init__.py": b"import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a', 'x.dll'))\n"},
+        folder={"x.dll": has("x.dll")},
+    ),
     "unknown": Case("WF301", {PYD: needs("foo.dll")}, {"foo.dll": has("foo.dll")}),
     "cuda": Case(
         "WF301",

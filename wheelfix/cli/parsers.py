@@ -141,7 +141,13 @@ def _add_repair_target(parser: Parser) -> None:
         " downloaded (with --lock they are: a lock has their hashes)",
     )
     add_path(group, "--lock", "FILE", "also write the plan, with hashes, to this file")
-    add_path(group, "--locked", "FILE", "carry out this plan; fails if the wheel or any source differs", typed=True)
+    add_path(
+        group,
+        "--locked",
+        "FILE",
+        "carry out this plan, with the same wheel and sources wherever they are now",
+        typed=True,
+    )
     add_path(group, "--env", "PREFIX", "repair a package that is installed here", typed=True)
     group.add_argument("--package", metavar="NAME", help="with --env: which one")
     add_flag(group, "--undo", "with --env: revert the last repair", typed=True)

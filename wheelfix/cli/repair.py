@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import Renaming, RepairOptions, ScanOptions, all_cores
@@ -104,7 +104,6 @@ def _refuse(args: argparse.Namespace) -> None:
         (args.in_place and args.wheel_dir, "--in-place and --wheel-dir", "one of them says where the wheel goes"),
         (args.dry_run and args.locked, "--dry-run and --locked", "a lock is a plan already; print the file"),
         (args.locked and args.lock, "--lock and --locked", "one writes a plan, the other reads it"),
-        (args.locked and args.paths, "--locked and a PATH", "the plan names its wheels"),
         (args.layout == "libs" and args.dest, "--layout libs and --dest", "libs has a folder of its own"),
         (args.package and not args.env, "--package without --env", "--package names what is installed there"),
         (args.undo and not args.env, "--undo without --env", "a wheel is never changed, so nothing is undone"),
@@ -223,12 +222,17 @@ def execute(args: argparse.Namespace) -> int:
     if args.locked is not None:
         from wheelfix.plan.lock import read_lock
 
-        plans = read_lock(args.locked)
-        for plan in plans:
+        wheels = {path.name: path for path in expand_inputs(args.paths, folders=False).files} if args.paths else {}
+        for plan in read_lock(args.locked):
+            name = PureWindowsPath(plan.wheel.path).name  # understands both kinds of slashes
+            if wheels and name not in wheels:
+                continue
             with output.attempt(plan.wheel.path):
                 from wheelfix.repairs.repair import replay
 
-                output.add(replay(plan, options, str(args.locked)))
+                output.add(replay(plan, options, str(args.locked), wheels.pop(name, None)))
+        for path in wheels.values():
+            output.fail(str(path), InputError(f"{args.locked} has no plan for {path.name}", hint="plan it with --lock"))
         return output.finish()
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     say_skipped(inputs)
@@ -239,7 +243,8 @@ def execute(args: argparse.Namespace) -> int:
         from wheelfix.plan.lock import write_lock
 
         check_output(args.lock)  # again: a wheel may have been written there
-        write_lock(done, args.lock)
+        roots = options.scan.roots
+        write_lock(done, args.lock, (*roots.roots, *roots.cuda, *roots.cudnn, *roots.oneapi, *roots.conda))
     return output.finish()
 
 

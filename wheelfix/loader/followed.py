@@ -219,7 +219,9 @@ class FollowedImports:
             matters = any(map(self._matters, end.unclear))
             names = [name for name in fault.names if "/" in name] if fault is not None else []
             if not matters or {*names} <= {one.name for one in absent}:
-                return replace(fault, sure=fault.sure and not matters, reached=reached) if fault is not None else None
+                if fault is None:
+                    return None
+                return replace(fault, sure=fault.sure and not matters, reached=reached, searched=_searched(end))
         if end.decided and not end.error:
             return None
         places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
@@ -401,6 +403,12 @@ def _of_absent(root: str, absent: Sequence[Absent], *, reached: bool = False) ->
     """The fault of code that is known to ask for what is not there, if it gets that far."""
     names = tuple(dict.fromkeys(one.name for one in absent))
     return CodeFault("load", root, absent[0].file, absent[0].line, names, NOT_FOUND, sure=False, reached=reached)
+
+
+def _searched(end: ImportEnd) -> tuple[str, ...]:
+    """The folders below site-packages that the code has put on the search, where an import ended."""
+    folders = (*end.process.user_dirs, *end.process.path_dirs) if end.process is not None else ()
+    return tuple(dict.fromkeys(folder for folder in folders if folder.startswith(f"{SITE_PACKAGES}/")))
 
 
 def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:

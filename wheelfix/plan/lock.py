@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import posixpath
 import re
 import threading
@@ -16,8 +17,11 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import name_parts, normalise, unprintable, why_unsafe, windows_key
 from wheelfix.archive.reader import Archive
 from wheelfix.base.parsing import read_json
-from wheelfix.errors import InputError, UsageError, WheelfixError
+from wheelfix.base.values import replace
+from wheelfix.errors import InputError, NetworkFailure, UsageError, WheelfixError
+from wheelfix.exam.examine import machine_of_tags
 from wheelfix.loader.view import PE_SUFFIXES
+from wheelfix.model import Machine
 from wheelfix.plan.model import Plan, plan_from_json
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client
@@ -27,10 +31,13 @@ from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Mapping
     from types import TracebackType
 
-    from wheelfix.base.options import RemoteOptions
+    from wheelfix.base.options import ScanOptions
+    from wheelfix.plan.model import Addition, Source
+    from wheelfix.remote.ranges import RemoteWheel
+    from wheelfix.roots.lazy import LazyIndex
 
 LOCK_SCHEMA = "wheelfix.lock/1"
 SOURCES = ("file", "wheel", "conda-package", "own", "index")
@@ -38,9 +45,10 @@ LIMIT = 64 << 20
 """No lock file is larger than this."""
 
 
-def write_lock(plans: list[Plan], path: Path) -> None:
-    """Write the plans of a repair to a file."""
-    document = {"schema": LOCK_SCHEMA, "plans": [plan.to_json() for plan in plans]}
+def write_lock(plans: list[Plan], path: Path, given: Iterable[Path] = ()) -> None:
+    """Write the plans of a repair to a file; sources in roots that were ``given`` as relative paths stay relative."""
+    roots = {str(root.absolute()): root for root in given if not root.is_absolute()}
+    document = {"schema": LOCK_SCHEMA, "plans": [_as_given(plan, roots).to_json() for plan in plans]}
     try:
         data = json.dumps(document, indent=2, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # a path that is not text has no other form than JSON's own
@@ -48,6 +56,19 @@ def write_lock(plans: list[Plan], path: Path) -> None:
     with AtomicFile(path) as out:
         out.write(data + b"\n")
         out.commit()
+
+
+def _as_given(plan: Plan, roots: Mapping[str, Path]) -> Plan:
+    def shown(text: str) -> str:
+        for absolute, root in roots.items():
+            if text == absolute or text.startswith(absolute + os.sep):
+                return str(root / text[len(absolute) + 1 :])
+        return text
+
+    def source(one: Source) -> Source:
+        return replace(one, path=shown(one.path), root=shown(one.root))
+
+    return replace(plan, additions=tuple(replace(one, source=source(one.source)) for one in plan.additions))
 
 
 def read_lock(path: Path) -> list[Plan]:
@@ -152,20 +173,36 @@ def _may_hold(folder: str, folders: Collection[str], loaded: Collection[str]) ->
     return bool(folder) or "" in loaded or not loaded
 
 
-def refuse_shares(plan: Plan, given: Iterable[Path | None], where: str) -> None:
-    """InputError if a plan names a share of a network that no path on the command line is on.
+def is_foreign(path: str, given: Iterable[Path | None]) -> bool:
+    """Whether a path of a lock is on a share of a network that no path on the command line is on.
 
     Windows would send the account of the user to whoever runs it.
     """
-    known = {_share(str(path)) for path in given if path is not None}
-    paths = [plan.wheel.path] + [one.source.path for one in plan.additions if one.source.kind not in ("own", "index")]
-    for path in paths:
-        if _share(path) and _share(path) not in known:
-            raise InputError(
-                f"{where} is not carried out",
-                because=f"it names {path}, which is on another machine",
-                hint="name that folder with --root, if you trust it",
-            )
+    known = {_share(str(one)) for one in given if one is not None}
+    return bool(_share(path)) and _share(path) not in known
+
+
+def refuse_share(path: str, where: str) -> InputError:
+    """Return the error for a lock that needs a file on such a share."""
+    return InputError(
+        f"{where} is not carried out",
+        because=f"it names {path}, which is on another machine",
+        hint="name that folder with --root, if you trust it",
+    )
+
+
+def wheel_of(plan: Plan, where: str) -> Path:
+    """Return the wheel that a plan is for: where it was, else beside the lock; InputError if it is in neither place."""
+    path = Path(plan.wheel.path)
+    beside = Path(where).parent / normalise(plan.wheel.path).rpartition("/")[2]
+    found = next((one for one in (path, beside) if one.is_file()), None)
+    if found is None:
+        raise InputError(
+            f"{plan.wheel.path} does not exist",
+            because=f"{where} was written for it",
+            hint=f"name the wheel, wherever it is now: wheelfix repair --locked {where} PATH",
+        )
+    return found
 
 
 def _share(path: str) -> str:
@@ -239,58 +276,122 @@ def _another_wheel(archive: Archive, where: str, because: str) -> InputError:
     )
 
 
-@contextlib.contextmanager
-def open_sources(plan: Plan, own: Archive, remote: RemoteOptions | None = None) -> Iterator[tuple[NewMember, ...]]:
-    """The additions of a plan as the writer wants them; their bytes are checked against the lock as they are copied."""
-    with contextlib.ExitStack() as stack:
-        archives: dict[str, Archive] = _open_remote(plan, remote, stack)
-        made = []
-        for addition in plan.additions:
-            source = addition.source
-            if source.kind == "file":
-                if not Path(source.path).is_file():  # a pipe would keep us waiting for ever
-                    raise InputError(
-                        f"{source.path} is not there any more", because="the lock needs it", hint="plan again"
-                    )
-                made.append(NewMember(addition.target, path=Path(source.path), sha256=addition.sha256))
-            elif source.kind == "conda-package":
-                packed = open_package(Path(source.path)).dlls.get(source.member)
-                if packed is None:
-                    raise _no_member(Path(source.path), source.member)
-                made.append(NewMember(addition.target, path=packed.disk, sha256=addition.sha256))
-            else:
-                archive = own
-                if source.kind in ("wheel", "index"):
-                    if source.path not in archives:
-                        archives[source.path] = stack.enter_context(Archive.open(Path(source.path)))
-                    archive = archives[source.path]
-                member = archive.find(source.member)
-                if member is None:
-                    raise _no_member(archive.path, source.member)
-                made.append(NewMember(addition.target, packed=(archive, member), sha256=addition.sha256))
-        yield tuple(made)
+class LockedSources:
+    """Finds the bytes of a plan's additions by their hash: in named roots, where they were, in other roots."""
 
+    def __init__(self, plan: Plan, own: Archive, roots: LazyIndex, options: ScanOptions, where: str) -> None:
+        self._plan, self._own, self._roots, self._where = plan, own, roots, where
+        named = options.roots
+        self._given = (*named.roots, *named.cuda, *named.cudnn, *named.oneapi, *named.conda)
+        self._remote = options.remote
+        self._stack = contextlib.ExitStack()
+        self._archives: dict[str, Archive] = {}
 
-def _open_remote(plan: Plan, remote: RemoteOptions | None, stack: contextlib.ExitStack) -> dict[str, Archive]:
-    """Open the wheels on servers that a plan takes members from, and have those members fetched."""
-    wanted: dict[str, tuple[str, list[str]]] = {}
-    for addition in plan.additions:
-        if addition.source.kind == "index":
-            _, members = wanted.setdefault(addition.source.path, (addition.source.wheel_sha256, []))
-            members.append(addition.source.member)
-    if wanted and (remote is None or not remote.fetch):
-        raise UsageError(
-            "the lock takes DLLs from the package index",
-            because=f"such as {next(iter(wanted))}",
-            hint="add --fetch to have them fetched again; their hashes are in the lock",
-        )
-    found: dict[str, Archive] = {}
-    if wanted and remote is not None:
-        client = stack.enter_context(Client(remote))
-        for url, (sha256, names) in wanted.items():
-            archive = found[url] = stack.enter_context(Archive.open(client.wheel_at(url, sha256=sha256)))
+    def __enter__(self) -> tuple[NewMember, ...]:
+        """The additions as the writer wants them; their bytes are checked against the lock as they are copied."""
+        with contextlib.ExitStack() as stack:
+            self._stack = stack
+            found = tuple(map(self._found, self._plan.additions))
+            self._stack = stack.pop_all()
+            return found
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _found(self, addition: Addition) -> NewMember:
+        if addition.source.kind == "own":
+            return self._packed(addition, self._own)
+        elsewhere = self._in_roots(addition, fetch=False) if self._given else None
+        if elsewhere is not None:
+            return elsewhere
+        failure: WheelfixError = self._not_there(addition)
+        try:
+            recorded = self._as_recorded(addition)
+        except NetworkFailure as exc:  # another machine may have another index
+            recorded, failure = None, exc
+        if recorded is None or _size(recorded) != addition.size:
+            recorded = self._in_roots(addition, fetch=True) or recorded
+        if recorded is None:
+            raise failure
+        return recorded
+
+    def _as_recorded(self, addition: Addition) -> NewMember | None:
+        """The source where the plan found it; None if it is not there."""
+        source = addition.source
+        if source.kind == "index":
+            return self._from_server(addition) if self._remote.fetch else None
+        if is_foreign(source.path, (*self._given, Path(self._where))):
+            return None
+        places = (Path(source.path), Path(self._where).parent / source.path)
+        path = next((one for one in places if one.is_file()), None)  # a pipe would keep us waiting for ever
+        if path is None:
+            return None
+        if source.kind == "file":
+            return NewMember(addition.target, path=path, sha256=addition.sha256)
+        if source.kind == "conda-package":
+            packed = open_package(path).dlls.get(source.member)
+            if packed is None:
+                raise _no_member(path, source.member)
+            return NewMember(addition.target, path=packed.disk, sha256=addition.sha256)
+        return self._packed(addition, self._opened(source.path, path))
+
+    def _opened(self, key: str, path: Path | RemoteWheel) -> Archive:
+        if key not in self._archives:
+            self._archives[key] = self._stack.enter_context(Archive.open(path))
+        return self._archives[key]
+
+    def _packed(self, addition: Addition, archive: Archive) -> NewMember:
+        member = archive.find(addition.source.member)
+        if member is None:
+            raise _no_member(archive.path, addition.source.member)
+        return NewMember(addition.target, packed=(archive, member), sha256=addition.sha256)
+
+    def _from_server(self, addition: Addition) -> NewMember:
+        url = addition.source.path
+        if url not in self._archives:
+            client = self._stack.enter_context(Client(self._remote))
+            archive = self._opened(url, client.wheel_at(url, sha256=addition.source.wheel_sha256))
+            names = [one.source.member for one in self._plan.additions if one.source.path == url]
             archive.expect(member for name in names if (member := archive.find(name)) is not None)
-    return found
+        return self._packed(addition, self._archives[url])
+
+    def _in_roots(self, addition: Addition, *, fetch: bool) -> NewMember | None:
+        """A file of a root with that name and hash; with ``--fetch`` also of a vendor's wheel on the package index."""
+        index = self._roots.open()
+        tags = tuple(self._plan.output.removesuffix(".whl").split("-")[-1:])
+        machine = machine_of_tags(tags) or Machine.AMD64
+        cuda = next((one.release for one in self._plan.releases if one.toolkit == "CUDA"), "")
+        while True:
+            for file in index.candidates(addition.name):
+                if file.size == addition.size and index.sha256(file) == addition.sha256:
+                    packed, path = index.packed(file), index.disk_path(file)
+                    if packed and addition.source.kind not in ("wheel", "index"):
+                        # Packed as it would have been from a file: packed bytes of others would make another wheel.
+                        return NewMember(addition.target, source=index.open(file), sha256=addition.sha256)
+                    return NewMember(addition.target, path=path, packed=packed, sha256=addition.sha256)
+            if not fetch or not self._roots.look_on_index(addition.name, cuda, machine):
+                return None
+
+    def _not_there(self, addition: Addition) -> WheelfixError:
+        source = addition.source
+        if source.kind == "index":
+            return UsageError(
+                "the lock takes DLLs from the package index",
+                because=f"such as {source.path}",
+                hint="add --fetch to have them fetched again; their hashes are in the lock",
+            )
+        if is_foreign(source.path, (*self._given, Path(self._where))):
+            return refuse_share(source.path, self._where)
+        whose = f" of {source.origin}" if source.origin not in ("", "folder") else ""
+        return InputError(
+            f"{source.path} is not there",
+            because=f"the lock needs {addition.name}{whose} with its very bytes, and no root has them",
+            hint="name the folder or wheel that has it with --root, or plan again",
+        )
+
+
+def _size(new: NewMember) -> int:
+    return new.packed[1].usize if new.packed is not None else new.path.stat().st_size if new.path is not None else 0
 
 
 def _no_member(path: Path, member: str) -> InputError:

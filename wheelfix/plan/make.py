@@ -27,6 +27,7 @@ from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
 from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.rules.archive import only_on_request, record_faults
+from wheelfix.rules.cuda import partial_cuda
 from wheelfix.rules.registry import Group, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
@@ -158,6 +159,8 @@ class _Ties:
         member = family_of(name)
         if member is not None and not member.family.rename:
             return f"{member.family.title} loads its parts by name"
+        if self.code.mentions(name):
+            return "the package's Python code names it"
         if entry.kind not in ("import", "delay"):
             return "no import table names it"
         others = [path for path in self.importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
@@ -165,8 +168,6 @@ class _Ties:
             return f"{base_name(others[0])} imports it, and delvewheel changes only .pyd and .dll files"
         if key in self.forwarded:
             return "another DLL forwards exports to it by name"
-        if self.code.mentions(name):
-            return "the package's Python code names it"
         return "different files of this name are needed" if key in self.several else ""
 
 
@@ -271,6 +272,12 @@ def cannot_repair(name: str, lasting: Sequence[Finding], plan: Plan) -> CannotRe
     unsure = all(finding.severity is Severity.UNSURE for finding in lasting)
     deleted = [finding for finding in lasting if finding.evidence.get("kind") == "row-orphan"]
     settles = next((finding.hint for finding in [*deleted, *lasting] if finding.hint), "`wheelfix scan` shows more")
+    half = next((finding for finding in lasting if _hides_toolkit(finding, plan)), None)
+    if half is not None and not unmet(plan):
+        settles = (
+            "vendor all of CUDA (--cuda FOLDER with the whole toolkit, --cudnn FOLDER), or none of it: "
+            f"--assume cuda={half.evidence['cuda']} leaves it to machines that have the toolkit"
+        )
     return CannotRepair(
         f"could not tell whether {name} loads" if unsure else f"{name} cannot be repaired",
         because=(*map(finding_in_words, lasting), *why_unmet(plan)),
@@ -408,7 +415,7 @@ def _releases(planner: Planner) -> Iterator[TakenRelease]:
     """The releases that were chosen once for all DLLs of a toolkit; nothing where no candidate shows its own."""
     for group, one in sorted(planner.releases.items()):
         if one.release or one.refused:
-            yield TakenRelease(GROUPS[group], one.release, one.because, one.refused)
+            yield TakenRelease(GROUPS[group], one.release, one.because, one.refused, one.other)
 
 
 def reference(archive: Archive | None, before: Examination, *, hash_file: bool = False) -> WheelRef:
@@ -547,15 +554,24 @@ def _is_allowed(missing: MissingDll, options: RepairOptions) -> bool:
 def still_broken(planned: Planned, options: RepairOptions) -> tuple[Finding, ...]:
     """What the planned wheel would still fail with, or may fail with, apart from what the user allowed to be missing.
 
-    A file that RECORD lists and that is gone counts whatever it is: removing its row would hide that.
+    A file that RECORD lists and that is gone counts whatever it is: removing its row would hide that. So does half of
+    CUDA, if it is the plan that adds cudart: that hides the toolkit which has what was allowed to be missing.
     """
     allowed = allowed_names(planned.plan)
     faults = {Severity.ERROR} if options.accept_unsure else {Severity.ERROR, Severity.UNSURE}
     return tuple(
         finding
         for finding in planned.after.report.findings
-        if (finding.severity in faults and not _is_about(finding, allowed)) or found_by(finding, record_faults)
+        if (finding.severity in faults and not _is_about(finding, allowed))
+        or found_by(finding, record_faults)
+        or _hides_toolkit(finding, planned.plan)
     )
+
+
+def _hides_toolkit(finding: Finding, plan: Plan) -> bool:
+    """Whether a finding is that half of CUDA is in the wheel, by the plan's own doing."""
+    added = {addition.target for addition in plan.additions}
+    return found_by(finding, partial_cuda) and not added.isdisjoint(finding.texts("present"))
 
 
 def allowed_names(plan: Plan) -> tuple[str, ...]:

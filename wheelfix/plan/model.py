@@ -89,6 +89,8 @@ class TakenRelease:
     """Why this one."""
     refused: tuple[str, ...] = ()
     """Releases that were there and not taken, each with the reason."""
+    other: bool = False
+    """Whether it is another one than the wheel was built for, which works for most of what is loaded."""
 
 
 @dataclass(frozen=True, slots=True)

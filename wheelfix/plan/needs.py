@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Resolution, Signature, Symbol
+    from wheelfix.model import CodeFault, Resolution, Signature, Symbol
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import RootFile
     from wheelfix.rules.context import Subject
@@ -72,6 +72,26 @@ def destinations(view: FileView, need: Need, startup_lib: str | None, added_dirs
     if own and (len(folders) > 1 or folders[0] in own):
         return (folders[0],) if folders[0] in own else (own[0],)
     return folders
+
+
+def places_in_code(fault: CodeFault) -> tuple[str, ...]:
+    """The paths at which code looks for a DLL that it loads, in its order; a bare name only where it is sure to fail.
+
+    What a package may leave to the machine has a bare name; a path in the package is its own.
+    """
+    if fault.cause not in ("load", "cffi", "raise") or fault.chain:
+        return ()
+    found = []
+    for name in fault.names:
+        folders = fault.searched if fault.sure else ()
+        found += [name] if "/" in name else [f"{folder}/{name}" for folder in folders]
+    return tuple(path for path in found if path.startswith(f"{SITE_PACKAGES}/") and parent(path) != SITE_PACKAGES)
+
+
+def asked_by_code(view: FileView, fault: CodeFault, name: str) -> Need:
+    """The need of code that loads a DLL by itself."""
+    absent = Missing(searched=fault.searched, present_at=tuple(view.named(dll_key(name))))
+    return Need(name, (Edge(fault.file, name, EdgeKind.COMPANION, absent, required=True),))
 
 
 def family_companions(name: str, cuda: str | None) -> tuple[str, ...]:

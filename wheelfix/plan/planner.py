@@ -23,10 +23,12 @@ from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, pare
 from wheelfix.model import EdgeKind, Image, Malformed, Severity, dll_key, fold
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
 from wheelfix.plan.needs import (
+    asked_by_code,
     destinations,
     family_companions,
     needers,
     objections,
+    places_in_code,
     processed_by,
     requests_by_group,
     unmet_needs,
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.view import FileView
-    from wheelfix.model import ImageFacts, Resolution
+    from wheelfix.model import CodeFault, ImageFacts, Resolution
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import RootFile
@@ -94,7 +96,7 @@ def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
     loaded.update(edge.file for edge in imports if edge.file)
     unfit = {edge.file: edge for edge in imports if edge.unexported and edge.file}
     for path in sorted(loaded):
-        if not path.lower().endswith(".dll") or not _may_go(subject, path):
+        if not path.lower().endswith(".dll") or path not in subject.view or not _may_go(subject, path):
             continue
         image = subject.view.image(path)
         if isinstance(image, Malformed):
@@ -174,8 +176,9 @@ class Planner:
             self._drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))
         asked = [Need(name) for name in self.options.include]
         self._settle_releases([*unmet_needs(self.view, self._resolve(), self.options.companions, self.cuda), *asked])
-        self._include()
         self._restore()
+        self._answer_code()
+        self._include()
         self._answer_all()
         if self.options.clean:
             subject = replace(self.before.subject, view=self.view, resolution=self._resolve())
@@ -190,10 +193,15 @@ class Planner:
     def _answer_all(self) -> None:
         """Answer needs in rounds, until the model says that nothing changes."""
         for _ in range(ROUNDS):
+            self._answer_code()
             resolution = self._resolve()
             found = list(unmet_needs(self.view, resolution, self.options.companions, self.cuda))
             self._settle_releases(found)
-            answers = [self._answer(need, resolution.search_dirs) for need in found]
+            # What a new DLL needs comes first: once that loads, others may find the new DLL where it is.
+            for_new = [need for need in found if not self.chosen.keys().isdisjoint(need.importers)]
+            answers = [self._answer(need, resolution.search_dirs) for need in for_new]
+            if not any(answers):
+                answers = [self._answer(need, resolution.search_dirs) for need in found if need not in for_new]
             if not any(answers):
                 break
         if self.options.with_vcredist:
@@ -211,9 +219,10 @@ class Planner:
             )
 
     def _include(self) -> None:
+        added = {dll_key(base_name(path)) for path in self.chosen}
         for name in self.options.include:
-            where = self._folder_for_included()
-            if self.view.find(where, name) is None:
+            where = self._folder_for_included(name) if dll_key(name) not in added else ""
+            if where and self.view.find(where, name) is None:
                 need = Need(name)
                 if not self._take(need, name, (where,), "include", f"asked for with --include {name}"):
                     raise UsageError(
@@ -236,14 +245,53 @@ class Planner:
                     need, name, (parent(path),), "include", f"RECORD lists {row}, and the wheel does not have it"
                 )
 
-    def _folder_for_included(self) -> str:
+    def _folder_for_included(self, name: str) -> str:
+        """The folder of a DLL that no table and no code asks for: where everything looks, else beside an image."""
         subject = self.before.subject
         if self.options.dest is not None:
             return in_site_packages(self.options.dest)
         if subject.startup is not None:
             return subject.startup.lib
-        reached = sorted(subject.resolution.reached) or sorted(subject.images)
-        return parent(reached[0]) if reached else SITE_PACKAGES
+        added = [folder for folder in subject.resolution.search_dirs if not folder.startswith("@")]
+        images = (*sorted(subject.resolution.reached), *sorted(subject.images))
+        places = (*added, *(parent(path) for path in images))
+        where = next((folder for folder in places if folder.startswith(f"{SITE_PACKAGES}/")), "")
+        if not where:
+            raise UsageError(
+                f"--include {name}",
+                because="the wheel has no folder with DLLs, and its code does not show where it looks for this one",
+                hint="add --dest with the folder of the wheel that the code looks into",
+            )
+        return where
+
+    def _answer_code(self) -> None:
+        """Put DLLs that code loads by itself to the first place at which the load finds them."""
+        for _ in range(ROUNDS):
+            faults = self._resolve().code_faults
+            if not any(self._answer_fault(fault) for fault in faults):
+                break
+
+    def _answer_fault(self, fault: CodeFault) -> bool:
+        """Try to meet what code looks for; whether the view changed."""
+        for path in places_in_code(fault):
+            name, folder = base_name(path), parent(path)
+            if self.options.dest is not None:
+                folder = in_site_packages(self.options.dest)
+            if (path, folder, fault.sure) in self.tried or matches_any(name, self.options.exclude):
+                continue
+            self.tried.add((path, folder, fault.sure))
+            before, need = (self.view, dict(self.chosen)), asked_by_code(self.view, fault, name)
+            if self._copy_own(need, (folder,)) or self._take_for_code(need, folder):
+                if fault not in self._resolve().code_faults:
+                    return True
+                self.view, self.chosen = before
+        return False
+
+    def _take_for_code(self, need: Need, folder: str) -> bool:
+        """Take the file of a root that code asks for by name; most code tries many names."""
+        if not self.index.candidates(need.name) and not self._look_on_index(need.name):
+            return False
+        return self._take(need, need.name, (folder,), str(need.kind), _because(self.view, need))
 
     def _settle_releases(self, found: list[Need]) -> None:
         """Choose the release of each toolkit once, when the first of its DLLs is needed."""
@@ -255,6 +303,11 @@ class Planner:
         for group, requests in requests_by_group(asked, self.view, self.before.subject).items():
             if group not in self.releases:
                 wanted = wanted_release(group, self.before.subject)
+                assumed = self.before.subject.profile.cuda or ""
+                if group == "cuda" and wanted.text.partition(".")[0] == assumed.partition(".")[0] != "":
+                    because = f"--assume cuda={assumed} says that it is installed"
+                    self.releases[group] = OneRelease(group, assumed, because)
+                    continue
                 self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms(()))
 
     # ------------------------------------------------------------------------------------- how one need is answered
@@ -266,6 +319,7 @@ class Planner:
             return False
         startup = self.before.subject.startup
         folders = destinations(self.view, need, startup.lib if startup else None, added_dirs or self._emptied())
+        folders = self._lost_folders()[:1] or folders
         if self.options.dest is not None:
             folders = (in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)
@@ -290,6 +344,12 @@ class Planner:
         parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
         taken = [self._take(part, need.name, (folder,), str(need.kind), because) for folder, part in parts]
         return any(taken)
+
+    def _lost_folders(self) -> tuple[str, ...]:
+        """Folders of the package that its code needs to exist, and that do not: all their DLLs were taken out."""
+        faults = (fault for fault in self._resolve().code_faults if fault.sure and fault.cause in ("folder", "listing"))
+        folders = (fault.names[0] for fault in faults)
+        return tuple(folder for folder in folders if folder.startswith(f"{SITE_PACKAGES}/"))
 
     def _emptied(self) -> tuple[str, ...]:
         """The folder of DLLs that delvewheel's patch adds, when all of them were taken out."""
@@ -501,7 +561,9 @@ class Planner:
 
 
 def _because(view: FileView, need: Need) -> str:
-    names = tuple(dict.fromkeys(map(base_name, need.importers)))
+    names = tuple(
+        dict.fromkeys(view.origin(path) if path.endswith(".py") else base_name(path) for path in need.importers)
+    )
     who = ", ".join(names[:3])
     more = len(names) - 3
     who += f" and {more} more" if more > 0 else ""

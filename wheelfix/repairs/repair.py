@@ -19,7 +19,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure, failure_of
 from wheelfix.exam.examination import Shares, file_size
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import TRUSTED, Repairable, Severity
-from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources, refuse_shares
+from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
 from wheelfix.repairs.rewrite import keep, opened, rewrite
 from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
@@ -109,10 +109,21 @@ class _Repair:
         if plan.layout == "libs":
             from wheelfix.repairs.mangled import repair_with_libs
 
-            plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+            try:
+                plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+            except CannotRepair as exc:
+                if options.layout != "auto":
+                    raise
+                return self._with_own_names(look, str(exc))
             return Repaired(RepairOutcome.REPAIRED, plan, target, report, after, size)
         written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes)
         return Repaired(RepairOutcome.REPAIRED, plan, target, report, planned.after.report, written.size)
+
+    def _with_own_names(self, look: WheelScan, because: str) -> Repaired:
+        """Do without renaming, which was impossible and which nobody has asked for."""
+        result = replace(self, options=replace(self.options, layout="beside")).done(look, wait=True)
+        note = f"the new DLLs keep their names, because renaming them was not possible: {because}"
+        return replace(result, plan=replace(result.plan, notes=(*result.plan.notes, note)))
 
 
 def _stays(finding: Finding) -> bool:
@@ -225,14 +236,18 @@ def refuse_input(path: Path, name: str, options: RepairOptions) -> None:
         check_target(path.parent / name)
 
 
-def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
-    """Carry out a locked plan: the same wheel, the same sources, nothing else."""
-    path = Path(plan.wheel.path)
-    refuse_shares(plan, (*options.scan.roots.roots, options.wheel_dir, Path(where)), where)
+def replay(plan: Plan, options: RepairOptions, where: str, wheel: Path | None = None) -> Repaired:
+    """Carry out a locked plan: the same wheel, the same sources, nothing else, wherever they are now."""
+    if wheel is None and is_foreign(plan.wheel.path, (*options.scan.roots.roots, options.wheel_dir, Path(where))):
+        raise refuse_share(plan.wheel.path, where)
+    path = wheel or wheel_of(plan, where)
     options = replace(options, compression=plan.compression, compressor=plan.compressor.partition(" ")[0])
     with Archive.open(path, options.scan.limits) as archive:
         info = check_lock(plan, archive, where)
-        with open_sources(plan, archive, options.scan.remote) as members:
+        with (
+            lazy_index(options.scan.roots, options.scan.remote) as roots,
+            LockedSources(plan, archive, roots, options.scan, where) as members,
+        ):
             if options.require_signed:
                 _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
             with WheelHashCheck(plan, archive, where, trust=options.trust_record) as hashes:

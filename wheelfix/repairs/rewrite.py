@@ -237,6 +237,8 @@ def opened(new: NewMember) -> Iterator[ByteSource]:
     elif new.path is not None:
         with FileSource(new.path) as source:
             yield source
+    elif new.source is not None:
+        yield new.source
 
 
 def bytes_of(new: NewMember) -> Iterator[bytes]:
@@ -247,6 +249,8 @@ def bytes_of(new: NewMember) -> Iterator[bytes]:
     elif new.path is not None:
         with FileSource(new.path) as source:
             yield from chunks(source)
+    elif new.source is not None:
+        yield from chunks(new.source)
 
 
 def _member(archive: Archive, name: str) -> Member:

@@ -51,6 +51,9 @@ def render_plan(
         _draw_releases(canvas, plan)
         _draw_changes(canvas, plan, verbose=verbose)
         _draw_rest(canvas, plan)
+    else:
+        others = [f"{taken.toolkit} {taken.release}: {taken.because}" for taken in plan.releases if taken.other]
+        canvas.labelled("warning ", *others, style="warn")
     if outcome == "planned":
         canvas.blank()
         canvas.labelled("Nothing would be written: ", *faults, style="bad")

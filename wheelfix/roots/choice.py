@@ -653,7 +653,8 @@ def _chosen(
         extra = f", although only it has {', '.join(only)}" if only else ""
         refused.setdefault(offer.release, []).append(f"releases are not mixed{extra}")
     why = _why(best, others, wanted, known=wanted.text in refused)
-    return OneRelease(group, best.release, why, _main_root(best), _refusals(group, refused))
+    other = _distance(best.release, wanted) > 0
+    return OneRelease(group, best.release, why, _main_root(best), _refusals(group, refused), other)
 
 
 def _why(best: _Offer, others: list[_Offer], wanted: Wanted, *, known: bool) -> str:

@@ -63,6 +63,8 @@ class OneRelease:
     """The root that has most of it."""
     refused: tuple[str, ...] = ()
     """Releases that are there and were not taken, each with the reason."""
+    other: bool = False
+    """Whether it is not the one that the wheel was built for."""
 
 
 # Packages that are numbered like the toolkit itself; cuBLAS, cuFFT, cuDNN and the like count their own way.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import owners_of
-from wheelfix.model import CodeFault, Finding, Severity, dll_key
+from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 from wheelfix.rules.context import Subject, base, grouped, inside, key_of
+from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
@@ -15,12 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@rule("WF314", "code-loads-missing-dll", Severity.ERROR, "Python code of the package loads a DLL that is not there.")
+@rule(
+    "WF314",
+    "code-loads-missing-dll",
+    Severity.ERROR,
+    "Python code of the package loads a DLL that is not there.",
+    Repairable.SOMETIMES,
+)
 def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     """Find loads in Python code that find no file, and code that gives up after looking for one without success."""
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
         names = [inside(name) for name in fault.names]
         hint = f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code"
+        if any("/" in name for name in (*fault.names, *fault.searched)):
+            command = repair_command(subject, "--root FOLDER")
+            hint = f"{command} puts {base(fault.names[0])} where the code looks for it, if FOLDER has it"
         if subject.view.beside is not None and "/" not in fault.names[0]:
             name = fault.names[0]
             known = ", ".join(owner.distribution for owner in owners_of(name) if not owner.only)

@@ -24,9 +24,11 @@ from wheelfix.knowledge.cuda import (
     is_versioned_by_patch,
     release,
     release_of_product,
+    toolkits_of_file,
 )
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import CudaSummary, EdgeKind, Finding, Repairable, Severity, dll_key
+from wheelfix.roots.release import SEPARATE
 from wheelfix.rules.context import (
     Subject,
     base,
@@ -158,7 +160,12 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
         for path in subject.images
         if folder(path) in subject.resolution.search_dirs and fnmatch.fnmatch(key_of(path), startup.toolkit_unless)
     ]
-    absent = [need for need in missing(subject, EdgeKind.IMPORT) if need.reached and cuda_versions_for(need.name)]
+    # cuDNN counts: many copy it into the toolkit's folder.
+    absent = [
+        need
+        for need in missing(subject, EdgeKind.IMPORT)
+        if need.reached and (cuda_versions_for(need.name) or _is_cudnn(need.name))
+    ]
     if not inside or not absent:
         return
     names = [need.name for need in absent]
@@ -167,12 +174,12 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
         subject.origin(inside[0]),
         f"{base(inside[0])} is in the wheel, {listing(names)} {'is' if len(names) == 1 else 'are'} not; "
         f"{loading.package} adds the CUDA {loading.cuda} toolkit's folder only if no cudart is in its own folders, so "
-        "an installed toolkit does not help",
+        "an installed toolkit is found only if it is on PATH",
         hint=(
             f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {loading.cuda}, or leave "
             f"{base(inside[0])} out too"
         ),
-        evidence={"present": subject.origins(inside), "missing": names},
+        evidence={"present": subject.origins(inside), "missing": names, "cuda": loading.cuda},
     )
 
 
@@ -219,6 +226,34 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
             hint=f"build against CUDA {dotted(release)} alone, "
             "or give the wheel the label of the toolkit it really needs",
             evidence={"expected": dotted(release), "dlls": names},
+        )
+
+    yield from _parts_of_another(subject, release, odd)
+
+
+def _parts_of_another(subject: Subject, release: Release, reported: Iterable[str]) -> Iterator[Finding]:
+    """Compare the release with the one that CUDA's DLLs in the wheel state: most names only tell the major."""
+    loaded = dict.fromkeys(path for process in subject.processes for path in process)
+    found: dict[str, str] = {}
+    for path in loaded:
+        name, member = base(path), _of_nvidia(base(path))
+        if member is None or member.family.group != "cuda" or key_of(path) in reported or path not in subject.view:
+            continue
+        # Those whose name has the release are looked at above, and NVTX is of no release.
+        stated = toolkits_of_file(name, subject.version(path)) if fits_release(name, release) else frozenset()
+        if len(stated) == 1 and dotted(release) not in stated and member.family.id not in SEPARATE:
+            found[name] = next(iter(stated))
+    if found:
+        names = sorted(found, key=str.lower)
+        first = found[names[0]]
+        yield finding(
+            "WF407",
+            names[0],
+            f"the wheel is made for CUDA {dotted(release)}, but {names[0]} in it is of CUDA {first}"
+            + (f" (as {listing(names[1:])})" if len(names) > 1 else "")
+            + "; what only the other release has fails at run time",
+            hint=f"take CUDA's DLLs from a toolkit of {dotted(release)}, or give the wheel the label of the one it has",
+            evidence={"expected": dotted(release), "dlls": names, "stated": found},
         )
 
 
@@ -361,6 +396,11 @@ def _of_nvidia(name: str) -> FamilyMember | None:
     return member if member is not None and member.family.group in _GROUPS else None
 
 
+def _is_cudnn(name: str) -> bool:
+    member = family_of(name)
+    return member is not None and member.family.group == "cudnn"
+
+
 def _runtime_compiler(subject: Subject) -> Iterator[str]:
     """Say whether NVRTC has its own built-ins beside it."""
     for path in subject.images:
@@ -383,7 +423,7 @@ def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
 
 def _cudnn(subject: Subject) -> Iterator[str]:
     names = [base(path) for path in subject.images] + [edge.name for edge in subject.edges]
-    members = [member for name in names if (member := _of_nvidia(name)) and member.family.id == "cudnn"]
+    members = [member for name in names if (member := _of_nvidia(name)) and _is_cudnn(name)]
     majors = sorted({member.version for member in members if member.version})
     front = next((path for path in subject.images if key_of(path).startswith("cudnn64_")), None)
     version = subject.version(front) if front else None

@@ -1,0 +1,125 @@
+"""A DLL that code loads goes where the load finds it: RECORD's row, the path in the code, the folder that it adds."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import CannotRepair, UsageError
+from wheelfix.exam.scan import scan
+from wheelfix.model import Verdict
+from wheelfix.repairs import mangled
+from wheelfix.repairs.repair import repair_wheel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.repairs.repair import Repaired
+
+HERE = "import ctypes, os\nhere = os.path.dirname(__file__)\n"
+BY_PATH = HERE + "ctypes.CDLL(os.path.join(here, 'lib', 'snd.dll'))\n"
+SEARCHING = HERE + (
+    "found = None\n"
+    "for name in ('a.dll', 'b.dll', 'snd.dll'):\n"
+    "    path = os.path.join(here, 'lib', name)\n"
+    "    if os.path.exists(path):\n"
+    "        found = ctypes.CDLL(path)\n"
+    "        break\n"
+    "if found is None:\n"
+    "    raise RuntimeError('no library')\n"
+)
+ON_PATH = (
+    "import os\nfrom pathlib import Path\nimport cffi\n"
+    "os.environ['PATH'] = f\"{Path(__file__).parent / 'x64'}{os.pathsep}{os.environ['PATH']}\"\n"
+    "cffi.FFI().dlopen('snd.dll')\nfrom pkg import _m\n"
+)
+ADDED = HERE + "os.add_dll_directory(os.path.join(here, 'dlls'))\nfrom pkg import _m\n"
+SND = forge_dll("snd.dll", exports=["play"], imports={"low.dll": ["f"]})
+MODULE = forge_dll("_m.pyd", imports={"snd.dll": ["play"]}, exports=["PyInit__m"])
+EXTENSION: dict[str, bytes | str] = {"pkg/_m.cp311-win_amd64.pyd": MODULE}
+
+
+def repaired(tmp_path: Path, files: dict[str, bytes | str], **options: object) -> Repaired:
+    """The repair of a package with a root that has snd.dll, and low.dll that it imports."""
+    root = tmp_path / "root"
+    root.mkdir(exist_ok=True)
+    (root / "snd.dll").write_bytes(SND)
+    (root / "low.dll").write_bytes(forge_dll("low.dll", exports=["f"]))
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files, requires=("cffi",))
+    scanning = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
+    return repair_wheel(wheel, RepairOptions(scan=scanning, wheel_dir=tmp_path / "out", **options))  # type: ignore[arg-type]
+
+
+def added(result: Repaired) -> list[str]:
+    return [addition.target for addition in result.plan.additions]
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        pytest.param({"pkg/__init__.py": BY_PATH}, "pkg/lib", id="a path"),
+        pytest.param({"pkg/__init__.py": SEARCHING}, "pkg/lib", id="one of several names"),
+        pytest.param({"pkg/__init__.py": ON_PATH, **EXTENSION}, "pkg/x64", id="a folder on PATH"),
+        pytest.param({"pkg/__init__.py": ADDED, **EXTENSION}, "pkg/dlls", id="a folder that has to exist"),
+    ],
+)
+def test_the_place_is_the_one_of_the_load(tmp_path: Path, files: dict[str, bytes | str], place: str) -> None:
+    """tcod, pylsl and PyOpenAL: repair stopped at the finding about their code, or put the DLL beside the module."""
+    result = repaired(tmp_path, files)
+    assert added(result) == [f"{place}/low.dll", f"{place}/snd.dll"]
+    assert result.output is not None
+    assert scan(result.output).verdict is Verdict.OK
+
+
+def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path: Path) -> None:
+    wrong: dict[str, bytes | str] = {
+        "pkg/__init__.py": ON_PATH,
+        "pkg/snd.dll": SND,
+        "pkg/low.dll": forge_dll("low.dll", exports=["f"]),
+    }
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files={**wrong, **EXTENSION}, requires=("cffi",))
+    report = scan(wheel)
+    assert [finding.code for finding in report.findings if finding.severity.name == "ERROR"] == ["WF314"]
+    result = repaired(tmp_path, {**wrong, **EXTENSION})
+    assert "pkg/x64/snd.dll" in added(result)
+    assert result.output is not None
+    assert scan(result.output).verdict is Verdict.OK
+    cleaned = repaired(tmp_path, {**wrong, **EXTENSION}, clean=True)
+    assert added(cleaned) == added(result)
+
+
+def test_an_included_dll_goes_where_code_looks_for_it(tmp_path: Path) -> None:
+    result = repaired(tmp_path, {"pkg/__init__.py": SEARCHING}, include=("snd.dll",))
+    assert added(result) == ["pkg/lib/low.dll", "pkg/lib/snd.dll"]
+
+
+def test_an_included_dll_never_goes_into_the_root_of_the_wheel(tmp_path: Path) -> None:
+    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": forge_dll("_m.pyd")}
+    with pytest.raises(UsageError, match=r"--include snd\.dll") as caught:
+        repaired(tmp_path, files, include=("snd.dll",))
+    assert "--dest" in caught.value.hint
+    result = repaired(tmp_path, files, include=("snd.dll",), dest="pkg/lib")
+    assert added(result) == ["pkg/lib/low.dll", "pkg/lib/snd.dll"]
+
+
+def test_a_dll_that_cannot_be_renamed_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise CannotRepair("delvewheel could not rename the DLLs of pkg", because="no room for longer names")
+
+    monkeypatch.setattr(mangled, "run_delvewheel", fail)
+    files: dict[str, bytes | str] = {"pkg/__init__.py": "", **EXTENSION}
+    result = repaired(tmp_path, files)
+    assert added(result) == ["pkg/low.dll", "pkg/snd.dll"]
+    assert result.plan.layout == "beside"
+    (note,) = [note for note in result.plan.notes if "keep their names" in note]
+    assert "no room for longer names" in note
+    assert result.output is not None
+    with zipfile.ZipFile(result.output) as archive:
+        assert "pkg/snd.dll" in archive.namelist()
+    with pytest.raises(CannotRepair, match="could not rename"):
+        repaired(tmp_path, files, layout="libs")
