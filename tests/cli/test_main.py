@@ -416,9 +416,7 @@ def test_versions_of_large_files_count_whatever_is_printed(tmp_path, capsys, lou
 
 
 def explain(capsys, *argv: str) -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COLUMNS", raising=False)
-        assert main(["explain", *argv]) == 0
+    assert main(["explain", *argv]) == 0
     return capsys.readouterr().out
 
 

@@ -175,3 +175,33 @@ def test_bash_reads_a_line_as_it_was_meant(word: str) -> None:
 )
 def test_powershell_words(word: str, expected: str) -> None:
     assert shell_line([word], windows=True) == expected
+
+
+def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    debug = {"pkg/nvcuda.dll": forge_dll("nvcuda.dll", exports=["f"])}
+    build_wheel(tmp_path / "dist", "pkg", "1.0", files={**files("helper.dll", "nvcuda.dll"), **debug})
+    (tmp_path / "dlls").mkdir()
+    (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
+    assert main(["repair", "dist", "--no-discover", "--root", "dlls"]) == 0
+    out = capsys.readouterr().out
+    balance = out.partition("-> wheelhouse")[2].splitlines()
+    assert balance[1] == "1 fixed, 1 remains"
+    assert balance[2].startswith("  WF601 warning: pkg/nvcuda.dll")
+    assert len(balance) == 3
+
+
+def test_a_folder_has_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    build_wheel(tmp_path / "dist", "good", "1.0", files=files())
+    build_wheel(tmp_path / "dist", "pkg", "1.0", files=files("helper.dll"))
+    lost = build_wheel(tmp_path / "dist", "lost", "1.0", files=files("libiomp5md.dll"))
+    (tmp_path / "dlls").mkdir()
+    (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
+    assert main(["repair", "dist", "--no-discover", "--root", "dlls"]) == 1
+    out, err = capsys.readouterr()
+    assert out.partition("Summary\n")[2].splitlines() == [
+        f"  FAILED  not repaired  dist/{lost.name}",
+        "3 wheels: 1 unchanged, 1 repaired, 1 not repaired; 1 fixed, 0 remain",
+    ]
+    assert "add --fetch to take libiomp5md.dll from the package index" in err
+    main(["repair", "dist", "--no-discover", "--root", "dlls", "-q"])
+    assert "Summary" not in capsys.readouterr().out

@@ -47,6 +47,24 @@ class PlanReport:
     """The wheel that came out."""
     faults: tuple[str, ...] = ()
     """Why a planned wheel would not be written."""
+    before: ScanReport | None = None
+    after: ScanReport | None = None
+    """What the scan says about the wheel as it was and as it is then; None where nothing was scanned."""
+
+    @property
+    def remaining(self) -> tuple[Finding, ...]:
+        """The findings that are still there."""
+        return _counted(self.after)
+
+    @property
+    def fixed(self) -> tuple[Finding, ...]:
+        """The findings that are gone."""
+        left = {(finding.code, finding.subject) for finding in self.remaining}
+        return tuple(one for one in _counted(self.before) if (one.code, one.subject) not in left)
+
+
+def _counted(report: ScanReport | None) -> tuple[Finding, ...]:
+    return tuple(one for one in report.findings if one.severity is not Severity.INFO) if report is not None else ()
 
 
 LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
