@@ -590,6 +590,10 @@ class MissingDll:
     candidates: tuple[Candidate, ...] = ()
     providers: tuple[str, ...] = ()
     """Who ships it, from the tables, when no candidate was found."""
+    deleted: str = ""
+    """Where RECORD lists it, although the wheel does not have it: it was deleted after the build."""
+    fetch: str = ""
+    """A release of a vendor on the package index that has it, as the tables know: ``intel-openmp==2023.2.0``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -719,6 +723,8 @@ class ScanReport:
     """What other distributions provide."""
     targets: tuple[TargetVerdict, ...] = ()
     """The kinds of Windows that were asked about, with the answer for each."""
+    prefix: str = ""
+    """The environment in which it is installed; empty for a wheel and for a folder."""
 
     @property
     def verdict(self) -> Verdict:

@@ -24,7 +24,6 @@ from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.formats import KINDS, render
 from wheelfix.report.text import render_scan
-from wheelfix.report.words import missing_hints
 from wheelfix.rules.registry import all_rules, page
 
 if TYPE_CHECKING:
@@ -161,20 +160,6 @@ def test_what_diagnose_proposes_keeps_every_option(story, tmp_path) -> None:
             assert (kept.roots, kept.cuda) == (others, toolkits)
             assert kept.search_path
             assert args.paths == [str(wheel)] or args.env == prefix
-
-
-def test_what_a_scan_proposes_names_the_roots_that_it_was_given(tmp_path) -> None:
-    example = kepler_cu117()
-    roots = tuple(write_roots(example, tmp_path / "roots").values())
-    toolkits = tuple(path for path in roots if "CUDA" in path.parts)
-    others = tuple(path for path in roots if path not in toolkits)
-    chosen = RootOptions(roots=others, cuda=toolkits, discover=False)
-    report = scan(write_wheel(example, tmp_path), ScanOptions(roots=chosen))
-    commands = set().union(*map(printed, missing_hints(report.missing, report.machine)))
-    named = [path for command in commands for path in (*parsed(command).root, *parsed(command).cuda)]
-    assert named
-    assert set(named) <= set(roots)
-    assert all(set(parsed(command).cuda) <= set(toolkits) for command in commands)
 
 
 @pytest.mark.parametrize("seed", range(0, 40, 2))

@@ -75,7 +75,7 @@ def test_every_edge(dist, capsys):
 
 def test_many_end_with_a_summary(dist, capsys):
     _, out, _ = run(capsys, "dist")
-    assert out.endswith("2 inputs: 1 ok, 1 broken\n")
+    assert "\n2 inputs: 1 ok, 1 broken\n\nWhat to do now\n" in out
 
 
 def test_one_bad_input_does_not_stop_the_others(dist, capsys):
@@ -529,3 +529,27 @@ def test_a_killed_worker_costs_its_wheel(several: Path, tmp_path: Path) -> None:
     assert errors.count("its worker process was killed (signal 9)") == 1
     assert "try it alone, with -j 1" in errors
     assert len(output.splitlines()) == 10  # of the other eleven, one was read above
+
+
+def test_wheels_that_are_ok_are_a_line_each_and_infos_a_number(tmp_path, monkeypatch, capsys) -> None:
+    """17 good wheels printed 182 lines."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        module = forge_dll("_x.pyd", imports={"msvcp140.dll": ["f"]}, exports=["PyInit__x"])
+        build_wheel(tmp_path / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": module})
+    _, out, _ = run(capsys, "dist")
+    assert [line.split()[1:] for line in out.splitlines()[:2]] == [["OK", "(1", "info)"]] * 2
+    assert out.count("WF306") == 1  # in the summary
+    assert "needs-vc-runtime\n    " in run(capsys, "dist", "-v")[1]
+    assert "needs-vc-runtime\n    " in run(capsys, "dist", "--select", "WF306")[1]
+    assert "needs-vc-runtime\n    " in run(capsys, "dist", "--fail-on", "info")[1]
+
+
+def test_a_pipe_gets_sentences_in_one_line(dist, capsys, monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = run(capsys, "dist", "-v")[1]
+    monkeypatch.setenv("COLUMNS", "60")
+    broken = run(capsys, "dist", "-v")[1]
+    assert max(map(len, whole.splitlines())) > 120
+    assert len(broken.splitlines()) > len(whole.splitlines())
+    assert "".join(whole.split()) == "".join(broken.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shlex
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -405,3 +406,18 @@ def test_only_the_vendors_own_signature_counts(distribution: str, signature: Sig
 
 def test_distributions_of_strangers_are_not_fetched_from() -> None:
     assert vendor_of("torch") == vendor_of("opencv-python") == ""
+
+
+def test_a_scan_proposes_it_and_the_command_repairs(
+    server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It repaired torch in 16 seconds, and was in no hint."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["scan", str(broken), "--no-discover"]) == 1
+    told = capsys.readouterr().out
+    assert "the package index (nvidia-cuda-cupti-cu11==11.7.101)" in told
+    assert not server.asked  # the tables know it
+    _, *words = shlex.split(told.splitlines()[-1])
+    assert words == ["repair", str(broken), "--fetch", "--no-discover"]
+    assert main(words) == 0
+    assert main(["scan", "wheelhouse", "-q"]) == 0

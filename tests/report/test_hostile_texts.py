@@ -26,7 +26,7 @@ from wheelfix.report.diagnosis import render_diagnosis
 from wheelfix.report.document import Context, FailedInput, PlanReport
 from wheelfix.report.formats import SCAN_KINDS, render
 from wheelfix.report.html.scan import render_comparison, render_repairs
-from wheelfix.report.repairs import render_plan
+from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.text import render_scan, render_summary
 
 if typing.TYPE_CHECKING:
@@ -68,7 +68,8 @@ def test_texts_for_people(look: TextStyle, verbose: bool, chosen: str) -> None:
             Context(skipped=(chosen,)),
         ),
         render_diagnosis(Maker(chosen).make(Diagnosis), look, verbose=verbose),
-        render_plan(Maker(chosen).make(Plan), "repaired", chosen, look, verbose=verbose),
+        render_plan(Maker(chosen, outcome="repaired").make(PlanReport), look, verbose=verbose),
+        render_balance([Maker(chosen).make(PlanReport)], [], look),
         render_diff(Maker(chosen, verdict="broken").make(Comparison), look, verbose=verbose),
     ]
     for text in written:

@@ -15,7 +15,7 @@ import pytest
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.report import progress as module
-from wheelfix.report.canvas import TextStyle, look_of
+from wheelfix.report.canvas import Canvas, TextStyle, look_of
 from wheelfix.report.progress import ProgressBar
 
 PATHS = [Path(f"dist/pkg{number}-1.0-py3-none-win_amd64.whl") for number in range(4)]
@@ -196,9 +196,13 @@ def test_look(encoding, terminal, environ, colour, unicode):
     assert (look.colour, look.unicode) == (colour, unicode)
 
 
-def test_a_pipe_is_80_wide(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert look_of(Stream("utf-8", False), {}).width == 80
+def test_a_pipe_gets_whole_lines_unless_a_width_is_set():
+    assert look_of(Stream("utf-8", False), {}).width == 0
+    assert look_of(Stream("utf-8", False), {"COLUMNS": "72"}).width == 72
+    words = "a sentence of several words " * 9
+    canvas = Canvas(look_of(Stream("utf-8", False), {}))
+    canvas.paragraph(words)
+    assert canvas.text() == f"{words.strip()}\n"
 
 
 def test_a_terminal_has_its_own_width_within_reason(monkeypatch):

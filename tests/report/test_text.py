@@ -14,7 +14,6 @@ from tests.report.samples import broken_torch, check_golden, clean_wheel, risky_
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import (
     Assumed,
-    Candidate,
     CudaSummary,
     Edge,
     EdgeKind,
@@ -27,7 +26,6 @@ from wheelfix.model import (
     LoadOutcome,
     Machine,
     Missing,
-    MissingDll,
     NumpyApi,
     OwnedBy,
     Resolution,
@@ -40,7 +38,7 @@ from wheelfix.model import (
 from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
 from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.text import FITS, Hints, render_scan, render_summary, spell_archs
-from wheelfix.report.words import count, import_statement, label, missing_hints, provider_phrase, sentence
+from wheelfix.report.words import count, import_statement, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit
 
 ASCII = TextStyle(80, colour=False, unicode=False)
@@ -470,47 +468,3 @@ def test_provider_phrase(provider, expected):
 
 def test_count():
     assert (count(0, "DLL"), count(1, "DLL"), count(2, "DLL")) == ("0 DLLs", "1 DLL", "2 DLLs")
-
-
-FOUND_WORDS = (Candidate("C:\\x\\a.dll", "C:\\x", "1", "folder"),)
-
-
-def lost(name: str, *, required: bool = True, found: bool = False) -> MissingDll:
-    return MissingDll(name, EdgeKind.IMPORT, required, ("a.pyd",), ("a.pyd", name), FOUND_WORDS if found else (), ())
-
-
-@pytest.mark.parametrize(
-    ("missing", "hints"),
-    [
-        (
-            [lost("uv.dll")],
-            ["'wheelfix repair WHEEL --root PATH' vendors them from a folder, wheel or conda package that has them"],
-        ),
-        (
-            [lost("uv.dll", found=True)],
-            ["'wheelfix repair WHEEL' vendors them from where they were found, if they are suitable"],
-        ),
-        (
-            [lost("libomp140.x86_64.dll", found=True)],
-            [
-                "'wheelfix repair WHEEL --include libomp140.x86_64.dll' vendors them from where they were found, "
-                "if they are suitable; their vendor does not allow redistribution"
-            ],
-        ),
-        (
-            [lost("msvcp140.dll"), lost("uv.dll"), lost("nvcuda.dll")],
-            [
-                "'wheelfix repair WHEEL --root PATH' vendors uv.dll from a folder, wheel or conda package "
-                "that has them",
-                "'wheelfix repair WHEEL --with-vcredist --root PATH' vendors msvcp140.dll from a folder, "
-                "wheel or conda package that has them",
-                "nvcuda.dll: no wheel may contain them",
-            ],
-        ),
-        ([lost("vcruntime140d.dll")], ["vcruntime140d.dll: no wheel may contain them"]),
-        ([lost("uv.dll", required=False)], []),
-    ],
-    ids=["root", "found", "include", "several", "debug", "optional"],
-)
-def test_hints(missing: list[MissingDll], hints: list[str]) -> None:
-    assert list(missing_hints(missing, Machine.AMD64)) == hints

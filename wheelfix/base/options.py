@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field
-from wheelfix.errors import UsageError
+from wheelfix.errors import UsageError, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +24,25 @@ def as_paths(given: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
     """Return paths: callers from Python may give one or several, and strings too."""
     several = (given,) if isinstance(given, (str, Path)) else given
     return tuple(Path(one) for one in several)
+
+
+def shell_line(words: Iterable[str], *, windows: bool = sys.platform == "win32") -> str:
+    """Return words as a command line that can be pasted: into PowerShell and cmd on Windows, else into bash or zsh.
+
+    Double quotation marks serve all of them, unless there is a sign in a word that some shell reads within them.
+    """
+    return " ".join(_shell_word(word, windows) for word in words)
+
+
+def _shell_word(word: str, windows: bool) -> str:
+    plain, special = (r"[\w+=:./\\-]+", '["$`\u2018-\u201e]') if windows else (r"[\w+=:./%-]+", r'["$`\\!]')
+    if re.fullmatch(plain, word, re.ASCII):
+        return word
+    if not re.search(special, word):
+        return f'"{word}"'
+    if windows:  # PowerShell, which takes typographic quotation marks for quotation marks, too
+        return "'" + re.sub("['\u2018-\u201b]", r"\g<0>\g<0>", word) + "'"
+    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +192,23 @@ class ScanOptions:
     limits: Limits = field(default_factory=Limits)
     remote: RemoteOptions = field(default_factory=RemoteOptions)
     """How to reach wheels that are not on this disk."""
+
+
+def repeated(options: ScanOptions) -> tuple[str, ...]:
+    """Return what the user said about the target and about roots, as words that a repair has to hear again."""
+    roots, remote = options.roots, options.remote
+    given = {
+        "--assume": options.assume,
+        "--no-assume": options.no_assume,
+        "--python": filter(None, [options.python]),
+        "--root": (*roots.roots, *roots.cuda, *roots.cudnn, *roots.oneapi, *roots.conda),
+        "--trusted-roots": filter(None, [roots.trusted_roots]),
+        "--index-url": filter(None, [shown_url(remote.index_url)]),
+        "--extra-index-url": map(shown_url, remote.extra_index_urls),
+    }
+    words = [text for option, values in given.items() for value in values for text in (option, str(value))]
+    words += [] if roots.discover else ["--no-discover"]
+    return (*words, "--search-path") if roots.search_path else tuple(words)
 
 
 @dataclass(frozen=True, slots=True)

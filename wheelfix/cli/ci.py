@@ -53,6 +53,7 @@ def execute(args: argparse.Namespace) -> int:
         filters = (check_patterns(own.select, "--select"), check_patterns(own.ignore, "--ignore"))
         options = replace(repair_options(own), accept_unsure=own.fail_on in ("error", "never"))
         groups.append((options, filters, own.fail_on, paths))
+        output.repeat(options.scan)
     output.fail_inputs(inputs)
     with output.progress(inputs.files, "repairing") as progress:
         for options, filters, fail_on, paths in groups:

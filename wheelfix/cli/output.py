@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import check_target, open_regular
+from wheelfix.base.options import repeated
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.commands import say, say_failure
@@ -21,13 +22,14 @@ from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import render, slim, without_images
 from wheelfix.report.progress import ProgressBar
-from wheelfix.report.text import Hints, render_scan, render_statistics, render_summary
+from wheelfix.report.text import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.report.words import count
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Sequence
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.cli.baseline import Baseline
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
@@ -80,6 +82,9 @@ class Output:
         output = cls(
             args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
         )
+        # Who asks about something wants the answer, also where it is good.
+        asked = any(getattr(args, name, None) for name in ("select", "gpu", "driver", "signatures", "archs"))
+        output.context = replace(output.context, infos=asked)
         output.statistics = args.statistics
         output.argv = tuple(getattr(args, "argv", ()))
         output._take_baseline(getattr(args, "baseline", None), getattr(args, "write_baseline", False))
@@ -107,6 +112,10 @@ class Output:
     def exit_code(self) -> int:
         """The worst of all inputs."""
         return exit_code(self.failed and self.write_baseline is None, [failure.error for failure in self.failures])
+
+    def repeat(self, options: ScanOptions) -> None:
+        """Have the commands that reports propose repeat what was said about roots."""
+        self.context = replace(self.context, repeated=repeated(options))
 
     def progress(self, paths: Sequence[WheelPath], verb: str) -> ProgressBar:
         """Return a progress line on stderr that makes room for what is printed here."""
@@ -170,6 +179,8 @@ class Output:
                 say("wheelfix: nothing was scanned: no distribution there has a DLL or an extension module")
             if self.statistics and not summarised:  # the summary has it
                 self._tell("\n" + self._statistics())
+            if not self.quiet and (steps := render_steps(self.reports, self.failures, self.look, self.context)):
+                self._tell("\n" + steps)
             if self.file is not None:
                 write_result("".join(self._texts), self.file)
         if self.statistics and self.kind != "text":

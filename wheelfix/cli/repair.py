@@ -29,7 +29,7 @@ from wheelfix.repairs.repair import FailedRepair
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.progress import ProgressBar
-from wheelfix.report.repairs import render_plan
+from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.lazy import lazy_index
@@ -161,11 +161,12 @@ class RepairOutput:
         entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
         entry |= {"output": target or None, "plan": result.plan.to_json()} if self._wants("json") else {}
         self.entries.append(entry)
-        self.results.append(PlanReport(result.plan, str(result.outcome), target, result.faults))
+        self.results.append(
+            PlanReport(result.plan, str(result.outcome), target, result.faults, result.before, result.after)
+        )
         if self._written_at_once:
             self._make_room()
-            sys.stdout.write(self._text(self.results[-1], self.look))
-            sys.stdout.flush()
+            self._print(self._text(self.results[-1], self.look))
 
     @property
     def _written_at_once(self) -> bool:
@@ -175,22 +176,24 @@ class RepairOutput:
         return kind == self.args.format or any(kind == wanted for wanted, _ in self.args.also)
 
     def _text(self, result: PlanReport, look: TextStyle) -> str:
-        return render_plan(
-            result.plan,
-            result.outcome,
-            result.target,
-            look,
-            faults=result.faults,
-            verbose=self.args.verbose,
-            quiet=self.args.quiet,
-        )
+        return render_plan(result, look, verbose=self.args.verbose, quiet=self.args.quiet)
+
+    def _summary(self, look: TextStyle) -> str:
+        """Return what became of several wheels."""
+        many = len(self.results) + len(self.failures) > 1 and not self.args.quiet
+        return "\n" + render_balance(self.results, self.failures, look) if many else ""
+
+    def _print(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
     def _rendered(self, kind: str) -> str:
         if kind == "html":
             return _page(self.results, self.failures, self.args)
         if kind == "json":
             return self._json()
-        return "".join(self._text(result, TextStyle(unicode=True)) for result in self.results)
+        look = TextStyle(unicode=True)
+        return "".join(self._text(result, look) for result in self.results) + self._summary(look)
 
     def _json(self) -> str:
         from wheelfix.report.json_ import dump, tool
@@ -206,7 +209,10 @@ class RepairOutput:
 
     def finish(self) -> int:
         """Write what goes to files, and return the worst exit code."""
-        if not self._written_at_once:
+        if self._written_at_once:
+            self._make_room()
+            self._print(self._summary(self.look))
+        else:
             write_result(self._rendered(self.args.format), self.args.output)
         for kind, file in self.args.also:
             write_result(self._rendered(kind), file)
@@ -299,8 +305,12 @@ def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Names
 
         return dump(_installed_json(result))
     if kind == "html":
-        return _page([PlanReport(result.plan, outcome)], (), args)
-    return render_plan(result.plan, outcome, "", look, verbose=args.verbose, quiet=args.quiet)
+        return _page([_installed_report(result, outcome)], (), args)
+    return render_plan(_installed_report(result, outcome), look, verbose=args.verbose, quiet=args.quiet)
+
+
+def _installed_report(result: InstalledRepair, outcome: str) -> PlanReport:
+    return PlanReport(result.plan, outcome, before=result.before, after=result.after)
 
 
 def _page(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:

@@ -97,6 +97,7 @@ def _scan_inputs(args: argparse.Namespace, output: Output, client: Client) -> in
         groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
     else:  # everything in the lock file
         inputs, groups = Inputs((), (), ()), [(scan_options(args), args.fail_on, [])]
+    output.repeat(groups[0][0])
     output.fail_inputs(inputs)
     with output.progress(inputs.paths, "scanning") as progress:
         for options, fail_on, paths in groups:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wheelfix.archive.faults import RecordFault
 from wheelfix.base.values import replace
 from wheelfix.exam.examination import ArchiveFacts, Examination
+from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.targets import chosen_targets
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
@@ -34,6 +35,7 @@ from wheelfix.model import (
     ScanReport,
     Severity,
     TargetVerdict,
+    canonical,
     dll_key,
     verdict_of,
 )
@@ -48,7 +50,7 @@ from wheelfix.rules.cuda import cuda_summary
 from wheelfix.rules.dependencies import Need, gather, is_required
 from wheelfix.rules.failures import failure_of_order, visible_failure
 from wheelfix.rules.gpufit import fit_of_image, in_order
-from wheelfix.rules.hints import providers_of
+from wheelfix.rules.hints import may_be_vendored, providers_of
 from wheelfix.rules.otherdistributions import module_not_installed
 from wheelfix.rules.registry import check_patterns, found_by, run, with_allowed
 from wheelfix.streams.pool import WorkerPool
@@ -347,8 +349,27 @@ def _described(subject: Subject, need: Need, index: Candidates | None) -> Missin
         needed_by=tuple(map(subject.origin, need.importers)),
         chain=_chain(subject, need.first),
         candidates=_candidates(need.name, index, subject),
-        providers=providers_of(need.name, subject),
+        providers=() if need.deleted else providers_of(need.name, subject),
+        deleted=need.deleted,
+        fetch=_release_on_index(need.name, subject) if not need.deleted else "",
     )
+
+
+def _release_on_index(name: str, subject: Subject) -> str:
+    """The release that ``repair --fetch`` would look at first, for a DLL that may be vendored; empty if none is known.
+
+    It is known from the tables: the index is not asked.
+    """
+    from wheelfix.roots.fetched import ranked_releases  # few scans find something missing
+
+    if not may_be_vendored(name, subject.machine):
+        return ""
+    for distribution, version in ranked_releases(name, subject.cuda.text):
+        wheels = provider_index().looked_at(distribution)
+        fits = any(wheel.version == version and wheel.machine in (None, subject.machine) for wheel in wheels)
+        if fits and distribution != canonical(subject.name):
+            return f"{distribution}=={version}"
+    return ""
 
 
 def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:

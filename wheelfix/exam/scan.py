@@ -231,7 +231,8 @@ def examine_installed(
     path = str(Path(where).parent) if where else str(environment.prefix)
     view = focused_on(whole_view(environment), distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
-    return examine_view(view, path, distribution, options, facts, index, progress, python, installed=True)
+    exam = examine_view(view, path, distribution, options, facts, index, progress, python, installed=True)
+    return replace(exam, report=replace(exam.report, prefix=str(environment.prefix)))
 
 
 def is_package_folder(path: Path) -> bool:

@@ -267,8 +267,13 @@ def finding_in_words(finding: Finding) -> str:
     return f"{finding.code} {text}"
 
 
-def cannot_repair(name: str, lasting: Sequence[Finding], plan: Plan) -> CannotRepair:
-    """Return the error for a wheel or package that would still fail, or of which that could not be told."""
+def cannot_repair(name: str, lasting: Sequence[Finding], planned: Planned, *, fetch: bool) -> CannotRepair:
+    """Return the error for a wheel or package that would still fail, or of which that could not be told.
+
+    ``fetch`` says whether the package index was asked for what no root has.
+    """
+    plan, missing = planned.plan, planned.after.report.missing
+    releases = {item.name: item.fetch for item in missing if item.fetch and not fetch}
     unsure = all(finding.severity is Severity.UNSURE for finding in lasting)
     deleted = [finding for finding in lasting if finding.evidence.get("kind") == "row-orphan"]
     settles = next((finding.hint for finding in [*deleted, *lasting] if finding.hint), "`wheelfix scan` shows more")
@@ -283,7 +288,7 @@ def cannot_repair(name: str, lasting: Sequence[Finding], plan: Plan) -> CannotRe
         because=(*map(finding_in_words, lasting), *why_unmet(plan)),
         hint=settles
         if deleted
-        else hint(plan) or (f"{settles}; --allow-missing NAME accepts it" if unsure else settles),
+        else hint(plan, releases) or (f"{settles}; --allow-missing NAME accepts it" if unsure else settles),
     )
 
 
@@ -303,14 +308,18 @@ def why_unmet(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def hint(plan: Plan) -> str:
-    """Return what to do about the DLLs that are still missing; empty when none is."""
+def hint(plan: Plan, releases: Mapping[str, str]) -> str:
+    """Return what to do about the DLLs that are still missing; empty when none is.
+
+    ``releases`` are those on the package index that have a DLL, by its name.
+    """
     items = unmet(plan)
     if not items:
         return ""
     nowhere = [item.name for item in items if not item.because or item.because.startswith(NOWHERE)]
     included = [item.name for item in items if "--include" in item.because]
-    steps = []
+    on_index = [name for name in nowhere if name in releases]
+    steps = [f"add --fetch to take {_listing(on_index)} from the package index"] if on_index else []
     if nowhere:
         steps.append(f"name the folder of {_listing(nowhere)} with --root")
     if included:

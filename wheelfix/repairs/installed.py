@@ -386,7 +386,7 @@ def repair_installed(
     planned = make_plan(before, roots, options, preview=dry_run)
     lasting = still_broken(planned, options)
     if lasting and not dry_run:
-        raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned.plan)
+        raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned, fetch=options.scan.remote.fetch)
     changes = tuple(_changes(environment, planned))
     result = InstalledRepair(planned.plan, bool(changes), _shown(changes), before.report, planned.after.report)
     if dry_run or not (changes or planned.plan.drops):

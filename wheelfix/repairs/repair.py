@@ -18,7 +18,7 @@ from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure, failure_of
 from wheelfix.exam.examination import Shares, file_size
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
-from wheelfix.model import TRUSTED, Repairable, Severity
+from wheelfix.model import TRUSTED, Repairable, Resolution, Severity
 from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
 from wheelfix.repairs.rewrite import keep, opened, rewrite
 from wheelfix.roots.lazy import LazyIndex, lazy_index
@@ -98,7 +98,7 @@ class _Repair:
         if self.dry_run:
             return Repaired(RepairOutcome.PLANNED, plan, None, report, planned.after.report, faults=faults)
         if lasting:
-            raise cannot_repair(str(self.path), lasting, plan)
+            raise cannot_repair(str(self.path), lasting, planned, fetch=options.scan.remote.fetch)
         target = target_of(self.path, plan, options)
         if not plan.changes:
             return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), report, report)
@@ -134,7 +134,7 @@ def _stays(finding: Finding) -> bool:
 def repair_all(
     paths: Sequence[Path], options: RepairOptions, *, dry_run: bool = False, progress: Progress | None = None
 ) -> Generator[Repaired | FailedRepair, None, None]:
-    """Repair wheels and give the results in their order; the reports before and after are left out."""
+    """Repair wheels and give the results in their order; their reports have findings alone."""
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         if len(paths) > 1 and targets_differ(paths, options):
             from wheelfix.base.workers import in_processes, worth_processes
@@ -184,7 +184,12 @@ def _result(
         result = repair(path, options, index, dry_run=dry_run, progress=progress)
     except Exception as error:  # whatever it is, it costs this wheel only
         return FailedRepair(str(path), failure_of(error, path))
-    return replace(result, before=None, after=None)
+    return replace(result, before=_slim(result.before), after=_slim(result.after))
+
+
+def _slim(report: ScanReport | None) -> ScanReport | None:
+    """Return a report with its findings alone, so that a folder of wheels fits into memory."""
+    return replace(report, images=(), resolution=Resolution()) if report is not None else None
 
 
 class RepairOutcome(str, enum.Enum):

@@ -10,6 +10,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
+from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import dataclass
 from wheelfix.report.safe import legible, without_commands
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 GLYPHS = "→└├│─✓✗•…×▸"
 """Every character beyond ASCII that a report draws with."""
 
-PIPE_WIDTH = 80
+USUAL_WIDTH = 80
 MAX_WIDTH = 120
 
 
@@ -27,7 +28,8 @@ MAX_WIDTH = 120
 class TextStyle:
     """The parameters of the text renderer; the default is what a pipe gets."""
 
-    width: int = PIPE_WIDTH
+    width: int = 0
+    """Characters in a line; 0 where lines are not broken, so that ``grep`` finds what it looks for."""
     colour: bool = False
     unicode: bool = False
 
@@ -36,7 +38,9 @@ COLOURS = ("auto", "always", "never")
 
 
 def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: str = "auto") -> TextStyle:
-    """Return how to write on a stream: a terminal gets colour and its own width, a pipe gets plain ASCII.
+    """Return how to write on a stream: a terminal gets colour and its own width, a pipe plain ASCII in whole lines.
+
+    ``COLUMNS`` is the width wherever it is set.
 
     ``NO_COLOR`` and ``FORCE_COLOR`` (any non-empty value) override, ``NO_COLOR`` first, as no-color.org asks; a
     ``colour`` that was asked for with an option overrides both.
@@ -47,9 +51,8 @@ def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: st
     coloured = (terminal and environ.get("TERM") != "dumb" and _takes_escapes(stream)) or forced
     if colour == "never" or (colour == "auto" and environ.get("NO_COLOR")):
         coloured = False
-    width = PIPE_WIDTH
-    if terminal:
-        width = max(40, min(MAX_WIDTH, terminal_width()))
+    asked = whole_number(environ.get("COLUMNS", ""))
+    width = max(40, asked) if asked else max(40, min(MAX_WIDTH, terminal_width())) if terminal else 0
     return TextStyle(width=width, colour=coloured, unicode=(terminal or forced) and can_draw(stream))
 
 
@@ -57,7 +60,7 @@ def terminal_width() -> int:
     """Return how many characters fit on a line of the terminal."""
     import shutil  # which loads every compressor that Python has
 
-    return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+    return shutil.get_terminal_size((USUAL_WIDTH, 24)).columns
 
 
 def _takes_escapes(stream: TextIO) -> bool:
@@ -190,7 +193,7 @@ class Canvas:
     def ends(self, left: Span, right: Span) -> None:
         """Write two texts at both ends of one line, which is as long as they need."""
         start, end = self._shown((left,)), self._shown((right,))
-        gap = max(2, self.look.width - _width(start) - _width(end))
+        gap = max(2, (self.look.width or USUAL_WIDTH) - _width(start) - _width(end))
         self._write("", [*start, (" " * gap, ""), *end])
 
     def table(self, rows: Sequence[Sequence[Span]], *, indent: int = 0, gap: int = 2) -> None:
@@ -223,7 +226,8 @@ class Canvas:
     def _write_wrapped(self, head: Styled, before: int, body: Styled) -> None:
         """Write a head and behind it a text in as many lines as it takes, which all begin at the same column."""
         text = "".join(text for text, _ in body)
-        for start, end in wrapped(text, max(20, self.look.width - before)):
+        room = max(20, self.look.width - before) if self.look.width else sys.maxsize
+        for start, end in wrapped(text, room):
             self._write("", [*head, *_part(body, start, end)])
             head = [(" " * before, "")]
 

@@ -34,7 +34,7 @@ def render_github(document: Document) -> str:
         for report in document.reports:
             new = [finding for finding in document.new(report) if finding.severity is severity]
             for number, members in enumerate(by_code(new)):
-                lines.append(_annotation(report, severity, members, first=not number))
+                lines.append(_annotation(document, report, members, first=not number))
         if severity is Severity.ERROR:
             for failure in document.failures:
                 hint = f"\nhint: {legible(failure.error.hint)}" if failure.error.hint else ""
@@ -53,14 +53,15 @@ def render_github(document: Document) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _annotation(report: ScanReport, severity: Severity, members: Sequence[Finding], *, first: bool) -> str:
-    shown = members[:ANNOTATED]
+def _annotation(document: Document, report: ScanReport, members: Sequence[Finding], *, first: bool) -> str:
+    shown, severity = members[:ANNOTATED], members[0].severity
     texts = [legible(sentence(member)) for member in shown]
     if len(members) > ANNOTATED:
         texts.append(f"and {len(members) - ANNOTATED} more")
-    texts += dict.fromkeys(f"hint: {legible(member.hint)}" for member in shown if member.hint)
-    if report.first_failure is not None and severity is Severity.ERROR and first:
-        texts.insert(0, legible(report.first_failure.message))
+    texts += dict.fromkeys(f"hint: {legible(hint)}" for member in shown if (hint := document.hint(report, member)))
+    if severity is Severity.ERROR and first:
+        texts[:0] = [legible(report.first_failure.message)] if report.first_failure is not None else []
+        texts += document.commands(report).splitlines()
     times = f" ({count(len(members), 'time')})" if len(members) > 1 else ""
     title = f"{members[0].code} {members[0].name}{times} in {label(report)}"
     return _command(COMMANDS[severity], report.path, title, "\n".join(texts))
@@ -105,7 +106,7 @@ def render_junit(document: Document) -> str:
             add_error(suite, CASES[failure.stage], failure.error)
         for finding in report.findings:
             case = add_case(suite, f"{finding.code} {finding.name}: {finding.subject}")
-            text = _case_text(finding, report)
+            text = _case_text(finding, report, document)
             if document.context.fails(report, finding):
                 severity = finding.severity.value
                 ET.SubElement(case, "failure", message=xml(finding.message), type=severity).text = text
@@ -147,12 +148,14 @@ def junit_text(root: ET.Element, *, count_skipped: bool = False) -> str:
     return without_commands(f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n')
 
 
-def _case_text(finding: Finding, report: ScanReport) -> str:
+def _case_text(finding: Finding, report: ScanReport, document: Document) -> str:
     parts = [sentence(finding)]
-    if finding.hint:
-        parts.append(f"hint: {finding.hint}")
+    if hint := document.hint(report, finding):
+        parts.append(f"hint: {hint}")
     if report.first_failure is not None and finding.severity == "error":
         parts.append(f"the import will raise: {report.first_failure.message}")
+    if document.context.fails(report, finding):
+        parts += document.commands(report).splitlines()
     return "\n".join(map(xml, parts))
 
 
@@ -202,6 +205,8 @@ def _section(report: ScanReport, document: Document) -> list[str]:
             lines += ["", "because " + " → ".join(map(code, prediction.chain))]
         if prediction.explanation:
             lines += ["", escape(prediction.explanation)]
+    if commands := document.commands(report):
+        lines += ["", "What to do now:", "", *block(commands)]
     if report.missing:
         lines += ["", "| missing | needed by | could come from |", "| --- | --- | --- |"]
     for item in report.missing[:SHOWN]:
@@ -216,7 +221,8 @@ def _section(report: ScanReport, document: Document) -> list[str]:
     if new:
         lines += ["", "| code | severity | what |", "| --- | --- | --- |"]
     for finding in new[:SHOWN]:
-        what = escape(sentence(finding)) + (f"<br>Hint: {escape(finding.hint)}" if finding.hint else "")
+        hint = document.hint(report, finding)
+        what = escape(sentence(finding)) + (f"<br>Hint: {escape(hint)}" if hint else "")
         lines.append(f"| {escape(f'{finding.code} {finding.name}')} | {finding.severity} | {what} |")
     lines += _rest(len(new))
     if len(new) < len(report.findings):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field
 from wheelfix.model import Finding, Severity, Verdict
-from wheelfix.report.words import count
+from wheelfix.report.words import count, next_steps
+from wheelfix.rules.registry import Theme, is_about
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding, ScanReport
     from wheelfix.plan.model import Plan
+    from wheelfix.report.words import Step
 
 STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported", "try": "not imported"}
 """What an input that failed at a stage is called in every format."""
@@ -45,6 +47,24 @@ class PlanReport:
     """The wheel that came out."""
     faults: tuple[str, ...] = ()
     """Why a planned wheel would not be written."""
+    before: ScanReport | None = None
+    after: ScanReport | None = None
+    """What the scan says about the wheel as it was and as it is then; None where nothing was scanned."""
+
+    @property
+    def remaining(self) -> tuple[Finding, ...]:
+        """The findings that are still there."""
+        return _counted(self.after)
+
+    @property
+    def fixed(self) -> tuple[Finding, ...]:
+        """The findings that are gone."""
+        left = {(finding.code, finding.subject) for finding in self.remaining}
+        return tuple(one for one in _counted(self.before) if (one.code, one.subject) not in left)
+
+
+def _counted(report: ScanReport | None) -> tuple[Finding, ...]:
+    return tuple(one for one in report.findings if one.severity is not Severity.INFO) if report is not None else ()
 
 
 LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
@@ -70,6 +90,10 @@ class Context:
     """The command line, without secrets."""
     sha256: Mapping[str, str] = field(default_factory=dict)
     """The hashes of wheels, by their paths as reported."""
+    infos: bool = False
+    """Whether a text shows findings of severity info, and not only their number."""
+    repeated: tuple[str, ...] = ()
+    """What the command line said about roots, for the commands that a report proposes."""
 
     def fails(self, report: ScanReport, finding: Finding) -> bool:
         """Whether the finding makes the build fail."""
@@ -114,12 +138,27 @@ class Document:
         """How many inputs have each verdict, the best first."""
         self.severities = severities(finding for report in reports for finding in report.findings)
         """How many findings have each severity; those in the baseline are counted."""
+        self._steps: dict[str, tuple[Step, ...]] = {}
         self.rules = self._rules()
         """The worst first, then the most frequent."""
 
     def new(self, report: ScanReport) -> list[Finding]:
         """Return the findings of a report that are not in the baseline."""
         return [finding for finding in report.findings if not self.context.known(report, finding)]
+
+    def steps(self, report: ScanReport) -> tuple[Step, ...]:
+        """Return the commands that fix what was found."""
+        if report.path not in self._steps:
+            self._steps[report.path] = next_steps(report, self.new(report), self.context.repeated)
+        return self._steps[report.path]
+
+    def hint(self, report: ScanReport, finding: Finding) -> str:
+        """Return what to do about a finding; nothing where the commands below say it for these very files."""
+        return "" if is_about(finding, Theme.MISSING) and self.steps(report) else finding.hint
+
+    def commands(self, report: ScanReport) -> str:
+        """Return the commands that fix what was found, each below a comment, as they can be pasted."""
+        return "\n".join(f"# {step.what}\n{step.command}" for step in self.steps(report))
 
     def failed_words(self, report: ScanReport) -> str:
         """Return ``, not repaired`` for a report whose input failed."""

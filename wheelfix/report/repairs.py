@@ -6,44 +6,23 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
 from wheelfix.model import TRUSTED
-from wheelfix.report.canvas import Canvas
-from wheelfix.report.words import TRUST, count
+from wheelfix.report.canvas import SEVERITY_STYLES, Canvas
+from wheelfix.report.words import TRUST, count, human_size, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.plan.model import Addition, Plan
     from wheelfix.repairs.sign import Signed
-    from wheelfix.report.canvas import TextStyle
+    from wheelfix.report.canvas import Span, TextStyle
+    from wheelfix.report.document import FailedInput, PlanReport
     from wheelfix.roots.gather import Remark, RootRow
     from wheelfix.roots.root import Skipped
 
-STEPS = ("B", "KB", "MB", "GB")
 
-
-def size_text(size: float) -> str:
-    """Bytes as people say them."""
-    step = 0
-    while size >= 1000 and step < len(STEPS) - 1:
-        size, step = size / 1000, step + 1
-    return f"{size:.0f} {STEPS[step]}" if step < 2 else f"{size:.1f} {STEPS[step]}"
-
-
-def render_plan(
-    plan: Plan,
-    outcome: str,
-    target: str,
-    look: TextStyle,
-    *,
-    faults: Sequence[str] = (),
-    verbose: bool = False,
-    quiet: bool = False,
-) -> str:
-    """Return the plan; ``outcome`` is ``planned``, ``repaired`` or ``unchanged``, ``target`` where the wheel is.
-
-    ``faults`` are what would keep a planned wheel from being written.
-    """
-    canvas = Canvas(look)
+def render_plan(report: PlanReport, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+    """Return what was done, or would be done; at its end how much it fixed, and what remains."""
+    canvas, plan, outcome = Canvas(look), report.plan, report.outcome
     name = plan.wheel.path.replace("\\", "/").rpartition("/")[2]
     style = {"repaired": "good", "unchanged": "good", "planned": "warn"}.get(outcome, "bad")
     canvas.ends((name, "name"), (outcome.upper(), style))
@@ -56,13 +35,43 @@ def render_plan(
         canvas.labelled("warning ", *others, style="warn")
     if outcome == "planned":
         canvas.blank()
-        canvas.labelled("Nothing would be written: ", *faults, style="bad")
-        if not faults:
+        canvas.labelled("Nothing would be written: ", *report.faults, style="bad")
+        if not report.faults:
             canvas.paragraph("Nothing was written. Without --dry-run the wheel is written as shown.")
-    elif target:
+    elif report.target:
         if not quiet:
             canvas.blank()
-        canvas.line(("-> ", "dim"), target)
+        canvas.line(("-> ", "dim"), report.target)
+    if not quiet:
+        _draw_balance(canvas, report)
+    return canvas.text()
+
+
+def _draw_balance(canvas: Canvas, report: PlanReport) -> None:
+    """Write how many findings the repair fixed, and those that remain; nothing where there were none."""
+    fixed, remaining = len(report.fixed), report.remaining
+    if fixed or remaining:
+        canvas.line(f"{fixed} fixed, {len(remaining) or 'none'} remain{'s' if len(remaining) == 1 else ''}")
+    for finding in remaining:
+        severity = finding.severity.value
+        canvas.paragraph((f"{finding.code} ", SEVERITY_STYLES[severity]), f"{severity}: {sentence(finding)}", indent=2)
+
+
+def render_balance(reports: Sequence[PlanReport], failures: Sequence[FailedInput], look: TextStyle) -> str:
+    """Return what became of several wheels: those with something left to do, and the figures."""
+    canvas = Canvas(look)
+    canvas.line(("Summary", "head"))
+    rows: list[list[Span]] = [[("FAILED", "bad"), failure.words, (failure.path, "path")] for failure in failures]
+    rows += [
+        [(report.outcome.upper(), "warn"), f"{len(report.remaining)} remain", (report.plan.wheel.path, "path")]
+        for report in reports
+        if report.remaining
+    ]
+    canvas.table(rows, indent=2)
+    outcomes = [*(report.outcome for report in reports), *(failure.words for failure in failures)]
+    numbers = ", ".join(f"{outcomes.count(word)} {word}" for word in dict.fromkeys(outcomes))
+    fixed, remaining = (sum(len(getattr(one, name)) for one in reports) for name in ("fixed", "remaining"))
+    canvas.line(f"{count(len(outcomes), 'wheel')}: {numbers}; {fixed} fixed, {remaining} remain")
     return canvas.text()
 
 
@@ -88,13 +97,13 @@ def _draw_releases(canvas: Canvas, plan: Plan) -> None:
 
 def _draw_changes(canvas: Canvas, plan: Plan, *, verbose: bool) -> None:
     if plan.additions:
-        canvas.heading(f"Added ({len(plan.additions)}, {size_text(sum(one.size for one in plan.additions))})")
+        canvas.heading(f"Added ({len(plan.additions)}, {human_size(sum(one.size for one in plan.additions))})")
     for addition in plan.additions:
         if verbose or addition.kind != "family":
             _draw_addition(canvas, addition, verbose=verbose)
         parts = [one for one in plan.additions if one.kind == "family" and addition.name in one.serves]
         if parts and not verbose and addition.kind != "family":
-            total = size_text(sum(part.size for part in parts))
+            total = human_size(sum(part.size for part in parts))
             names = ", ".join(part.name for part in parts)
             canvas.paragraph(f"{names} ({total}; {parts[0].because})", indent=4, lead=("with ", "dim"))
     _draw_list(canvas, "Dropped", [f"{drop.path}: {drop.because}" for drop in plan.drops])
@@ -105,7 +114,7 @@ def _draw_changes(canvas: Canvas, plan: Plan, *, verbose: bool) -> None:
 
 def _draw_addition(canvas: Canvas, addition: Addition, *, verbose: bool) -> None:
     version = f"  {addition.version}" if addition.version else ""
-    canvas.line((addition.target, "good"), (f"{version}  {size_text(addition.size)}", "dim"), indent=2)
+    canvas.line((addition.target, "good"), (f"{version}  {human_size(addition.size)}", "dim"), indent=2)
     canvas.paragraph(addition.because, indent=4)
     source = addition.source
     rows = [("from ", f"{source.path}{f'!{source.member}' if source.member else ''} ({addition.chosen})")]

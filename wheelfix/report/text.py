@@ -19,7 +19,7 @@ from wheelfix.report.words import (
     count,
     import_statement,
     label,
-    missing_hints,
+    merged_steps,
     provider_phrase,
     sentence,
     short_path,
@@ -68,24 +68,29 @@ def render_scan(
 ) -> str:
     """Return the report on one wheel; ``quiet`` leaves the verdict, ``verbose`` adds every resolved edge.
 
-    A clean wheel is one line. ``hints`` are those of earlier reports, which are not repeated.
+    A wheel that is ok is one line. ``hints`` are those of earlier reports, which are not repeated.
     """
     canvas = Canvas(look)
-    verdict: Span = (report.verdict.value.upper(), VERDICT_STYLES[report.verdict.value])
+    word = report.verdict.value
+    verdict = (word.upper(), VERDICT_STYLES[word])
     new, known = list[Finding](), list[Finding]()
     for finding in report.findings:
         (known if context.known(report, finding) else new).append(finding)
     if quiet:
         canvas.line(verdict, f"  {label(report)}", "  (nothing new)" if report.findings and not new else "")
         return canvas.text()
+    infos = verbose or context.infos
+    shown = [one for one in new if infos or one.severity is not Severity.INFO or context.fails(report, one)]
+    if not (verbose or shown or known or report.archs is not None or report.targets):
+        more = f" ({len(new)} info)" if new else ""
+        canvas.ends((label(report), "name"), (verdict[0] + more, verdict[1]))
+        return canvas.text()
     canvas.ends((label(report), "name"), verdict)
-    clean = not (verbose or report.findings or report.archs is not None or report.targets)
-    if not clean:
-        canvas.paragraph((_facts(report), "dim"))
+    canvas.paragraph((_facts(report), "dim"))
     if new or not report.findings:
         _draw_prediction(canvas, report)
     hints = hints or Hints()
-    _Findings(canvas, report, new, hints, verbose=verbose).draw()
+    _Findings(canvas, report, shown, hints, verbose=verbose).draw()
     _draw_targets(canvas, report)
     _draw_gpu(canvas, report)
     if known:
@@ -97,14 +102,13 @@ def render_scan(
         _draw_signers(canvas, report)
         canvas.heading("Who loads what")
         _draw_tree(canvas, report)
-    if not clean:
-        canvas.blank()
-        fresh = "" if not known else f"; {len(new) or 'nothing'} new"
-        phrase = f" ({severity_phrase(report.findings)}{fresh})"
-        canvas.line("Verdict: ", (report.verdict.value, VERDICT_STYLES[report.verdict.value]), phrase)
-        worst = next((finding for finding in new if finding.severity is not Severity.INFO), None)
-        if worst is not None and hints.is_new(worst.code):
-            canvas.line((f"'wheelfix explain {worst.code}' says more.", "dim"))
+    canvas.blank()
+    fresh = "" if not known else f"; {len(new) or 'nothing'} new"
+    more = "; -v shows the info" if len(shown) < len(new) else ""
+    canvas.line("Verdict: ", (word, VERDICT_STYLES[word]), f" ({severity_phrase(report.findings)}{fresh}{more})")
+    worst = next((finding for finding in new if finding.severity is not Severity.INFO), None)
+    if worst is not None and hints.is_new(worst.code):
+        canvas.line((f"'wheelfix explain {worst.code}' says more.", "dim"))
     return canvas.text()
 
 
@@ -201,8 +205,6 @@ class _Findings:
         if others:
             names = _joined([(name, "path") for name in others])
             canvas.paragraph(*names, (" (-v shows more)", "dim"), indent=2, lead=("optional: ", "dim"))
-        for how in missing_hints(listed, self._report.machine):
-            self._hint(how, 2)
 
     def _alike(self, items: Sequence[MissingDll]) -> list[tuple[list[MissingDll], str]]:
         """Group the DLLs that the same files need in the same way, with what happens without them.
@@ -519,6 +521,21 @@ def render_summary(
     return canvas.text()
 
 
+def render_steps(
+    reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context = DEFAULT
+) -> str:
+    """Return the commands that fix what was found, each below a comment: the whole can be pasted; nothing if none."""
+    document = Document(reports, failures, context)
+    steps = merged_steps(step for report in reports for step in document.steps(report))
+    canvas = Canvas(look)
+    if steps:
+        canvas.line(("What to do now", "head"))
+    for step in steps:
+        canvas.line((f"# {step.what}", "dim"), indent=2)
+        canvas.line((step.command, "name"), indent=2)
+    return canvas.text()
+
+
 def render_statistics(reports: Sequence[ScanReport], context: Context, look: TextStyle) -> str:
     """Return how often each rule was broken; known findings are left out."""
     canvas, rules = Canvas(look), Document(reports, (), context).rules
@@ -554,4 +571,5 @@ def render_document(document: Document) -> str:
     parts = [render_scan(report, look, context=document.context) for report in document.reports]
     if len(document.reports) + len(document.failures) + len(document.context.skipped) > 1:
         parts.append(render_summary(document.reports, document.failures, look, document.context))
-    return "\n".join(parts)
+    parts.append(render_steps(document.reports, document.failures, look, document.context))
+    return "\n".join(filter(None, parts))

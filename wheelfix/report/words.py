@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.families import family_of
+from wheelfix.base.options import shell_line
+from wheelfix.base.values import dataclass, replace
 from wheelfix.knowledge.system import classify
 from wheelfix.model import (
     Assumed,
@@ -19,17 +21,23 @@ from wheelfix.model import (
     OwnedBy,
     Provider,
     PythonRuntime,
+    Repairable,
     ScanReport,
+    Severity,
     System,
     VcRedist,
+    dll_key,
 )
+from wheelfix.remote.addresses import is_remote
 from wheelfix.report.safe import legible as legible
+from wheelfix.rules.hints import may_be_vendored
+from wheelfix.rules.registry import Theme, is_about, missing_names
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from wheelfix.model import Machine, MissingDll, TargetVerdict
+    from wheelfix.model import MissingDll, TargetVerdict
 
 SITE_PACKAGES = "Lib/site-packages/"
 
@@ -150,53 +158,171 @@ def target_reason(target: TargetVerdict) -> str:
     return "; ".join(f"{words} {listing(names)}" for words, names in found.items() if names)
 
 
-# ---------------------------------------------------------------------------- what brings in the DLLs that are missing
+# ------------------------------------------------------------------------------------------------- what to type now
 
 
-_OPTIONS = {"root": "", "include": " --include {}", "vcredist": " --with-vcredist", "never": ""}
-"""The ways to bring in a DLL, with the option that each needs."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command that can be pasted, and what it does."""
+
+    words: tuple[str, ...]
+    """Up to what it is done to: ``wheelfix repair``."""
+    targets: tuple[str, ...]
+    """What it is done to: wheels, or ``--env E --package P``; nothing for what is the same for every wheel."""
+    options: tuple[str, ...]
+    what: str
+
+    @property
+    def command(self) -> str:
+        """The line to paste."""
+        return shell_line(map(legible, (*self.words, *self.targets, *self.options)))
 
 
-def missing_hints(missing: Iterable[MissingDll], machine: Machine) -> tuple[str, ...]:
-    """Return a sentence for each way in which the required DLLs can be brought in, or that they cannot."""
-    ways: dict[str, list[MissingDll]] = {}
-    for item in missing:
-        if item.required:
-            ways.setdefault(_way(item.name, machine), []).append(item)
-    return tuple(_hint(way, ways[way], everything=len(ways) == 1) for way in _OPTIONS if way in ways)
+ORIGINAL = "original"
+"""The folder for a wheel as it was published."""
+_HINTED = re.compile(r"'(wheelfix repair|python -m pip install)( [^']*)?'")
+_PLACEHOLDERS = frozenset("FOLDER FILE PREFIX NAME PATH ORIGINAL.whl".split())
 
 
-def _way(name: str, machine: Machine) -> str:
-    known, member = classify(name, machine), family_of(name)
-    if (
-        known.debug
-        or known.kind in ("driver", "system", "api-set", "ucrt")
-        or (known.kind == "python" and not known.folder)
-    ):
-        return "never"
-    if known.kind == "vcredist":
-        return "vcredist"
-    return "include" if member is not None and not member.family.redistribute else "root"
+def next_steps(report: ScanReport, findings: Iterable[Finding], repeated: Sequence[str] = ()) -> tuple[Step, ...]:
+    """Return the commands that fix what was found, in the order in which to try them.
+
+    ``findings`` are those that count, ``repeated`` is what a repair has to hear again about roots.
+    """
+    counted = [finding for finding in findings if finding.severity is not Severity.INFO]
+    worst = [finding for finding in counted if finding.severity is not Severity.WARNING] or counted
+    return tuple(_RepairSteps(report, worst, repeated).steps())
 
 
-def _hint(way: str, items: Sequence[MissingDll], *, everything: bool) -> str:
-    names = [item.name for item in items]
-    if way == "never":
-        return f"{', '.join(names)}: no wheel may contain them"
-    place, source = " --root PATH", "a folder, wheel or conda package that has them"
-    if all(item.candidates for item in items):
-        place, source = _named_roots(items), "where they were found, if they are suitable"
-    options = "".join(dict.fromkeys(_OPTIONS[way].format(name) for name in names))
-    refused = "; their vendor does not allow redistribution" if way == "include" else ""
-    what = "them" if everything else and_more(names, 4)
-    return f"'wheelfix repair WHEEL{options}{place}' vendors {what} from {source}{refused}"
+def merged_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return the steps of several wheels, those that differ in the wheel alone as one command.
+
+    A command in which the user has to fill something in comes last.
+    """
+    found: dict[tuple[tuple[str, ...], ...], list[Step]] = {}
+    for step in steps:
+        apart = step.targets if step.targets[:1] == ("--env",) else ()
+        found.setdefault((step.words, step.options, apart), []).append(step)
+    merged = []
+    for (_, options, _), same in found.items():
+        whats = dict.fromkeys(step.what for step in same)
+        targets = dict.fromkeys(step.targets for step in same)
+        what = "; ".join(whats) if len(whats) < 4 else f"for {len(targets)} wheels"
+        step = replace(same[0], targets=tuple(word for words in targets for word in words), what=what)
+        merged.append(("FOLDER" in options, step))
+    return tuple(step for _, step in sorted(merged, key=lambda one: one[0]))
 
 
-def _named_roots(items: Sequence[MissingDll]) -> str:
-    """The options with which the user named the roots in which DLLs were found; the repair has to hear them again."""
-    named: dict[str, None] = {}
-    for item in items:
-        option = re.search(r"--[a-z]+$", item.candidates[0].reason)
-        if option:
-            named[f' {option[0]} "{item.candidates[0].root}"'] = None
-    return "".join(named)
+class _RepairSteps:
+    """Makes the commands for one report."""
+
+    def __init__(self, report: ScanReport, findings: Sequence[Finding], repeated: Sequence[str]) -> None:
+        self._report, self._findings, self._repeated = report, findings, tuple(repeated)
+        names = {dll_key(name) for finding in findings for name in missing_names(finding)}
+        self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]
+        never = any(one.severity is Severity.ERROR and one.repairable is Repairable.NEVER for one in findings)
+        self._hopeless = never or not all(
+            may_be_vendored(one.name, report.machine) or _local(one) for one in self._items
+        )
+        """Something will stay broken, and then a repair writes nothing."""
+
+    def steps(self) -> Iterator[Step]:
+        """Give the best command first; what another one needs comes before it."""
+        yield from self._installs()
+        options, items = self._hinted(), self._items
+        fixes = items or options or any(one.repairable is Repairable.ALWAYS for one in self._findings)
+        if self._hopeless or not fixes:
+            return
+        deleted = [item for item in items if item.deleted and not _local(item)]
+        fetched = [item for item in items if item.fetch or _on_index(item)]
+        unknown = [item for item in items if item not in (*deleted, *fetched) and not _local(item)]
+        if is_remote(self._report.path):
+            yield self._download("downloads the wheel itself", "dist")
+        if deleted:
+            yield self._download(
+                f"{_listed(deleted)} was deleted after the build: this downloads the original", ORIGINAL
+            )
+        roots = (*(("--root", ORIGINAL) if deleted else ()), *(("--root", "FOLDER") if unknown else ()))
+        hint = ""
+        if unknown:
+            sources = dict.fromkeys(
+                text for item in unknown for text in item.providers if not text.startswith("PyPI: ")
+            )
+            known = f"; it comes with {' or '.join([*sources][:2])}" if sources else ""
+            hint = f"; FOLDER is the folder, wheel or conda package that has {_listed(unknown)}{known}"
+        if fetched:
+            releases = ", ".join(dict.fromkeys(item.fetch for item in fetched if item.fetch and not _local(item)))
+            index = f"the package index ({releases})" if releases else "the package index"
+            yield self._repair(
+                ("--fetch", *roots, *options), f"takes {_listed(items)} from this machine or {index}{hint}"
+            )
+        if not fetched or all(map(_local, fetched)):
+            what = f"adds {_listed(items)}" if items else "rewrites the wheel without the faults"
+            what += " from where it was found, if it is suitable" if items and not roots else hint
+            yield self._repair((*roots, *options), f"or without the index: {what}" if fetched else what)
+
+    def _download(self, what: str, folder: str) -> Step:
+        report = self._report
+        version = re.match(r"cp3(\d+)-", report.tags[0]) if report.tags else None
+        python = ("--python-version", f"3.{version[1]}") if version else ()
+        wanted = ("--no-deps", "--only-binary=:all:", "--platform", report.machine.platform, *python, "-d", folder)
+        return Step(("python", "-m", "pip", "download"), (f"{report.name}=={report.version}",), wanted, what)
+
+    def _repair(self, options: Sequence[str], what: str) -> Step:
+        report, more = self._report, list[str]()
+        for item in self._items:
+            if classify(item.name, report.machine).kind == "vcredist":
+                more.append("--with-vcredist")
+            elif not may_be_vendored(item.name, report.machine):
+                more += ["--include", item.name]
+                what += f" (the vendor of {item.name} does not allow redistribution)"
+        target: tuple[str, ...] = (report.path,)
+        if report.prefix:
+            target = ("--env", report.prefix, "--package", report.name)
+        elif is_remote(report.path):
+            target = (f"dist/{label(report)}",)
+        words = [*_pairs(more), *_pairs(options), *_pairs(self._repeated)]
+        return Step(("wheelfix", "repair"), target, tuple(word for pair in dict.fromkeys(words) for word in pair), what)
+
+    def _installs(self) -> Iterator[Step]:
+        """Give the commands of hints that install something into the environment."""
+        for finding in self._findings:
+            for command, rest in _HINTED.findall(finding.hint):
+                if command.startswith("python"):
+                    words = (*command.split(), *shlex.split(rest))
+                    yield Step(words, (), (), f"{finding.code}, with the environment's own Python")
+
+    def _hinted(self) -> tuple[str, ...]:
+        """Return the options of the commands in hints, except for those about missing DLLs, which are made here."""
+        found: dict[tuple[str, ...], None] = {}
+        for finding in self._findings:
+            if not is_about(finding, Theme.MISSING, Theme.FORWARDER):
+                for command, rest in _HINTED.findall(finding.hint):
+                    options = _pairs(shlex.split(rest))
+                    if command.startswith("wheelfix") and not any(_PLACEHOLDERS.intersection(one) for one in options):
+                        found.update(dict.fromkeys(options))
+        return tuple(word for pair in found for word in pair)
+
+
+def _pairs(words: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return each option with its value."""
+    found: list[tuple[str, ...]] = []
+    for word in words:
+        if word.startswith("-") or not found:
+            found.append((word,))
+        else:
+            found[-1] += (word,)
+    return [pair for pair in found if pair[0] not in ("--env", "--package")]
+
+
+def _on_index(item: MissingDll) -> bool:
+    return any(candidate.reason.endswith("--fetch") for candidate in item.candidates)
+
+
+def _local(item: MissingDll) -> bool:
+    """Whether it was found on this machine."""
+    return any(not candidate.reason.endswith("--fetch") for candidate in item.candidates)
+
+
+def _listed(items: Sequence[MissingDll]) -> str:
+    return listing([item.name for item in items])

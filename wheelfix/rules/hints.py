@@ -16,6 +16,7 @@ from wheelfix.rules.wording import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from wheelfix.model import Machine
     from wheelfix.rules.context import Subject
 
 _ROOTS = {
@@ -69,7 +70,7 @@ def where_from(name: str, subject: Subject, options: str = "", deleted: str = ""
         )
     cuda = subject.cuda.text or None
     shippers = [item for item in who_ships(name, cuda=cuda, machine=subject.machine) if not item.startswith("PyPI: ")]
-    if not _may_be_vendored(name, subject):
+    if not may_be_vendored(name, subject.machine):
         return shippers[0] if shippers else f"no wheel may contain {name}"
     if classify(name, subject.machine).kind == "vcredist":
         options = f"{options} --with-vcredist".strip()
@@ -96,8 +97,9 @@ def _is_own(requirement: str, subject: Subject) -> bool:
     return name is not None and canonical(name[0]) == canonical(subject.name)
 
 
-def _may_be_vendored(name: str, subject: Subject) -> bool:
-    member, known = family_of(name), classify(name, subject.machine)
+def may_be_vendored(name: str, machine: Machine) -> bool:
+    """Whether a wheel may contain a DLL of that name: nothing of Windows or a driver, nor what its vendor forbids."""
+    member, known = family_of(name), classify(name, machine)
     if member is not None and not member.family.redistribute:
         return False
     return not known.debug and known.kind in ("vendor", "unknown", "vcredist", "python")

@@ -77,3 +77,22 @@ document.documentElement.classList.add("js");
   });
   unfold();
 }
+
+// A command has a button that copies it.
+for (const command of document.querySelectorAll("pre.paste")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  const text = command.textContent;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(command);
+      button.textContent = "Selected";
+    }
+  });
+  command.after(button);
+}

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from wheelfix.plan.model import Addition
     from wheelfix.report.builds import Comparison, Difference, Problem
     from wheelfix.report.document import Context, FailedInput, RuleTotal
+    from wheelfix.report.words import Step
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """The page may run what is in it and fetch nothing: a wheel's name cannot phone home."""
@@ -314,10 +315,11 @@ def _wheel(name: str, report: ScanReport, document: Document, *, unfolded: bool)
             _facts(report, document.context),
             _notice(failure) if failure else None,
             _prediction(report, report.first_failure) if report.first_failure else None,
+            _steps(document.steps(report)),
             _targets(report.targets) if report.targets else None,
             _missing(report.missing) if report.missing else None,
             _provided(report.provided) if report.provided else None,
-            _findings(report, document.context),
+            _findings(report, document),
             draw_needs(name, graph, sources, chain) if graph.nodes else None,
             draw_files(name, graph, sources) if report.images else None,
             id=name,
@@ -360,6 +362,13 @@ def _prediction(report: ScanReport, failure: Prediction) -> Html:
             el("p", failure.explanation, class_="dim") if failure.explanation else None,
         ]
     )
+
+
+def _steps(steps: Sequence[Step]) -> Html | None:
+    """Return the commands that fix what was found; with scripts each has a button that copies it."""
+    drawn = [join([el("p", step.what, class_="dim"), el("pre", step.command, class_="paste", tabindex=0)])
+             for step in steps]  # fmt: skip
+    return join([el("h4", "What to do now"), *drawn]) if drawn else None
 
 
 def _targets(targets: Sequence[TargetVerdict]) -> Html:
@@ -426,26 +435,27 @@ def _some(words: Sequence[str]) -> Html:
     return bullets(words) if len(words) <= 3 else fold(and_more(words, 1), bullets(words))
 
 
-def _findings(report: ScanReport, context: Context) -> Html:
+def _findings(report: ScanReport, document: Document) -> Html:
     if not report.findings:
         return el("p", "No findings.")
     groups: dict[tuple[Severity, str], list[Finding]] = {}
     for finding in report.findings:
         groups.setdefault((finding.severity, finding.code), []).append(finding)
     ranked = sorted(groups.values(), key=lambda members: list(Severity).index(members[0].severity))
-    drawn = (_group(members, report, context) for members in ranked)
+    drawn = (_group(members, report, document) for members in ranked)
     return join([el("h4", f"Findings ({len(report.findings)})"), *drawn])
 
 
-def _group(members: list[Finding], report: ScanReport, context: Context) -> Html:
+def _group(members: list[Finding], report: ScanReport, document: Document) -> Html:
     """Return the findings of one rule; a hint that all of them share is said once."""
-    first = members[0]
-    shared = first.hint if all(finding.hint == first.hint for finding in members) else ""
+    first, context = members[0], document.context
+    hints = [document.hint(report, finding) for finding in members]
+    shared = hints[0] if len(set(hints)) == 1 else ""
     items = [
         el("li", sentence(finding), " ",
            el("span", "known", class_="badge") if context.known(report, finding) else None,
-           _hint(finding.hint) if finding.hint != shared and finding.hint else None)
-        for finding in members
+           _hint(own) if own != shared and own else None)
+        for finding, own in zip(members, hints, strict=True)
     ]  # fmt: skip
     number = f" ({len(members)})" if len(members) > 1 else ""
     reported = {item.name for item in report.missing}  # the table of what is missing has said it already
