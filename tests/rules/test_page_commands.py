@@ -97,6 +97,7 @@ ELSEWHERE = {
     r'wheelfix repair --cuda "C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v11.7"': "as above",
     "wheelfix repair --root ORIGINAL.whl": "tests/repairs/test_repair.py puts a deleted DLL back",
     "wheelfix repair --accept-missing FILE": "tests/rules/test_archive.py",
+    "wheelfix scan --python PREFIX": "tests/rules/test_abi.py",
     "wheel pack": "test_wheel_pack_and_unpack",
     "wheel pack FOLDER": "test_wheel_pack_and_unpack",
     "wheel unpack": "test_wheel_pack_and_unpack",

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass
-from wheelfix.knowledge.system import python_of, stable_abi
+from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
+from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import folder_python, module_name
 from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
-from wheelfix.model import Finding, Image, Severity
+from wheelfix.model import Finding, Image, PythonRuntime, Severity, dll_key
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import install, reinstall
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import dotted, listing
+from wheelfix.rules.wording import count, dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -198,6 +199,39 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
 
 
 @rule(
+    "WF418",
+    "python-not-in-table",
+    Severity.UNSURE,
+    "Whether a Python has what a module imports is not known: no table and no file says so.",
+)
+def unknown_python(subject: Subject) -> Iterator[Finding]:
+    """Find imports from interpreters whose exports no table has and no file shows."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for edge in subject.edges:
+        image = subject.images.get(edge.importer)
+        if image is None or not isinstance(edge.provider, PythonRuntime) or not subject.reached(edge.importer):
+            continue
+        if symbols := undecided_in_python(edge.name, image.symbols_from(edge.name)):
+            found.setdefault(dll_key(edge.name), {})[edge.importer] = symbols
+    certain = {one.event.path for one in subject.outcomes if not one.event.guarded}
+    for dll, importers in found.items():
+        wanted = sorted({symbol for names in importers.values() for symbol in names})
+        known, date = sorted(python_exports()), table_date("python_exports.txt")
+        yield finding(
+            "WF418",
+            dll,
+            f"could not tell whether {dll} has {count(len(wanted), 'function')} that "
+            f"{listing([base(path) for path in importers])} {'imports' if len(importers) == 1 else 'import'}: the "
+            f"table of {date} ends at Python {dotted(known[-1])}"
+            + ("" if (python_of(dll) or known[-1]) > known[-1] else " and does not have that one"),
+            hint="'wheelfix scan --python PREFIX' asks the files of a Python that is installed; a newer wheelfix may "
+            "have a newer table",
+            evidence={"symbols": wanted, "paths": subject.origins(importers), "table": date},
+            severity=Severity.UNSURE if certain & importers.keys() else Severity.INFO,
+        )
+
+
+@rule(
     "WF316",
     "module-not-importable",
     Severity.ERROR,
@@ -248,7 +282,8 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
         floor = max(newer.values(), default=oldest)
         names = [f"{name} (3.{newer[name][1]})" for name in sorted(newer)]
         if alien:
-            message = f"{base(path)} imports {listing(alien)} from python3.dll, which is not part of the stable ABI"
+            dll = next(item.dll for item in image.imports if dll_key(item.dll) in STABLE_ABI_DLLS)
+            message = f"{base(path)} imports {listing(alien)} from {dll}, which is not part of the stable ABI"
             consequence = "the import fails with error 127 on Pythons that do not export it"
         else:
             than = (
@@ -274,7 +309,7 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
 def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return symbols from python3.dll that came later than ``oldest``, and those that are not in the list at all."""
     known = stable_abi()
-    wanted = [symbol for symbol in image.symbols_from("python3.dll") if isinstance(symbol, str)]
+    wanted = [one for dll in STABLE_ABI_DLLS for one in image.symbols_from(dll) if isinstance(one, str)]
     newer = {symbol: known[symbol] for symbol in wanted if known.get(symbol, oldest) > oldest}
     return newer, sorted(symbol for symbol in wanted if symbol not in known)
 
