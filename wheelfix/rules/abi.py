@@ -14,7 +14,7 @@ from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import folder_python, module_name
 from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
-from wheelfix.model import Finding, Image, PythonRuntime, Severity, dll_key
+from wheelfix.model import Finding, Image, PythonRuntime, Severity, canonical, dll_key
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import install, reinstall
@@ -347,10 +347,15 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
         return
     modules = {
         path: api
-        for path in subject.images
-        if path.lower().endswith(".pyd") and subject.reached(path) and (api := subject.numpy(path)) is not None
+        for path, image in subject.images.items()
+        if (path.lower().endswith(".pyd") or (there and any(python_of(item.dll) for item in image.imports)))
+        and subject.reached(path)
+        and (api := subject.numpy(path)) is not None
     }
     old = [path for path, api in modules.items() if api.headers == 1]
+    imported = {one.event.path for one in subject.outcomes if one.event.module and not one.event.guarded}
+    # A DLL such as torch_python.dll looks for NumPy when it is first used, and goes on without.
+    fails = "the import fails" if any(path.lower().endswith(".pyd") for path in old) else "NumPy cannot be used with it"
     python = subject.profile.python
     has_two = python is None or python >= _FIRST_WITH_NUMPY_2
     if old and has_two and any(major == 2 and _allows(allowed, (major, minor)) for major, minor in _MINORS):
@@ -358,7 +363,7 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
             "WF410",
             subject.origin(old[0]),
             f"{listing([base(path) for path in old])} {'was' if len(old) == 1 else 'were'} built with NumPy 1 "
-            + (f"headers, but NumPy {there} is installed; the import fails" if there else "")
+            + (f"headers, but NumPy {there} is installed; {fails}" if there else "")
             + ("" if there else f"headers, but the wheel allows NumPy 2 ({required}); the import fails there")
             + " (a module that was compiled using NumPy 1.x cannot be run in NumPy 2)",
             hint=(
@@ -367,9 +372,7 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
                 else "build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2"
             ),
             evidence={"requirement": required, "installed": there, "paths": subject.origins(old)},
-            severity=Severity.ERROR
-            if there and any(one.event.path in old and not one.event.guarded for one in subject.outcomes)
-            else Severity.WARNING,
+            severity=Severity.ERROR if there and imported & {*old} else Severity.WARNING,
         )
     yield from _too_new(subject, required, allowed, there, modules)
 
@@ -408,7 +411,8 @@ def _too_new(
 def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
     """Return what is required of NumPy on the target, as written and as a set; None when it is not required.
 
-    Where a NumPy is installed with the subject, no other counts; its version comes with it.
+    Where a NumPy is installed with the subject, no other counts, also if none is required, as torch requires none; its
+    version comes with it.
     """
     texts: list[str] = []
     allowed: SpecifierSet | None = None
@@ -421,7 +425,7 @@ def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
             texts.append(f"numpy{requirement.specifier}")
             allowed = requirement.specifier if allowed is None else allowed & requirement.specifier
     beside, required = subject.view.beside, " and ".join(dict.fromkeys(texts))
-    there = beside.version("numpy") if allowed is not None and beside is not None else ""
+    there = beside.version("numpy") if beside is not None and canonical(subject.name) != "numpy" else ""
     match = re.match(r"[0-9]{1,4}\.[0-9]{1,4}", there)
     installed = parse_requirement(f"numpy=={match[0]}.*") if match else None
     if installed is not None:
