@@ -79,6 +79,7 @@ RUNS = {
     ),
     r"wheelfix repair --env C:\envs\ml --package torch --clean": Run(SOUND),
     "wheelfix verify": Run(SOUND),
+    "wheelfix verify --max-path 140": Run(SOUND),
     "wheelfix scan --verify": Run(SOUND),
     "wheelfix scan --archs": Run(SOUND),
     "wheelfix scan -v": Run(SOUND, said="Who loads what"),
