@@ -23,11 +23,13 @@ from tests.support.installers import pip_here
 from tests.support.parts import every
 from tests.support.tiers import require
 from tests.support.wheels import build_wheel
+from wheelfix.archive import conformance
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive, read_back, stored_fault
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.archive.writer import write_wheel
+from wheelfix.base.options import Limits, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
@@ -279,3 +281,45 @@ def test_damage_anywhere_is_found(tmp_path: Path, name: str) -> None:
         write_wheel(archive, tmp_path / "out.whl", edition, compressor=codec.Compressor.choose(name), check=check)
     assert found[0] == ()
     assert all(len(damaged) == 1 and damaged[0].startswith("x.dll: ") for damaged in found[1:])
+
+
+# -------------------------------------------------------------------------------------------------------------- sizes
+# Paths that are too long for Windows, and files that are too large for PyPI.
+
+
+def sized(folder: Path, name: str, **more: object) -> list[tuple[str, str]]:
+    wheel = build_wheel(folder, "pkg", "1.0", "py3-none-any", {"pkg/__init__.py": b"", name: b""})
+    options = ScanOptions(verify=True, limits=Limits(**more))  # type: ignore[arg-type]
+    return [(item.code, str(item.severity)) for item in verify(wheel, options).findings]
+
+
+@pytest.mark.parametrize(
+    ("length", "limit", "expected"),
+    [
+        (117, 0, []),
+        (118, 0, [("WF133", "info")]),
+        (209, 0, [("WF133", "info")]),
+        (210, 0, [("WF133", "warning")]),
+        (284, 0, [("WF133", "warning")]),
+        (140, 140, []),
+        (141, 140, [("WF133", "error")]),
+        (284, 300, []),
+    ],
+)
+def test_paths_that_are_too_long(length: int, limit: int, expected: list[tuple[str, str]], tmp_path: Path) -> None:
+    """A member of 284 characters was ok; it cannot be installed below any home folder."""
+    folders = "/".join(["pkg", *["long" * 12] * ((length - 40) // 49)])
+    name = f"{folders}/{'x' * (length - len(folders) - 1)}"
+    assert len(name) == length
+    assert sized(tmp_path, name, max_path=limit) == expected
+
+
+def test_a_scheme_of_data_has_its_own_folder(tmp_path: Path) -> None:
+    assert sized(tmp_path / "a", "pkg-1.0.data/purelib/pkg/" + "x" * 100, max_path=104) == []
+    assert sized(tmp_path / "b", "pkg-1.0.data/purelib/pkg/" + "x" * 101, max_path=104) == [("WF133", "error")]
+
+
+def test_the_size_that_pypi_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sized(tmp_path, "pkg/x") == []
+    monkeypatch.setattr(conformance, "PYPI_FILE", 500)
+    assert sized(tmp_path, "pkg/x") == [("WF134", "info")]

@@ -174,7 +174,7 @@ MD5 = encode_digest(hashlib.md5(b"answer = 42\n" * 20).digest())
         (lambda text: text.replace("\n", "\r\n"), []),
         (lambda text: text.replace(INIT, ""), [("row-missing", "pkg/__init__.py")]),
         (lambda text: text + record_row("gone.py", b""), [("row-orphan", "gone.py")]),
-        (lambda text: text + "folder/,,\n", []),
+        (lambda text: text + "pkg/,,\n", [("row-folder", "pkg/")]),
         (lambda text: text + "../../up.py,,\n", [("row-unsafe", "../../up.py")]),
         (lambda text: text + INIT, [("row-duplicate", "pkg/__init__.py")]),
         (lambda text: text.replace(",240", ",241"), [("size-stale", "pkg/__init__.py")]),

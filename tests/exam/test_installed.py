@@ -130,6 +130,33 @@ class TestPython:
 
 class TestNumpy:
     @pytest.mark.parametrize(
+        ("numpy", "mark", "expected"),
+        [
+            ("2.1.3", b"numpy.core._multiarray_umath", [("torch", "WF410", "warning")]),
+            ("1.26.4", b"numpy.core._multiarray_umath", []),
+            ("2.1.3", b"numpy._core._multiarray_umath", []),
+        ],
+        ids=["torch 2.0.1 with NumPy 2", "with NumPy 1", "torch 2.9"],
+    )
+    def test_the_numpy_of_a_dll(
+        self, tmp_path: Path, numpy: str, mark: bytes, expected: list[tuple[str, str, str]]
+    ) -> None:
+        """torch requires no NumPy, and what uses it is torch_python.dll: "No fault found" with NumPy 2."""
+        dll = forge_dll("torch_python.dll", imports={"python311.dll": ["PyObject_Call"]}, exports=["f"])
+        files = {
+            "torch/__init__.py": "from . import _x\n",
+            "torch/_x.cp311-win_amd64.pyd": pyd("python311.dll", "torch_python.dll"),
+            "torch/torch_python.dll": dll + b"\0" + mark + b"\0",
+        }
+        wheel = build_wheel(tmp_path, "torch", "2.0.1", "cp311-cp311-win_amd64", files)
+        env = environment(tmp_path, wheel, pure(tmp_path, "numpy", numpy))
+        assert [item for item in found_in(env) if item[1] == "WF410"] == expected
+        for item in scanned(env)["torch"].findings:
+            if item.code == "WF410":
+                assert "torch_python.dll was built with NumPy 1 headers" in item.message
+                assert "NumPy cannot be used with it" in item.message
+
+    @pytest.mark.parametrize(
         ("numpy", "expected"),
         [("2.1.3", [("pkg", "WF410", "error")]), ("1.26.4", []), ("", [("pkg", "WF410", "warning")])],
     )

@@ -12,10 +12,10 @@ from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
 from tests.support.tiers import impossible
-from tools.make_compiled_modules import compiled_modules, table
 from tools.package_index import PackageIndex
+from tools.refresh import compiled_modules, compiled_table
 from tools.remote_wheel import Contents, comparable, dlls_of, read_contents
-from wheelfix.knowledge.cuda import cuda_part
+from wheelfix.knowledge.cuda import cuda_part, cuda_table
 from wheelfix.knowledge.families import families
 from wheelfix.knowledge.provider_index import DISTRIBUTIONS as DISTRIBUTIONS_TABLE
 from wheelfix.knowledge.provider_index import DLLS as DLLS_TABLE
@@ -160,7 +160,7 @@ def test_the_tool_lists_what_a_wheel_has() -> None:
     ]
     found = compiled_modules(members)
     assert found == {"pkg.sub._fast", "pkg._abi", "other._x"}
-    assert parse_compiled_modules(table(found, "2026-01-01")) == {
+    assert parse_compiled_modules(compiled_table(found, "2026-01-01")) == {
         "other": frozenset({"_x"}),
         "pkg": frozenset({"_abi", "sub._fast"}),
     }
@@ -562,3 +562,16 @@ def _looked_at_or_none(file: str) -> LookedAt | None:
         return _looked_at(file)
     except ValueError:  # not a wheel
         return None
+
+
+def test_every_release_that_a_hint_about_cuda_names_was_seen_on_the_index() -> None:
+    """``nvidia-cuda-runtime-cu11==11.4.*`` was named, and PyPI has none before 11.7."""
+    asked = 0
+    for name, toolkits in cuda_table().by_name.items():
+        for toolkit in toolkits:
+            for text in pip_packages(name, cuda="{}.{}".format(*toolkit)):
+                requirement = Requirement(text)
+                seen = [wheel.version for wheel in provider_index().looked_at(requirement.name)]
+                assert any(requirement.specifier.contains(version, prereleases=True) for version in seen), text
+                asked += 1
+    assert asked > 300

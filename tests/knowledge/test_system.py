@@ -18,6 +18,7 @@ from wheelfix.knowledge.system import (
     python_file,
     python_of,
     runtime_file,
+    undecided_in_python,
 )
 from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.targets import (
@@ -194,10 +195,11 @@ def test_a_system_dll_that_some_editions_lack_says_so() -> None:
 # What the interpreter's DLLs export.
 
 
-def test_the_table_has_the_supported_pythons() -> None:
+def test_the_table_has_the_pythons_of_today() -> None:
     table = python_exports()
-    assert {10, 11, 12, 13} <= table.keys()
-    assert all({"PyArg_ParseTuple", "Py_BuildValue", "PyExc_OSError"} <= names for names in table.values())
+    assert {(2, 7), *((3, minor) for minor in range(7, 16))} == set(table)
+    common = {"PyArg_ParseTuple", "Py_BuildValue", "PyExc_OSError", "Py_FatalError", "PyErr_SetFromWindowsErr"}
+    assert all(common <= names for names in table.values())
 
 
 @pytest.mark.parametrize(
@@ -207,19 +209,67 @@ def test_the_table_has_the_supported_pythons() -> None:
         ("python310.dll", ["PyType_GetModuleByDef"], ("PyType_GetModuleByDef",)),
         ("PYTHON312.DLL", ["PyUnicode_WCHAR_KIND_MADE_UP", 7], ("PyUnicode_WCHAR_KIND_MADE_UP",)),
         ("python311.dll", ["_PyMadeUp", "PyUnstable_MadeUp"], ()),
-        ("python313t.dll", ["PyMadeUp"], ()),
+        ("python27.dll", ["PyString_FromString", "PyBytes_FromString"], ("PyBytes_FromString",)),
+        ("python314.dll", ["PyObject_GetAttX", "PyUnicodeWriter_Create"], ("PyObject_GetAttX",)),
+        ("python315.dll", ["PyObject_GetAttX", "PyUnicodeWriter_Create", "PyABIInfo_Check"], ("PyObject_GetAttX",)),
+        ("python315t.dll", ["PyObject_GetAttX", "PyMutex_Lock", "PyEval_CallFunction"], ("PyObject_GetAttX",)),
+        ("python315.dll", ["PyOS_AfterFork_Child", "Py_REFCNT"], ("PyOS_AfterFork_Child",)),
         ("python399.dll", ["PyMadeUp"], ()),
         ("python3.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
+        ("python3t.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
         ("helper.dll", ["PyMadeUp"], ()),
     ],
-    ids=["there", "newer", "made up", "private", "free-threaded", "not in the table", "stable ABI", "not Python's"],
+    ids=[
+        "there",
+        "newer",
+        "made up",
+        "private",
+        "python 2",
+        "from a DLL",
+        "from headers",
+        "free-threaded",
+        "not on Windows",
+        "not in the table",
+        "stable ABI",
+        "stable ABI of free-threaded Pythons",
+        "not Python's",
+    ],
 )
 def test_missing_symbols(dll: str, symbols: list[str | int], missing: tuple[str, ...]) -> None:
     assert missing_from_python(dll, symbols) == missing
 
 
-@pytest.mark.parametrize("text", ["PyObject_Call 11\n", "# source: x\nPyObject_Call\n", "# source: x\n"])
+@pytest.mark.parametrize(
+    ("dll", "symbols", "undecided"),
+    [
+        ("python315.dll", ["PyMadeUp"], ()),
+        ("python316t.dll", ["PyObject_Call", "PyUnicode_New", "_PyMadeUp", 7], ("PyUnicode_New",)),
+        ("python34.dll", ["PyObject_Call", "PyModule_FromDefAndSpec2"], ("PyModule_FromDefAndSpec2",)),
+        ("python26.dll", ["PyObject_Call"], ("PyObject_Call",)),
+        ("python3.dll", ["PyMadeUp"], ()),
+        ("helper.dll", ["PyMadeUp"], ()),
+    ],
+)
+def test_what_no_table_knows(dll: str, symbols: list[str | int], undecided: tuple[str, ...]) -> None:
+    assert undecided_in_python(dll, symbols) == undecided
+
+
+EXPORTS = "# source: x\n# columns: 310 311\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# columns: 311\nPyObject_Call 311\n",
+        EXPORTS + "PyObject_Call\n",
+        EXPORTS + "PyObject_Call 309-311\n",
+        EXPORTS,
+        "# source: x\nPyObject_Call 311\n",
+    ],
+    ids=["no source", "no column", "unknown column", "no names", "no columns"],
+)
 def test_a_table_that_cannot_be_used_is_refused(text: str) -> None:
+    assert parse_python_exports("x.txt", EXPORTS + "PyObject_Call 310-311\n").keys() == {(3, 10), (3, 11)}
     with pytest.raises(TableFault):
         parse_python_exports("python_exports.txt", text)
 

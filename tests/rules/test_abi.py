@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
+from tests.support.environments import lay
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
+from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Import, Verdict
 from wheelfix.rules import abi
@@ -229,9 +231,79 @@ def test_a_symbol_that_the_interpreter_does_not_have_is_error_127(tmp_path: Path
     )
 
 
+def of_python(python: str, *symbols: str) -> bytes:
+    return forge_dll("_core.pyd", imports={python: list(symbols)}, exports=["PyInit__core"])
+
+
+@pytest.mark.parametrize(
+    ("tag", "dll", "verdict"),
+    [
+        ("cp314", "python314.dll", Verdict.BROKEN),
+        ("cp314t", "python314t.dll", Verdict.BROKEN),
+        ("cp315", "python315.dll", Verdict.BROKEN),
+        ("cp315t", "python315t.dll", Verdict.BROKEN),
+        ("cp316", "python316.dll", Verdict.UNSURE),
+    ],
+)
+def test_a_renamed_import_of_a_new_python_is_never_ok(tag: str, dll: str, verdict: Verdict, tmp_path: Path) -> None:
+    """With a table that ended at 3.13, a made-up name was no fault for 3.14 and 3.15."""
+    files = {"pkg/__init__.py": "from . import _core\n"}
+    made = {}
+    for symbol in ("PyObject_GetAttr", "PyObject_GetAttX"):
+        files[f"pkg/_core.{tag}-win_amd64.pyd"] = of_python(dll, symbol)  # type: ignore[assignment]
+        wheel = build_wheel(tmp_path / symbol, "pkg", "1.0", f"{tag.rstrip('t')}-{tag}-win_amd64", files)
+        made[symbol] = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    assert made["PyObject_GetAttr"].verdict is Verdict.OK  # it is in the stable ABI, so every Python 3 has it
+    assert made["PyObject_GetAttX"].verdict is verdict
+    if verdict is Verdict.UNSURE:
+        (found,) = (item for item in made["PyObject_GetAttX"].findings if item.code == "WF418")
+        assert f"of {table_date('python_exports.txt')} ends at Python 3.15" in found.message
+
+
+@pytest.mark.parametrize(
+    ("tag", "files", "imported", "verdict"),
+    [
+        ("cp316", ["python316.dll"], "python316.dll", Verdict.OK),
+        ("cp316", ["python316.dll"], "python316t.dll", Verdict.BROKEN),
+        ("cp313", ["python313.dll"], "python313.dll", Verdict.OK),
+        ("cp315", ["python315t.dll", "python3t.dll"], "python3t.dll", Verdict.OK),
+        ("cp315", ["python315t.dll"], "python3t.dll", Verdict.BROKEN),
+        ("cp315", ["python315t.dll"], "python315.dll", Verdict.BROKEN),
+    ],
+    ids=[
+        "newer than the table",
+        "not free-threaded",
+        "exports more than the table has",
+        "python3t.dll",
+        "conda's 3.15 without python3t.dll",
+        "free-threaded",
+    ],
+)
+def test_a_prefix_says_what_its_python_has(
+    tag: str, files: list[str], imported: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """--python PREFIX asks the files in that folder, whatever the table says: a hint of WF418 promises it."""
+    prefix = lay(tmp_path / "prefix", {"python.exe": forge_dll("python.exe"), "Lib/site-packages/README.txt": b""})
+    lay(prefix, {name: forge_dll(name, exports=["PyOfThisBuild", "PyObject_Call"]) for name in files})
+    stable = imported == "python3t.dll"
+    suffix = "" if stable else f".{tag}{'t' if 't' in imported[6:-4] else ''}-win_amd64"
+    tags = f"{tag}-{'abi3t' if stable else tag + ('t' if suffix.startswith(f'.{tag}t') else '')}-win_amd64"
+    members = {
+        "pkg/__init__.py": "from . import _core\n",
+        f"pkg/_core{suffix}.pyd": of_python(imported, "PyObject_Call" if stable else "PyOfThisBuild"),
+    }
+    wheel = build_wheel(tmp_path, "pkg", "1.0", tags, members)  # type: ignore[arg-type]
+    options = ScanOptions(roots=RootOptions(discover=False), python=prefix)
+    report = scan(wheel, options)
+    assert report.verdict is verdict, [item.message for item in report.findings]
+
+
 @pytest.mark.parametrize(
     ("tags", "exports", "message"),
     [
+        ("cp315-cp315-win_amd64", ["PyModExport__core"], ""),
+        ("cp315-cp315-win_amd64", ["PyInit_other"], "module export function (PyModExport__core or PyInit__core)"),
+        ("cp314-cp314-win_amd64", ["PyInit_other"], "module export function (PyInit__core)"),
         ("cp27-cp27m-win_amd64", ["init_core"], ""),
         ("cp27-none-win_amd64", ["init_core"], ""),
         (
@@ -246,7 +318,8 @@ def test_the_entry_is_the_one_of_the_python_of_the_tags(
     tags: str, exports: list[str], message: str, tmp_path: Path
 ) -> None:
     """A module of a wheel for Python 2 was called broken because it has no PyInit function."""
-    module = forge_dll("_core.pyd", imports={"python27.dll": ["Py_IncRef"]}, exports=exports)
+    python = f"python{tags[2:].partition('-')[0]}.dll" if tags.startswith("cp") else "python27.dll"
+    module = forge_dll("_core.pyd", imports={python: ["PyObject_Call"]}, exports=exports)
     files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": module}
     made = scan(build_wheel(tmp_path, "pkg", "1.0", tags, files), ScanOptions(roots=RootOptions(discover=False)))
     assert (made.first_failure.message if made.first_failure else "").endswith(message)

@@ -79,6 +79,48 @@ def stored_fault(archive: Archive) -> tuple[ArchiveFault, ...]:
     return (ArchiveFault("stored", "", message),)
 
 
+PLACES = {
+    "a venv in a home folder": r"C:\Users\username\project\.venv\Lib\site-packages",
+    "GitHub's runners": r"C:\hostedtoolcache\windows\Python\3.14.2\x64\Lib\site-packages",
+    "uv's cache": r"C:\Users\username\AppData\Local\uv\cache\archive-v0\aBcDeFgHiJkLmNoPqRsTu",
+    "python.org's Python": r"C:\Users\username\AppData\Local\Programs\Python\Python314\Lib\site-packages",
+    "the Store's Python": r"C:\Users\username\AppData\Local\Packages\PythonSoftwareFoundation.Python.3.13_qbz5n2kfra8p0"
+    r"\LocalCache\local-packages\Python313\site-packages",
+}
+"""Where wheels are installed, for a user with a name of eight letters, the shortest first."""
+LONGEST_PATH = 259
+"""Characters of a path that Windows opens unless LongPathsEnabled is set: MAX_PATH less the final NUL."""
+PYPI_FILE = 100 << 20
+"""Bytes of the largest file that PyPI takes from projects that have not asked for more."""
+
+
+def size_faults(archive: Archive) -> Iterator[ArchiveFault]:
+    """Yield what is too long for Windows, or too large for PyPI."""
+    longest = max((installed_path(member.name) for member in archive.members), key=len, default="")
+    said = f"{len(longest)} characters below site-packages"
+    short = [place for place, folder in PLACES.items() if len(folder) + 1 + len(longest) > LONGEST_PATH]
+    if archive.limits.max_path:
+        if len(longest) > archive.limits.max_path:
+            yield ArchiveFault("path-limit", longest, f"{said}, more than the {archive.limits.max_path} of --max-path")
+    elif short:
+        message = (
+            f"{said}, so a path of more than {LONGEST_PATH} in {', '.join(short)}: pip cannot write it there, and "
+            "Python cannot open it, unless Windows has long paths enabled"
+        )
+        yield ArchiveFault("long-path" if len(short) == len(PLACES) else "long-path-somewhere", longest, message)
+    if archive.size > PYPI_FILE:
+        message = (
+            f"the wheel has {_in_words(archive.size)}; PyPI takes 100 MB from a project that has not asked for more"
+        )
+        yield ArchiveFault("file-size", "", message)
+
+
+def installed_path(member: str) -> str:
+    """Return where a member lies below the folder of its scheme: that of ``.data/purelib`` is the one above it."""
+    parts = member.split("/", 2)
+    return parts[2] if len(parts) == 3 and parts[0].endswith(".data") else member
+
+
 def _share(archive: Archive, stored: tuple[Member, ...]) -> float:
     """Return to which share of its size a sample of the largest members is compressed."""
     before = after = 0

@@ -525,11 +525,11 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
     for path in orphans:
         if names.why_unsafe(path):
             yield RecordFault("row-unsafe", path, names.why_unsafe(path))
-        elif path in folders:
-            yield RecordFault("row-folder", path, "RECORD lists a folder")
+        elif path in folders or path.endswith("/"):
+            yield RecordFault("row-folder", path, "RECORD lists a folder; PyPI mails that it does not match the wheel")
         elif not path.isascii() and (_skeleton(path), rows[path].size) in unlisted:
             yield RecordFault("row-spelling", path, "RECORD spells the name of a member in another way")
-        elif not path.endswith("/"):
+        else:
             yield RecordFault("row-orphan", path, "RECORD lists it, but the wheel does not have it")
 
 

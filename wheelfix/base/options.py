@@ -60,6 +60,8 @@ class Limits:
     """Unpacked to packed size; deflate itself cannot exceed 1032."""
     ratio_from: int = 1 << 30
     """Below this size no ratio is suspicious: it is unpacked in seconds."""
+    max_path: int = 0
+    """Characters of a path below site-packages that are too many (WF133); 0: what usual places leave."""
 
 
 PLATFORMS = ("win_amd64", "win32", "win_arm64")

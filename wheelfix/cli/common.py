@@ -54,6 +54,7 @@ def limits(args: argparse.Namespace) -> Limits:
         max_member_size=args.max_size or usual.max_member_size,
         max_total=args.max_total or usual.max_total,
         max_ratio=float(args.max_ratio or usual.max_ratio),
+        max_path=args.max_path or usual.max_path,
     )
 
 

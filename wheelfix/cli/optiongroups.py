@@ -204,6 +204,10 @@ def add_limit_options(parser: Parser) -> None:
         "--max-ratio", metavar="N", type=positive,
         help="refuse archives that unpack to more than 1G and N times their size (default 200)",
     ))  # fmt: skip
+    group.add_argument(
+        "--max-path", metavar="N", type=positive,
+        help="paths below site-packages with more than N characters are an error (WF133)",
+    )  # fmt: skip
 
 
 def add_policy_options(parser: Parser) -> None:

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.conformance import check_archive, stored_fault
+from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
@@ -57,7 +57,7 @@ def archive_findings(
     """Return what is wrong with an open wheel as an archive, and between it and its RECORD."""
     hashed = _Counter(progress, sum(member.usize for member in archive.members)).add if progress else None
     checked = _CheckedArchive(
-        (*check_archive(archive), *stored_fault(archive), *info.faults),
+        (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults),
         check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed),
     )
     return pick((*archive_faults(checked), *record_faults(checked)), options.select, options.ignore)

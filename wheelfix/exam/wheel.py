@@ -12,7 +12,7 @@ import itertools
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.conformance import check_archive, stored_fault
+from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import HashedReading, check_hashes, check_record, digest_work, read_record
@@ -95,7 +95,7 @@ class WheelScan:
         self._finish_images = view.begin_images(images.start)
         self._hashing += [pool.submit_steps(work) for work in others]
         self._view, self._info = view, info
-        self._faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
+        self._faults = (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
         self._record_faults = check_record(archive)
         deleted = (fault.path for fault in self._record_faults if fault.kind == "row-orphan")
         view.deleted = {dll_key(base_name(path)): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}

@@ -324,6 +324,7 @@ FAMILY = ("torch", "torchvision", "torchaudio")
 """Distributions that the index has for each kind of build."""
 _MINOR = re.compile(r"(?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,3})(?:\.[0-9]{1,3})?(?:\.post[0-9]{1,2})?")
 _CUDA = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])")
+_WANTED = re.compile(r"(?:==|>=)[0-9]+(?:\.[0-9]+)*").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,15 +358,20 @@ class TorchBuild:
 
 @table("torch_builds.toml")
 def _torch_builds(check: Checker) -> tuple[dict[Release, tuple[str, ...]], dict[str, dict[str, str]]]:
-    """The labels of each minor version of torch, and the releases of its extensions by release of torch."""
-    builds, pairs = check.rows(check.tree, "build", ("torch", "labels")), check.rows(check.tree, "pair", FAMILY)
-    for rows in (builds, pairs):
-        check.unique("torch", (row["torch"] for row in rows))
+    """The labels of each minor version of torch, and which torch each release of its extensions requires."""
+    builds = check.rows(check.tree, "build", ("torch", "labels"))
+    check.unique("torch", (row["torch"] for row in builds))
     labels = {_release(row["torch"]): tuple(row["labels"]) for row in builds}
-    return (
-        {release: found for release, found in labels.items() if release is not None},
-        {row["torch"]: {name: row[name] for name in FAMILY} for row in pairs},
-    )
+    extensions: dict[str, dict[str, str]] = check.tree.get("extensions", {})
+    for name in FAMILY[1:]:
+        if not extensions.get(name):
+            check.faults.append(f"no releases of {name}")
+        check.faults += [
+            f"{name} {release} requires torch{wanted}, neither one release nor those from one on"
+            for release, wanted in extensions.get(name, {}).items()
+            if not _WANTED(wanted)
+        ]
+    return {release: found for release, found in labels.items() if release is not None}, extensions
 
 
 def published_builds() -> dict[Release, tuple[str, ...]]:
@@ -374,8 +380,16 @@ def published_builds() -> dict[Release, tuple[str, ...]]:
 
 
 def release_for(torch: str, distribution: str) -> str:
-    """Return the release of one of torch's own extensions that belongs to a release of torch; empty if not known."""
-    return _torch_builds()[1].get(torch, {}).get(distribution, "")
+    """Return the newest release of one of torch's own extensions that admits a release of torch; empty if not known.
+
+    Most require exactly one torch; those that are built for its stable ABI, as torchvision 0.29.2, one from which on.
+    """
+    found = [
+        release
+        for release, wanted in _torch_builds()[1].get(distribution, {}).items()
+        if wanted[2:] == torch or (wanted[:2] == ">=" and dotted_numbers(torch) >= dotted_numbers(wanted[2:]))
+    ]
+    return found[-1] if found else ""
 
 
 def cuda_labels() -> tuple[str, ...]:

@@ -175,8 +175,9 @@ def distribution_of_module(module: str) -> str:
 COMPILED_TABLE = "compiled_modules.txt"
 COMPILED_HEADER = """\
 # Compiled modules of packages for Windows: a top-level package in a line, with the names of what is compiled below it.
-# source: the members of wheels on PyPI, {date}
-# made by `python -m tools.make_compiled_modules`; do not edit by hand
+# source: the members of wheels on PyPI
+# date: {date}
+# made by `python -m tools.refresh modules`; do not edit by hand
 """
 _BY_CONVENTION = frozenset({"_C", "_ext", "_C_flashattention", "_moe_C", "_C_stable_libtorch"})
 """Names that torch's build helpers and their users give to compiled modules, and to nothing else."""
@@ -322,10 +323,12 @@ def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
     Nothing when the toolkit's version of the library is not on PyPI: another release would not be taken.
     """
     wanted = _of_toolkit(owner, name, cuda)
-    if wanted is None:
-        return ""
-    known = provider_index().ships(owner.distribution, wanted, name).ships if wanted else Ships.NO
-    return owner.distribution + (owner.specifier if known in (Ships.NO, Ships.SOME) else wanted)
+    if not wanted:
+        return "" if wanted is None else owner.distribution + owner.specifier
+    known = provider_index().ships(owner.distribution, wanted, name)
+    if not known.having and not known.without:
+        return ""  # PyPI has no such release: the first nvidia-cuda-runtime-cu11 is 11.7
+    return owner.distribution + (owner.specifier if known.ships in (Ships.NO, Ships.SOME) else wanted)
 
 
 def _of_toolkit(owner: Owner, name: str, cuda: str | None) -> str | None:

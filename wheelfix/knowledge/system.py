@@ -15,6 +15,7 @@ from wheelfix.knowledge.tables import (
     Pair,
     TableFault,
     entries,
+    header_field,
     pair,
     read_names,
     read_text,
@@ -24,7 +25,7 @@ from wheelfix.knowledge.tables import (
 from wheelfix.model import Machine, dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from wheelfix.model import Symbol
 
@@ -284,48 +285,75 @@ def stable_abi() -> dict[str, Version]:
     return parse_stable_abi("stable_abi.txt", read_text("stable_abi.txt"))
 
 
-_UNLISTED = ("_", "PyUnstable_")
+_UNLISTED = "PyUnstable_"
 """How names begin that a patch release may add; the table does not have them."""
+STABLE_ABI_DLLS = ("python3.dll", "python3t.dll")
+"""What modules for the stable ABI import; the second, for free-threaded Pythons, has the same functions (PEP 803)."""
 
 
-def parse_python_exports(table: str, text: str) -> dict[int, frozenset[str]]:
-    """Return minor version to the public names that its DLL exports; unreadable lines are refused."""
+def parse_python_exports(table: str, text: str) -> dict[Version, frozenset[str]]:
+    """Return version to the public names that its DLL exports; unreadable lines are refused."""
     faults = without_source(text)
+    columns = header_field(text, "columns").split()
+    places = {column: place for place, column in enumerate(columns)}
     together: dict[str, list[str]] = {}  # most names are in the same few versions, which are parsed once
     for line in entries(text):
-        name, _, minors = line.partition(" ")
-        together.setdefault(minors, []).append(name)
-    found: dict[int, set[str]] = {}
-    for minors, names in together.items():
-        versions = minors.split()
-        if not versions or not all(map(str.isdigit, versions)):
-            faults += [f"{f'{name} {minors}'.rstrip()!r} cannot be used" for name in names]
+        name, _, versions = line.partition(" ")
+        together.setdefault(versions, []).append(name)
+    found: dict[str, set[str]] = {column: set() for column in columns}
+    for versions, names in together.items():
+        ends = [part.partition("-")[::2] for part in versions.split()]
+        if not ends or not all(first in places and (last or first) in places for first, last in ends):
+            faults += [f"{f'{name} {versions}'.rstrip()!r} cannot be used" for name in names]
             continue
-        for minor in versions:
-            found.setdefault(int(minor), set()).update(names)
-    if faults or not found:
+        for first, last in ends:
+            for column in columns[places[first] : places[last or first] + 1]:
+                found[column].update(names)
+    if faults or not together:
         raise TableFault(table, faults or ["no symbols"])
-    return {minor: frozenset(names) for minor, names in found.items()}
+    return {(int(column[0]), int(column[1:])): frozenset(names) for column, names in found.items()}
 
 
 @functools.cache
-def python_exports() -> dict[int, frozenset[str]]:
-    """Return the public exports of ``python310.dll`` and its successors, by minor version."""
+def python_exports() -> dict[Version, frozenset[str]]:
+    """Return the public exports of ``python37.dll`` and its successors, by version."""
     return parse_python_exports("python_exports.txt", read_text("python_exports.txt"))
+
+
+def exports_of_python(dll: str) -> Collection[str] | None:
+    """Return the public exports of an interpreter's DLL as far as a table knows it; None for one that it does not know.
+
+    Free-threaded builds export the same public names: no public declaration in the headers depends on that.
+    """
+    version = python_of(dll)
+    if version is not None:
+        return python_exports().get(version[:2])
+    return stable_abi() if dll_key(dll) in STABLE_ABI_DLLS else None
 
 
 def missing_from_python(dll: str, symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
     """Return those of some imported symbols that an interpreter's DLL does not export, as far as a table knows it."""
+    known = exports_of_python(dll)
+    return () if known is None else tuple(one for one in _public(symbols) if one not in known)
+
+
+def undecided_in_python(dll: str, symbols: Iterable[Symbol]) -> tuple[str, ...]:
+    """Return those of some symbols of which no table knows whether an interpreter's DLL exports them.
+
+    What the stable ABI has by then stays in every later Python 3.
+    """
     version = python_of(dll)
-    known: Collection[str] | None = None
-    if dll_key(dll) == "python3.dll":
-        known = stable_abi()
-    elif version is not None and version[0] == 3 and not version[2]:
-        known = python_exports().get(version[1])
-    if known is None:
+    if version is None or version[:2] in python_exports():
         return ()
-    public = (symbol for symbol in symbols if isinstance(symbol, str) and symbol.startswith("Py"))
-    return tuple(symbol for symbol in public if symbol not in known and not symbol.startswith(_UNLISTED))
+    stable = stable_abi() if version[0] == 3 else {}
+    return tuple(one for one in _public(symbols) if stable.get(one, (9, 9)) > version[:2])
+
+
+def _public(symbols: Iterable[Symbol]) -> Iterator[str]:
+    """Yield the names that a patch release does not add or remove."""
+    for symbol in symbols:
+        if isinstance(symbol, str) and symbol.startswith("Py") and not symbol.startswith(_UNLISTED):
+            yield symbol
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,9 +61,20 @@ def entries(text: str) -> list[str]:
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
+def header_field(text: str, field: str) -> str:
+    """Return what the first lines of a table say behind a word: ``# date: 2026-11-17``; empty where they do not."""
+    head = itertools.takewhile(lambda line: line.startswith("#"), text[:4000].splitlines())
+    return next((line[len(field) + 4 :].strip() for line in head if line.startswith(f"# {field}: ")), "")
+
+
+def table_date(table: str) -> str:
+    """Return the day on which a table of this package was last compared with its source, as in ``2026-11-17``."""
+    return header_field(read_text(table), "date")
+
+
 def without_source(text: str) -> list[str]:
     """Return the fault of a text table that does not say where it is from."""
-    return [] if any(line.startswith("# source: ") for line in text.splitlines()) else ["no source"]
+    return [] if header_field(text, "source") else ["no source"]
 
 
 def parse_names(table: str, text: str) -> frozenset[str]:

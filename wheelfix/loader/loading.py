@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError
 from wheelfix.knowledge.system import (
+    STABLE_ABI_DLLS,
     classify,
     driver_file,
     is_debug_python,
@@ -195,6 +196,7 @@ class DllSearch:
         self.system = system
         self.machine = machine
         self.application_dir = application_dir
+        self._pythons = _pythons_in(view, application_dir)
         self.user_dirs = list(user_dirs)
         """Folders given to AddDllDirectory, in order."""
         self.path_dirs = list(path_dirs)
@@ -251,7 +253,9 @@ class DllSearch:
 
     def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
         """The provider of a name that no module in the process has."""
-        found = self.system.resident(name)
+        if key in self._pythons and python_of(key):  # its file says what it exports, whatever a table says
+            return InView(self._pythons[key])
+        found = None if self._absent_from_prefix(key) else self.system.resident(name)
         if found is not None:
             return found
         for step in steps:
@@ -272,9 +276,13 @@ class DllSearch:
             return self.system.in_system32(name)
         if step == _PYTHON:
             path = self.view.find(self.application_dir, key)
-            return InView(path) if path else self.system.beside_python(name)
+            return InView(path) if path else None if self._absent_from_prefix(key) else self.system.beside_python(name)
         path = self.view.find(step, key)
         return InView(path) if path else None
+
+    def _absent_from_prefix(self, key: str) -> bool:
+        """Whether a DLL of Python itself is not in a real prefix: conda's 3.15 has no ``python3t.dll``."""
+        return bool(self._pythons) and key not in self._pythons and _is_python(key)
 
     def spend(self, lookups: int) -> None:
         """Count the work; InputError if the DLLs were made to need more of it than any package does."""
@@ -293,6 +301,19 @@ class DllSearch:
         # A later load may find what an earlier one missed, because it is in the process by then.
         if known is None or edge.unexported or (isinstance(known.provider, Missing) and not known.unexported):
             self.edges[key] = edge
+
+
+def _is_python(key: str) -> bool:
+    return key in STABLE_ABI_DLLS or python_of(key) is not None
+
+
+def _pythons_in(view: FileView, folder: str) -> dict[str, str]:
+    """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
+    if not view.find(folder, "python.exe"):
+        return {}
+    found = {dll_key(base_name(path)): path for path in view.in_folder(folder)}
+    own = {key: path for key, path in found.items() if _is_python(key)}
+    return own if any(python_of(key) and isinstance(view.image(path), Image) for key, path in own.items()) else {}
 
 
 def runtime_of_python(python: tuple[int, int] | None) -> str:

@@ -95,7 +95,8 @@ def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None 
         if outcome.code == PROC_NOT_FOUND and version < (3, 0):
             return f"ImportError: dynamic module does not define init function (init{name})"
         if outcome.code == PROC_NOT_FOUND:
-            return f"ImportError: dynamic module does not define module export function (PyInit_{name})"
+            wanted = f"PyInit_{name}" if version < (3, 15) else f"PyModExport_{name} or PyInit_{name}"  # PEP 793
+            return f"ImportError: dynamic module does not define module export function ({wanted})"
         kind = "ImportError" if version < (3, 6) else "ModuleNotFoundError"
         return f"{kind}: No module named '{outcome.event.module}'"
     if outcome.event.cause == "folder" and outcome.code == FILE_NOT_FOUND:

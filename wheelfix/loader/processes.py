@@ -9,7 +9,7 @@ from wheelfix.base.values import dataclass, replace
 from wheelfix.loader.followed import top_level
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
-from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.packageloading import ENTRIES, loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, InView, LoadEvent, Missing, OwnedBy, UnreadCall, canonical, dll_key
 
@@ -323,7 +323,8 @@ class FreshProcesses:
         for loaded in found:
             image, module = view.image(loaded.event.path), loaded.event.module
             own = importers.get(dll_key(base_name(loaded.event.path)), set())
-            starts = isinstance(image, Image) and image.exports.offers(f"PyInit_{module.rpartition('.')[2]}")
+            last = module.rpartition(".")[2]
+            starts = isinstance(image, Image) and any(image.exports.offers(entry + last) for entry in ENTRIES)
             if loaded.failure and module and own and own <= caught and not starts:
                 more.add(module)
         return more

@@ -10,7 +10,7 @@ from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError
 from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
 from wheelfix.knowledge.cuda import release_of_product
-from wheelfix.knowledge.system import python_of
+from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_of
 from wheelfix.loader.evidence import PackageHabits, ProviderChain
 from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.loadcall import (
@@ -219,7 +219,7 @@ def _is_module(image: Image, entries: tuple[str, ...]) -> bool:
     """Whether a file has to do with Python at all: it has an entry of another name, or calls the interpreter."""
     if any(name.startswith(entries) for name in image.exports.names):
         return True
-    return any(python_of(item.dll) or dll_key(item.dll) in ("python3.dll", "python3t.dll") for item in image.imports)
+    return any(python_of(item.dll) or dll_key(item.dll) in STABLE_ABI_DLLS for item in image.imports)
 
 
 _RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]

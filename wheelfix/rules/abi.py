@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass
-from wheelfix.knowledge.system import python_of, stable_abi
+from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
+from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import folder_python, module_name
 from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
-from wheelfix.model import Finding, Image, Severity
+from wheelfix.model import Finding, Image, PythonRuntime, Severity, canonical, dll_key
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import install, reinstall
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import dotted, listing
+from wheelfix.rules.wording import count, dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -198,6 +199,39 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
 
 
 @rule(
+    "WF418",
+    "python-not-in-table",
+    Severity.UNSURE,
+    "Whether a Python has what a module imports is not known: no table and no file says so.",
+)
+def unknown_python(subject: Subject) -> Iterator[Finding]:
+    """Find imports from interpreters whose exports no table has and no file shows."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for edge in subject.edges:
+        image = subject.images.get(edge.importer)
+        if image is None or not isinstance(edge.provider, PythonRuntime) or not subject.reached(edge.importer):
+            continue
+        if symbols := undecided_in_python(edge.name, image.symbols_from(edge.name)):
+            found.setdefault(dll_key(edge.name), {})[edge.importer] = symbols
+    certain = {one.event.path for one in subject.outcomes if not one.event.guarded}
+    for dll, importers in found.items():
+        wanted = sorted({symbol for names in importers.values() for symbol in names})
+        known, date = sorted(python_exports()), table_date("python_exports.txt")
+        yield finding(
+            "WF418",
+            dll,
+            f"could not tell whether {dll} has {count(len(wanted), 'function')} that "
+            f"{listing([base(path) for path in importers])} {'imports' if len(importers) == 1 else 'import'}: the "
+            f"table of {date} ends at Python {dotted(known[-1])}"
+            + ("" if (python_of(dll) or known[-1]) > known[-1] else " and does not have that one"),
+            hint="'wheelfix scan --python PREFIX' asks the files of a Python that is installed; a newer wheelfix may "
+            "have a newer table",
+            evidence={"symbols": wanted, "paths": subject.origins(importers), "table": date},
+            severity=Severity.UNSURE if certain & importers.keys() else Severity.INFO,
+        )
+
+
+@rule(
     "WF316",
     "module-not-importable",
     Severity.ERROR,
@@ -248,7 +282,8 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
         floor = max(newer.values(), default=oldest)
         names = [f"{name} (3.{newer[name][1]})" for name in sorted(newer)]
         if alien:
-            message = f"{base(path)} imports {listing(alien)} from python3.dll, which is not part of the stable ABI"
+            dll = next(item.dll for item in image.imports if dll_key(item.dll) in STABLE_ABI_DLLS)
+            message = f"{base(path)} imports {listing(alien)} from {dll}, which is not part of the stable ABI"
             consequence = "the import fails with error 127 on Pythons that do not export it"
         else:
             than = (
@@ -274,7 +309,7 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
 def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return symbols from python3.dll that came later than ``oldest``, and those that are not in the list at all."""
     known = stable_abi()
-    wanted = [symbol for symbol in image.symbols_from("python3.dll") if isinstance(symbol, str)]
+    wanted = [one for dll in STABLE_ABI_DLLS for one in image.symbols_from(dll) if isinstance(one, str)]
     newer = {symbol: known[symbol] for symbol in wanted if known.get(symbol, oldest) > oldest}
     return newer, sorted(symbol for symbol in wanted if symbol not in known)
 
@@ -312,10 +347,15 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
         return
     modules = {
         path: api
-        for path in subject.images
-        if path.lower().endswith(".pyd") and subject.reached(path) and (api := subject.numpy(path)) is not None
+        for path, image in subject.images.items()
+        if (path.lower().endswith(".pyd") or (there and any(python_of(item.dll) for item in image.imports)))
+        and subject.reached(path)
+        and (api := subject.numpy(path)) is not None
     }
     old = [path for path, api in modules.items() if api.headers == 1]
+    imported = {one.event.path for one in subject.outcomes if one.event.module and not one.event.guarded}
+    # A DLL such as torch_python.dll looks for NumPy when it is first used, and goes on without.
+    fails = "the import fails" if any(path.lower().endswith(".pyd") for path in old) else "NumPy cannot be used with it"
     python = subject.profile.python
     has_two = python is None or python >= _FIRST_WITH_NUMPY_2
     if old and has_two and any(major == 2 and _allows(allowed, (major, minor)) for major, minor in _MINORS):
@@ -323,7 +363,7 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
             "WF410",
             subject.origin(old[0]),
             f"{listing([base(path) for path in old])} {'was' if len(old) == 1 else 'were'} built with NumPy 1 "
-            + (f"headers, but NumPy {there} is installed; the import fails" if there else "")
+            + (f"headers, but NumPy {there} is installed; {fails}" if there else "")
             + ("" if there else f"headers, but the wheel allows NumPy 2 ({required}); the import fails there")
             + " (a module that was compiled using NumPy 1.x cannot be run in NumPy 2)",
             hint=(
@@ -332,9 +372,7 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
                 else "build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2"
             ),
             evidence={"requirement": required, "installed": there, "paths": subject.origins(old)},
-            severity=Severity.ERROR
-            if there and any(one.event.path in old and not one.event.guarded for one in subject.outcomes)
-            else Severity.WARNING,
+            severity=Severity.ERROR if there and imported & {*old} else Severity.WARNING,
         )
     yield from _too_new(subject, required, allowed, there, modules)
 
@@ -373,7 +411,8 @@ def _too_new(
 def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
     """Return what is required of NumPy on the target, as written and as a set; None when it is not required.
 
-    Where a NumPy is installed with the subject, no other counts; its version comes with it.
+    Where a NumPy is installed with the subject, no other counts, also if none is required, as torch requires none; its
+    version comes with it.
     """
     texts: list[str] = []
     allowed: SpecifierSet | None = None
@@ -386,7 +425,7 @@ def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
             texts.append(f"numpy{requirement.specifier}")
             allowed = requirement.specifier if allowed is None else allowed & requirement.specifier
     beside, required = subject.view.beside, " and ".join(dict.fromkeys(texts))
-    there = beside.version("numpy") if allowed is not None and beside is not None else ""
+    there = beside.version("numpy") if beside is not None and canonical(subject.name) != "numpy" else ""
     match = re.match(r"[0-9]{1,4}\.[0-9]{1,4}", there)
     installed = parse_requirement(f"numpy=={match[0]}.*") if match else None
     if installed is not None:

@@ -62,6 +62,10 @@ _ARCHIVE_CODES = {
     "variant-label": "WF129",
     "variant-metadata": "WF131",
     "reserved-name": "WF132",
+    "path-limit": "WF133",
+    "long-path": "WF133",
+    "long-path-somewhere": "WF133",
+    "file-size": "WF134",
 }
 """Kind of fault to code; every other kind is WF121."""
 
@@ -121,6 +125,8 @@ _HINTS = {
     "WF129": "publish a wheel without a label too, for installers that do not know wheel variants",
     "WF131": "build the wheel with a backend that knows wheel variants, or rename it without the label",
     "WF132": "'wheelfix repair' leaves it out; ask who made the wheel why it is there",
+    "WF133": "give folders and files shorter names, or leave out what is not needed to run, such as headers and tests",
+    "WF134": "ask PyPI for a higher limit before the upload, or make the wheel smaller",
     "WF130": "'wheelfix repair --recompress' compresses them; nothing fails without it",
 }
 
@@ -135,7 +141,16 @@ _LASTING_HINTS = {
 """Kinds that rewriting the wheel does not put right, although it does for others with the same code."""
 
 _INFO_KINDS = frozenset(
-    {"size-missing", "self-hash", "row-backslash", "utf8-flag-missing", "archive-comment", "comment", "pycache"}
+    {
+        "size-missing",
+        "self-hash",
+        "row-backslash",
+        "utf8-flag-missing",
+        "archive-comment",
+        "comment",
+        "pycache",
+        "long-path-somewhere",
+    }
 )
 """Irregular, but no tool is known to fail; unless someone refuses it, see ``rejected_by``."""
 
@@ -206,6 +221,8 @@ class _WheelFault:
 @rule("WF129", "wheel-variant", Severity.INFO, "The file name has a label that pip does not know.")
 @rule("WF131", "variant-undescribed", Severity.ERROR, "The file variant.json does not describe the wheel's label.")
 @rule("WF132", "member-reserved-name", Severity.ERROR, "A file poses as one of wheelfix itself.", Repairable.ALWAYS)
+@rule("WF133", "member-long-path", Severity.WARNING, "A path is longer than Windows allows where wheels are installed.")
+@rule("WF134", "wheel-size", Severity.INFO, "The wheel is larger than PyPI takes without being asked.")
 @rule("WF130", "members-stored", Severity.INFO, "Most of the wheel is not compressed.", Repairable.SOMETIMES)
 def archive_faults(subject: ArchiveSubject) -> Iterator[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
@@ -314,7 +331,7 @@ def _blocker(subject: ArchiveSubject) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
     for fault in (*_archive_faults(subject), *_record_faults(subject)):
         never = _is_lasting(fault) or rule_of(fault.code).repairable is Repairable.NEVER
-        if never and (_severity(fault) is Severity.ERROR or fault.kind == "upward-name"):
+        if never and fault.kind != "path-limit" and (_severity(fault) is Severity.ERROR or fault.kind == "upward-name"):
             return fault.code
     return ""
 
@@ -325,7 +342,7 @@ def _severity(fault: _WheelFault) -> Severity:
     An image that RECORD lists belongs to the wheel: without it something that was built and tested is gone.
     """
     deleted = fault.kind == "row-orphan" and fault.subject.lower().endswith(PE_SUFFIXES)
-    if deleted or fault.kind == "file-gone" or {PIP, UV}.intersection(fault.rejected_by):
+    if deleted or fault.kind in ("file-gone", "path-limit") or {PIP, UV}.intersection(fault.rejected_by):
         return Severity.ERROR
     usual = rule_of(fault.code).severity
     if fault.kind in _UNREAD_KINDS and fault.subject != _WHOLE:

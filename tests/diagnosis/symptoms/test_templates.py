@@ -109,4 +109,4 @@ def test_no_remedy_of_the_table_installs_a_fixed_torch_without_an_index() -> Non
 
 def test_labels_are_in_the_order_of_cuda() -> None:
     assert cuda_labels()[0] == "cu113"
-    assert cuda_labels()[-1] == "cu130"
+    assert cuda_labels()[-1] == "cu132"
