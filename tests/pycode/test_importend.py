@@ -141,7 +141,73 @@ def test_swig_asks_the_module_for_its_package() -> None:
 
 def test_a_package_that_is_looked_for_in_another_folder() -> None:
     code = "sys.modules.get(__package__).__path__.append(os.path.join(HERE, 'native'))\nfrom . import _x\n"
-    assert not end_of(code, {"pkg/native/_x.pyd": b""}).error
+    whole = forge_dll("_x.pyd", exports=["PyInit__x"])
+    assert not end_of(code, {"pkg/native/_x.pyd": whole}).error
+    assert end_of(code, {"pkg/native/_x.pyd": whole[:64]}).error == "ImportError"
+
+
+def test_modules_of_a_package_that_takes_over_the_names_of_another_are_in_its_folder() -> None:
+    # cuda_core has one folder for each version of CUDA
+    code = "from pkg import chosen\nglobals().update(chosen.__dict__)\nfrom pkg.part import deep\n"
+    files: dict[str, bytes | str] = {
+        "pkg/chosen/__init__.py": "",
+        "pkg/chosen/part/__init__.py": "from . import deep",
+        "pkg/chosen/part/deep.py": "import ctypes\nctypes.CDLL('gone.dll')\n",
+    }
+    end = end_of(code, files)
+    assert (end.decided, end.error) == (True, "FileNotFoundError")
+    assert end.place == (f"{SITE}pkg/chosen/part/deep.py", 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "ran"),
+    [
+        ("util.spec_from_file_location('other', os.path.join(HERE, 'deps', 'one', '__init__.py'))", True),
+        ("next(iter(pkgutil.iter_modules([os.path.join(HERE, 'deps')]))).module_finder.find_spec('one')", True),
+        ("util.find_spec('pkg.deps.one')", True),
+        ("util.spec_from_file_location('other', os.path.join(HERE, 'deps', 'two.py'))", False),
+    ],
+)
+def test_code_of_a_spec_is_run(spec: str, ran: bool) -> None:
+    # Kivy imports what is below kivy_deps in this way, which adds the folders of DLLs
+    code = f"import pkgutil\nfrom importlib import util\nspec = {spec}\nmod = util.module_from_spec(spec)\n"
+    adds = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'gone'))\n"
+    end = end_of(f"{code}spec.loader.exec_module(mod)\n", {"pkg/deps/one/__init__.py": adds})
+    assert end.error == ("FileNotFoundError" if ran else "")
+
+
+def test_a_compiled_module_of_a_spec_is_loaded() -> None:
+    code = (
+        "import importlib.util\nspec = importlib.util.spec_from_file_location('a._x', os.path.join(HERE, '_x.pyd'))\n"
+    )
+    code += "importlib.util.module_from_spec(spec)\n"
+    end = end_of(code, {"pkg/_x.pyd": forge_dll("_x.pyd", imports={"gone.dll": ["f"]})})
+    assert (end.decided, end.error) == (True, "ImportError")
+    assert not end_of(code, {"pkg/_x.pyd": forge_dll("_x.pyd", exports=["PyInit__x"])}).error
+
+
+def test_a_statement_that_is_passed_over_again_and_again_counts_once() -> None:
+    config = (
+        "import configparser\nconfig = configparser.ConfigParser()\ndef put(name):\n    if config.has_section(name):\n"
+    )
+    config += "        return\n    config.add_section(name)\n"
+    code = "from .config import put\n" + "put('a')\n" * 20 + "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))\n"
+    end = end_of(code, {"pkg/config.py": config})
+    assert [(one.line, one.matters) for one in end.unclear] == [(4, False)]
+    assert (end.decided, end.certain, end.error) == (False, True, "FileNotFoundError")
+
+
+def test_what_is_passed_over_matters_where_something_is_loaded_or_imported() -> None:
+    code, load = "import random\nif random.random() < 2:\n    from . import other\n", "ctypes.CDLL('gone.dll')\n"
+    assert not end_of(code + load, {"pkg/other.py": ""}).certain
+    moved: dict[str, bytes | str] = {"pkg/a.py": code, "pkg/other.py": ""}
+    assert end_of(f"from . import a\n{load}", moved).certain
+    assert not end_of("from . import a\n", moved).certain  # the module that may be imported may fail
+
+
+def test_to_ask_whether_a_dll_is_a_folder_is_not_to_look_for_it() -> None:
+    code = "[os.path.isdir(os.path.join(HERE, name)) for name in os.listdir(HERE)]\nraise RuntimeError('x')\n"
+    assert end_of(code).missed == ()
 
 
 def test_what_no_installed_distribution_has_is_not_there() -> None:

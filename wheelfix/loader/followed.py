@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import LoadOutcome, UnreadCall
     from wheelfix.pycode.importer import ImportEnd
-    from wheelfix.pycode.trace import Unclear
 
 _NAMES = re.compile(r"\w+")
 _PATCH = b"# start delvewheel patch", b"# end delvewheel patch"
@@ -216,7 +215,7 @@ class FollowedImports:
         absent = [one for file in self._files if file.path in end.ran for one in file.absent]
         if end.error and (end.decided or end.fault is not None or end.missed) and _is_own(end):
             fault = _fault(self._view, root, end)
-            matters = any(map(self._matters, end.unclear))
+            matters = any(one.matters for one in end.unclear)
             names = [name for name in fault.names if "/" in name] if fault is not None else []
             if not matters or {*names} <= {one.name for one in absent}:
                 if fault is None:
@@ -245,14 +244,6 @@ class FollowedImports:
         unseen = [one for file in self._files if file.path == root and root not in end.ran for one in file.absent]
         own = [one for one in unseen if "/" in one.name]
         return replace(_of_absent(root, own, reached=reached), sure=not reached) if own else None
-
-    def _matters(self, unclear: Unclear) -> bool:
-        """Whether a statement that was passed over may have loaded something: others in its file do."""
-        return (
-            not unclear.file
-            or unclear.imports
-            or any(word in python_source(self._view, unclear.file) for word in WORDS)
-        )
 
     def calls(self, calls: Iterable[UnreadCall]) -> tuple[UnreadCall, ...]:
         """Calls that could not be read, with whether an import gets to them; one that was followed does without."""

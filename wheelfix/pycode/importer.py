@@ -35,7 +35,14 @@ from wheelfix.pycode.run import MAX_STEPS, Enough, OutOfSteps, PythonRun
 from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, is_standard, python_source
 from wheelfix.pycode.statements import Statements
 from wheelfix.pycode.trace import ForeignImport, Unclear
-from wheelfix.pycode.windows import ROOT, ViewFiles, WindowsMachine, imported_by_path_files, imported_by_start_files
+from wheelfix.pycode.windows import (
+    ROOT,
+    SITE,
+    ViewFiles,
+    WindowsMachine,
+    imported_by_path_files,
+    imported_by_start_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,6 +76,7 @@ class Importer:
     def __init__(self, run: PythonRun) -> None:
         self.run = run
         run.import_module = self.import_module
+        run.import_path = self.import_path
         run.import_statement = self.import_statement
         run.imports_own = self.imports_own
         run.of_module = self.of_module
@@ -116,7 +124,9 @@ class Importer:
                 self.run.bind(alias.asname or alias.name, self._name_from(origin, module, alias.name))
 
     def _origin(self, node: ast.ImportFrom) -> str:
-        package = posixpath.dirname(self.run.environment.file.removeprefix(f"{SITE_PACKAGES}/")).replace("/", ".")
+        package = self.run.environment.globals.get("__package__")
+        if not isinstance(package, str):
+            package = posixpath.dirname(self.run.environment.file.removeprefix(f"{SITE_PACKAGES}/")).replace("/", ".")
         return imported_from(node, package)[0]
 
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
@@ -124,7 +134,7 @@ class Importer:
             return self.run.attribute(module, name) if isinstance(module, Native) else UNKNOWN
         if isinstance(module.names.get(name), ImportedName):
             return self.used(module.names, name)
-        if self.run.reading is not None and self.run.machine.files.module(f"{origin}.{name}"):
+        if self.run.reading is not None and self._file_of(f"{origin}.{name}", module):
             return self.import_module(f"{origin}.{name}")
         if self.run.reading is not None:
             return module.names[name] if name in module.names else ImportedName(module, name)
@@ -133,7 +143,7 @@ class Importer:
         found = self._if_it_has(module, name)  # Python asks it before it looks for a submodule
         if found is not None:
             return found
-        if self.run.machine.files.module(f"{origin}.{name}"):
+        if self._file_of(f"{origin}.{name}", module):
             return self.import_module(f"{origin}.{name}")
         if name in ("__file__", "__path__", "__name__", "__package__"):
             return self.of_module(module, name)
@@ -243,7 +253,7 @@ class Importer:
             return Native(name)
         if name in self.run.modules:
             return self.run.modules[name]
-        path = self.run.machine.files.module(name)
+        path = self._file_of(name, parent)
         if not path or not self.is_own(path):
             self._note_foreign(name.partition(".")[0], there=True)
         # Compiled code may put modules below its own, as that of Rust does, or below the package that imports it.
@@ -252,10 +262,21 @@ class Importer:
             return UNKNOWN
         if not path:
             return self._import_absent(name, path)
-        found = self._import_file(name, path) if self.is_own(path) else self._import_of_others(name, path)
+        found = self.import_path(name, path)
         if isinstance(parent, CodeModule):
             parent.names[last] = found
         return found
+
+    def _file_of(self, name: str, parent: PyValue) -> str | None:
+        """The file of a module; a package's code may have changed the folders in which its modules are looked for."""
+        files = self.run.machine.files
+        folders = parent.names.get("__path__") if isinstance(parent, CodeModule) else None
+        if isinstance(folders, list) and folders != [f"{SITE}\\{parent.name}".replace(".", "\\")]:
+            for folder in (one for one in folders if isinstance(one, str)):
+                found = files.module_in(self.run.machine.view_path(folder), name.rpartition(".")[2])
+                if found:
+                    return found
+        return files.module(name)
 
     def _note_foreign(self, top: str, *, there: bool) -> None:
         """Remember an import of a module of another distribution by the package itself."""
@@ -333,6 +354,10 @@ class Importer:
     def required(self, top: str) -> bool:
         """Whether the distribution requires one whose name begins like a module."""
         return self.run.machine.files.requires(top)
+
+    def import_path(self, name: str, path: str) -> PyValue:
+        """The module of a file, after its code was carried out."""
+        return self._import_file(name, path) if self.is_own(path) else self._import_of_others(name, path)
 
     def _import_file(self, name: str, path: str) -> PyValue:
         if path.endswith(".pyd"):
@@ -565,6 +590,13 @@ class ImportEnd:
     """Files of other distributions that were not followed to the end, each with a function that it may call."""
     process: Loader | None = None
     """The process at the end."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is known what is loaded, and how it ends: what was passed over lies in files that load nothing."""
+        if self.error and not self.decided and self.fault is None and not self.missed:
+            return False
+        return not any(one.matters or (one.inside and not self.error) for one in self.unclear)
 
 
 def import_end(

@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
-from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Machine, canonical
 from wheelfix.pycode.budget import MAX_MATCHING, MAX_TEXT, matching_work
 from wheelfix.pycode.builtintypes import BUILTINS, Words, dictionary, marking, method, next_of, path_method
@@ -130,6 +130,7 @@ LIBRARY: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
     "itertools.chain": _join_lists,
     "itertools.chain.from_iterable": lambda run, args, words: _join_lists(run, list(run.iterate(args[0])), words),
     "itertools.product": _product,
+    "getopt.getopt": lambda run, args, words: ([], []) if args[0] == [] else UNKNOWN,  # Kivy asks for its options
 }
 
 
@@ -387,10 +388,60 @@ def _find_spec(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     path = run.machine.files.module(name)
     if not path:
         return None if path == "" or run.complete else UNKNOWN
+    return _spec(name, path)
+
+
+def _spec(name: str, path: str) -> Instance:
+    """The spec of a module that has a file."""
     where = f"{ROOT}\\{path}".replace("/", "\\")
-    folder = where.rpartition("\\")[0]
-    spec = {"origin": where, "name": name, "submodule_search_locations": [folder] if "__init__" in path else None}
+    folders = [where.rpartition("\\")[0]] if "__init__" in path else None
+    loader = Instance(Native("importlib.Loader"), {"exec_module": Native("importlib.Loader.exec_module")})
+    spec = {"origin": where, "name": name, "submodule_search_locations": folders, "loader": loader, "<file>": path}
     return Instance(Native("importlib.ModuleSpec"), spec)
+
+
+def _spec_in(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``find_spec`` of what ``pkgutil`` lists the modules of a folder with."""
+    folder, name = args[0], args[1]
+    path = run.machine.files.module_in(run.machine.view_path(folder), name) if isinstance(name, str) else ""
+    return _spec(name, path) if path else None
+
+
+def _spec_of_file(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``importlib.util.spec_from_file_location``."""
+    name, place = [*args, keywords.get("location")][:2]
+    text = place.text if isinstance(place, WindowsPathValue) else place
+    path = run.machine.files.spelled(run.machine.view_path(text)) if isinstance(text, str) else ""
+    return _spec(name, path) if isinstance(name, str) and path in run.machine.view else UNKNOWN
+
+
+def _module_of_spec(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``importlib.util.module_from_spec``, which loads what is compiled."""
+    spec = args[0].attributes if isinstance(args[0], Instance) else {}
+    if run.reading is not None or "<file>" not in spec:
+        return UNKNOWN
+    if spec["<file>"].endswith(".pyd"):
+        stem = base_name(spec["<file>"]).partition(".")[0]
+        return run.import_path(spec["name"], spec["<file>"]) if spec["name"].rpartition(".")[2] == stem else UNKNOWN
+    module = run.new_module(spec["<file>"])
+    module.name = module.names["__name__"] = spec["name"]
+    return module
+
+
+def _run_module(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``exec_module`` of a loader; the module is not among those that are imported unless code puts it there."""
+    module = args[0]
+    if not isinstance(module, CodeModule) or module.is_compiled or run.reading is not None:
+        return None
+    before = run.modules.get(module.name)
+    found = run.import_path(module.name, module.file)
+    if isinstance(found, CodeModule):
+        module.names.update(found.names)
+    if before is None:
+        run.modules.pop(module.name, None)
+    else:
+        run.modules[module.name] = before
+    return None
 
 
 def _modules_in(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
@@ -407,7 +458,9 @@ def _modules_in(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue
             stem, _, rest = entry.partition(".")
             package = not rest and run.machine.exists(f"{path}\\{entry}\\__init__.py", False) is True
             if (rest in ("py",) or rest.endswith("pyd") or package) and stem != "__init__":
-                attributes = {"name": prefix + stem, "ispkg": package, "module_finder": UNKNOWN}
+                finder = {"find_spec": Bound(Native("importlib.FileFinder.find_spec"), [path])}
+                attributes = {"name": prefix + stem, "ispkg": package}
+                attributes["module_finder"] = Instance(Native("importlib.FileFinder"), finder)
                 rows.append(Instance(kind, attributes))
     return rows
 
@@ -439,6 +492,10 @@ MODULES: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
     "pkgutil.iter_modules": _modules_in,
     "importlib.util.find_spec": _find_spec,
     "importlib.find_loader": _find_spec,
+    "importlib.FileFinder.find_spec": _spec_in,
+    "importlib.util.spec_from_file_location": _spec_of_file,
+    "importlib.util.module_from_spec": _module_of_spec,
+    "importlib.Loader.exec_module": _run_module,
     "sys.modules.get": _module_or,
 }
 

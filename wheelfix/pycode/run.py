@@ -41,6 +41,7 @@ from wheelfix.pycode.objects import (
     joined,
     of_class,
 )
+from wheelfix.pycode.sourcecode import WORDS, python_source
 from wheelfix.pycode.trace import LOADING, ForeignImport, Unclear
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ class PythonRun:
     """``__exit__``; whether the exception is suppressed."""
     import_module: Callable[[str], PyValue]
     """What ``import name`` gives, after it was carried out."""
+    import_path: Callable[[str, str], PyValue]
+    """The module of a file, after its code was carried out."""
     import_statement: Callable[[ast.Import | ast.ImportFrom], None]
     """Carry out an import statement."""
     imports_own: Callable[[ast.Import | ast.ImportFrom], bool]
@@ -212,13 +215,21 @@ class PythonRun:
         place = reason.error.place if isinstance(reason, Thrown) else getattr(reason, "place", ("", 0))
         if node is not None and place in (("", 0), (file, node.lineno)):
             imports = isinstance(node, ast.Import | ast.ImportFrom)
-            self.unclear.append(Unclear(text, file, node.lineno, node.end_lineno or 0, imports))
-        elif place[0]:
-            self.unclear.append(Unclear(text, place[0], place[1], place[1]))
+            inside = any(isinstance(one, ast.Import | ast.ImportFrom) for one in ast.walk(node))
+            found = Unclear(
+                text, file, node.lineno, node.end_lineno or 0, imports, imports or self._loads(file), inside
+            )
         else:
-            self.unclear.append(Unclear(text))
-        if len(self.unclear) >= MAX_UNCLEAR:
+            matters = isinstance(reason, OutOfSteps) or self._loads(place[0])
+            found = Unclear(text, place[0], place[1], place[1], matters=matters)
+        if found not in self.unclear:  # a function that is called again leaves the same statement out
+            self.unclear.append(found)
+        if sum(one.matters for one in self.unclear) >= MAX_UNCLEAR:
             raise OutOfSteps("too much of its code cannot be followed")
+
+    def _loads(self, file: str) -> bool:
+        """Whether a file names what loads DLLs; none stands for any."""
+        return not file or any(word in python_source(self.machine.view, file) for word in WORDS)
 
     def passed(self, file: str, line: int) -> None:
         """Say that a statement of a file was carried out; Enough if that was the last one that concerns DLLs."""

@@ -94,18 +94,6 @@ class Statements:
         elif isinstance(target, ast.Subscript):
             self._set_item(target, value)
 
-    def bind(self, name: str, value: PyValue) -> None:
-        place: Namespace | None = self.run.environment
-        if name in self.run.environment.outer:
-            place = self.run.environment.above
-            while place is not None and (name not in place.names or name in place.outer):
-                place = place.above
-            if place is None:
-                self.run.environment.globals[name] = value
-                return
-        assert place is not None
-        place.names[name] = value
-
     def _unpack(self, targets: list[ast.expr], value: PyValue) -> None:
         if isinstance(value, Alternatives):
             rows = [list(self.run.iterate(one)) for one in value.alternatives if isinstance(one, tuple | list)]

@@ -56,6 +56,10 @@ class Unclear:
     """The last line of the statement."""
     imports: bool = False
     """Whether it imports a module."""
+    matters: bool = True
+    """Whether what is loaded behind it may depend on it: it imports a module, or others in its file load DLLs."""
+    inside: bool = False
+    """Whether a statement in it imports a module."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,7 +257,7 @@ class ViewFiles:
             return None
         path = f"{SITE_PACKAGES}/{name.replace('.', '/')}"
         for start in self._roots:
-            found = self._module_in(start, name)
+            found = self.module_in(start, name)
             if found:
                 return found
         if self.is_own(path):
@@ -269,7 +269,7 @@ class ViewFiles:
         """Whether other distributions may have modules in a package: it has no ``__init__``."""
         return fold(f"{SITE_PACKAGES}/{top}") in self._children and not self._has_init(top)
 
-    def _module_in(self, root: str, name: str) -> str:
+    def module_in(self, root: str, name: str) -> str:
         """The file of a module below a folder that is on ``sys.path``; empty if there is none."""
         path = f"{root}/{name.replace('.', '/')}"
         for start in (f"{path}/__init__", path):  # as Python does: packages first, compiled modules before others
@@ -494,7 +494,7 @@ class WindowsMachine:
         own = self.files.is_own(path)
         self.asked |= found is False and not own
         self.own_absent |= found is False and own
-        if path.lower().endswith(IMAGES):
+        if path.lower().endswith(IMAGES) and not folder:  # opencv asks of every file whether it is a folder
             if found:
                 self.missed.clear()
             elif found is False and self.files.is_own(path):

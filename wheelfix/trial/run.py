@@ -396,16 +396,16 @@ class Expectations:
         if first is not None and self._starts_with_loads:
             return expected_failure(first)
         end = import_end(self._view, self.subject.profile, module, complete=True, bare=self._bare)
-        if end.error and (end.decided or self._is_missing(end)):
+        if end.error and (end.certain or self._is_missing(end)):
             return expected_end(self._view, end)
         more = self._may_load_more(end)
-        if end.decided and more:
+        if end.certain and more:
             return Expected(
                 ImportAnswer.UNSURE, because=f"compiled code names {base_name(more)}, which cannot be imported"
             )
-        if end.decided:
+        if end.certain:
             return expected_end(self._view, end)
-        if end.error or self._failing:
+        if end.fault is not None or end.missed or self._failing:
             return Expected(ImportAnswer.UNSURE, because=end.reason)
         if self._unsure is not None:
             return Expected(ImportAnswer.UNSURE, because=self._unsure.message)
