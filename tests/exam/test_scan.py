@@ -127,6 +127,7 @@ def test_every_distribution_with_dlls_of_an_environment_is_scanned(tmp_path):
         (("cp311-cp311-win_amd64",), (3, 11)),
         (("cp313-cp313t-win_amd64",), (3, 13)),
         (("cp37-abi3-win_amd64",), None),
+        (("cp34-none-win_amd64",), (3, 4)),
         (("py3-none-win_amd64",), None),
         (("cp310-cp310-win_amd64", "cp311-cp311-win_amd64"), None),
         ((), None),

@@ -108,6 +108,14 @@ def test_several_of_one_name_that_are_only_loaded_by_their_paths() -> None:
     assert codes(subject(with_two(), [], events=[loads(ONE), loads(TWO)])) == []
 
 
+def test_several_of_one_name_for_modules_of_one_name() -> None:
+    """synapx 0.2.1 has a module and a DLL for each torch, and imports one of these modules."""
+    users = {SITE + "pkg/a/x.pyd": ONE, SITE + "pkg/b/x.pyd": TWO}
+    images = {ONE: dll(size=1), TWO: dll(size=2)} | {path: dll("zlib1.dll") for path in users}
+    edges = [edge(user, "zlib1.dll", path) for user, path in users.items()]
+    assert codes(subject(images, edges, events=[loads(user) for user in users])) == []
+
+
 def test_copies_are_no_finding() -> None:
     edges = [edge(user, "zlib1.dll", path) for user, path in USERS.items()]
     assert codes(subject(with_two(1), edges, events=[loads(user) for user in USERS])) == []

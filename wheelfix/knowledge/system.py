@@ -340,13 +340,16 @@ def missing_from_python(dll: str, symbols: Iterable[Symbol]) -> tuple[Symbol, ..
 def undecided_in_python(dll: str, symbols: Iterable[Symbol]) -> tuple[str, ...]:
     """Return those of some symbols of which no table knows whether an interpreter's DLL exports them.
 
-    What the stable ABI has by then stays in every later Python 3.
+    What the stable ABI has by then stays in every later Python 3. A Python that is older than those of the table was
+    linked long ago: what the next one has counts as there.
     """
-    version = python_of(dll)
-    if version is None or version[:2] in python_exports():
+    version, known = python_of(dll), python_exports()
+    if version is None or version[:2] in known:
         return ()
     stable = stable_abi() if version[0] == 3 else {}
-    return tuple(one for one in _public(symbols) if stable.get(one, (9, 9)) > version[:2])
+    later = min((one for one in known if one > version[:2]), default=None)
+    has = known[later] if later is not None and later[0] == version[0] else frozenset()
+    return tuple(one for one in _public(symbols) if one not in has and stable.get(one, (9, 9)) > version[:2])
 
 
 def _public(symbols: Iterable[Symbol]) -> Iterator[str]:

@@ -78,7 +78,7 @@ def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
         python, _, rest = tag.partition("-")
         abi = rest.partition("-")[0]
         match = re.fullmatch("cp([0-9])([0-9]{1,3})", python)
-        if match and (abi.startswith("cp") or match[1] == "2"):  # Python 2 has no stable ABI
+        if match and not abi.startswith("abi"):  # "none" is for that one version, too
             found.add((int(match[1]), int(match[2])))
         else:
             return None

@@ -150,8 +150,7 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             continue
         loaded = [path for path in paths if subject.reached(path)]
         shadowed = _shadowed(subject, paths)
-        # A load by a full path gets that very file; only an import asks for the name, and gets the first one.
-        if _differ(subject, loaded) and any(subject.edges_to.get(path) for path in loaded):
+        if _differ(subject, loaded) and _imported_by_several(subject, loaded):
             consequence = f"{len(loaded)} of them are loaded, and later loads of that name get the first"
         elif shadowed:
             importer, got = shadowed
@@ -166,6 +165,15 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             hint=f"ship one {base(paths[0])}, or build each with a unique name",
             evidence={"key": key, "paths": subject.origins(paths)},
         )
+
+
+def _imported_by_several(subject: Subject, paths: list[str]) -> bool:
+    """Whether images of different names import these files: only an import asks for the name, and gets the first.
+
+    A load by a full path gets that very file (ctransformers has one for each kind of processor), and of modules of one
+    name in several folders code imports one (synapx has one for each torch).
+    """
+    return len({key_of(edge.importer) for path in paths for edge in subject.edges_to.get(path, ())}) > 1
 
 
 def _differ(subject: Subject, paths: list[str]) -> bool:
