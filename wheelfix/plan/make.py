@@ -28,7 +28,7 @@ from wheelfix.remote.addresses import identity
 from wheelfix.roots.release import GROUPS, broken_requirements, shown_version
 from wheelfix.rules.archive import only_on_request, record_faults
 from wheelfix.rules.cuda import partial_cuda
-from wheelfix.rules.registry import Group, found_by, group_of, matches_any, missing_names
+from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import sha256_of
@@ -566,7 +566,8 @@ def _why_left_out(missing: MissingDll) -> str:
 
 def _is_allowed(missing: MissingDll, options: RepairOptions) -> bool:
     left_out = missing.kind is EdgeKind.COMPANION and options.companions == "none"
-    return left_out or matches_any(missing.name, options.allow_missing)
+    allowed = options.allow_missing
+    return left_out or matches_any(missing.name, allowed) or all_allowed(missing.needed_by, allowed)
 
 
 def still_broken(planned: Planned, options: RepairOptions) -> tuple[Finding, ...]:
