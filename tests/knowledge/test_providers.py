@@ -234,7 +234,8 @@ def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
         ("curand64_10.dll", "12.1", ("nvidia-curand-cu12==10.3.2.106",)),
         ("curand64_10.dll", "11.7", ("nvidia-curand-cu11==10.2.10.91",)),
         ("curand64_10.dll", "12", ("nvidia-curand-cu12",)),
-        ("cufft64_10.dll", "11.7", ()),  # PyPI has only that of 11.8, which is not taken for 11.7
+        ("cufft64_10.dll", "11.7", ("nvidia-cufft-cu11==10.7.2.91",)),
+        ("cufft64_10.dll", "11.6", ()),  # PyPI has only those of 11.7 and 11.8, which are not taken for 11.6
         ("cublas64_12.dll", None, ("nvidia-cublas-cu12",)),
         ("cudnn64_8.dll", "11.7", ("nvidia-cudnn-cu11==8.*",)),
         ("nvrtc-builtins64_117.dll", None, ("nvidia-cuda-nvrtc-cu11==11.7.*",)),

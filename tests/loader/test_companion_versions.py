@@ -45,3 +45,11 @@ def test_nvrtc_asks_for_the_builtins_of_its_own_toolkit(product: str, number: st
     view = make_view({f"Lib/site-packages/x/{name}": forge_dll(name, version=(6, 14, 11, 1), version_strings=strings)})
     edges = resolve(view, Profile()).edges
     assert [edge.name for edge in edges if "builtins" in edge.name] == [f"nvrtc-builtins64_{number}.dll"]
+
+
+@pytest.mark.parametrize(("number", "expected"), [("8", "required"), ("9", "")])
+def test_a_missing_cudnn_is_taken_to_be_a_current_one(number: str, expected: str) -> None:
+    """zlibwapi.dll was optional for the scan, and stopped the repair as soon as cuDNN 8.9 was found."""
+    module = forge_dll("x.dll", imports={f"cudnn64_{number}.dll": ["f"]})
+    edges = resolve(make_view({"Lib/site-packages/x/x.dll": module}), Profile()).edges
+    assert next((edge.strength for edge in edges if edge.name == "zlibwapi.dll"), "") == expected

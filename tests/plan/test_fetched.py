@@ -421,3 +421,52 @@ def test_a_scan_proposes_it_and_the_command_repairs(
     assert words == ["repair", str(broken), "--fetch", "--no-discover"]
     assert main(words) == 0
     assert main(["scan", "wheelhouse", "-q"]) == 0
+
+
+def test_fetched_distributions_fulfil_what_they_require_of_each_other(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MKL 2025.3 requires intel-openmp<2026; the newest one was taken all the same."""
+    threads = {"mkl_intel_thread.2.dll": ["f"], "libiomp5md.dll": ["omp"]}
+    module = forge_dll("_x.pyd", imports=threads, exports=["PyInit__x"])
+    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    broken = build_wheel(tmp_path / "dist", "demo", "1.0", files=files)
+    mkl = forge_dll("mkl_intel_thread.2.dll", exports=["f"], imports={"libiomp5md.dll": ["omp"]})
+    wheels = [_vendor(tmp_path, "mkl", "2025.3.0", "mkl_intel_thread.2.dll", mkl, "intel-openmp <2026,>=2024")]
+    for version in ("2026.2.0", "2025.3.1"):
+        dll = forge_dll("libiomp5md.dll", exports=["omp"], version=(int(version[:4]), 0, 0, 0))
+        wheels.append(_vendor(tmp_path, "intel_openmp", version, "libiomp5md.dll", dll))
+    known(monkeypatch)
+    with index_of(wheels) as found:
+        words = ("--fetch", "--index-url", f"{found.url}/simple", "--allow-missing", "mkl_*")
+        assert repaired(broken, tmp_path, *words, "--lock", str(tmp_path / "plan"))[0] == 0
+    (plan,) = json.loads((tmp_path / "plan").read_text())["plans"]
+    taken = {one["name"]: one["source"]["origin"] for one in plan["additions"]}
+    assert taken == {"libiomp5md.dll": "wheel intel-openmp 2025.3.1", "mkl_intel_thread.2.dll": "wheel mkl 2025.3.0"}
+
+
+def _vendor(tmp_path: Path, name: str, version: str, dll: str, data: bytes, *requires: str) -> Path:
+    member = f"{name}-{version}.data/data/Library/bin/{dll}"
+    return build_wheel(tmp_path / "vendor", name, version, "py2.py3-none-win_amd64", {member: data}, requires=requires)
+
+
+def test_a_distribution_that_the_user_trusts(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SDL's DLL is on the index, and not from a vendor that signs: the refusal did not name who has it."""
+    module = forge_dll("_x.pyd", imports={"SDL2.dll": ["SDL_Init"]}, exports=["PyInit__x"])
+    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    broken = build_wheel(tmp_path / "dist", "demo", "1.0", files=files)
+    sdl = forge_dll("SDL2.dll", exports=["SDL_Init"])
+    version = ranked_releases("sdl2.dll", "", trusted=("kivy-deps-sdl2",))[0][1]
+    member = f"kivy_deps.sdl2-{version}.data/data/share/sdl2/bin/SDL2.dll"
+    wheel = build_wheel(tmp_path / "vendor", "kivy_deps.sdl2", version, "cp311-cp311-win_amd64", {member: sdl})
+    with index_of([wheel]) as found:
+        words = ("--fetch", "--index-url", f"{found.url}/simple", "--layout", "beside")
+        assert repaired(broken, tmp_path, *words)[0] == 1
+        assert "--trust-distribution kivy-deps-sdl2" in " ".join(capsys.readouterr().err.split())
+        code, path = repaired(broken, tmp_path, *words, "--trust-distribution", "kivy_deps.sdl2")
+    assert code == 0
+    assert "the whole wheel was downloaded" in " ".join(capsys.readouterr().out.split())
+    with zipfile.ZipFile(path) as archive:
+        assert archive.read("demo/SDL2.dll") == sdl

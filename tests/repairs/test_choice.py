@@ -300,3 +300,30 @@ def test_no_other_release_is_vendored_beside_the_one_that_is_assumed(
     assert not plan.additions
     (left,) = [item for item in plan.remaining if item.required]
     assert "from 11.8: --assume cuda=11.8 says that it is installed" in left.because
+
+
+@pytest.mark.parametrize(
+    ("allowed", "code"),
+    [((), Exit.FINDINGS), (("zlibwapi.dll",), Exit.OK)],
+    ids=["asked for", "allowed to be missing"],
+)
+def test_what_cudnn_loads_is_asked_for_before_and_after(
+    tmp_path: Path, allowed: tuple[str, ...], code: Exit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cudnn = tmp_path / "cudnn"
+    names = ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS))
+    grow(cudnn, {f"bin/{name}": dll(name, "f", version=(8, 9, 5, 29)) for name in names})
+    wheel = build_wheel(
+        tmp_path, "pkg", "1.0",
+        files={"pkg/_m.cp311-win_amd64.pyd": forge_dll("_m.pyd", imports={"cudnn64_8.dll": ["f"]})},
+    )  # fmt: skip
+    before = {item.name for item in scan(wheel).missing if item.required}
+    assert "zlibwapi.dll" in before
+    words = [word for name in allowed for word in ("--allow-missing", name)]
+    assert (
+        main(["repair", str(wheel), "--no-discover", "--cudnn", str(cudnn), "-w", str(tmp_path / "o"), *words]) == code
+    )
+    assert ("conda-forge: libzlib-wapi" in " ".join(capsys.readouterr().out.split())) is bool(allowed)
+    # Without cuDNN nothing loads it, so that what may be missing takes it along.
+    accepted = scan(wheel, ScanOptions(allow_missing=("cudnn*",), jobs=1))
+    assert not [item for item in accepted.findings if item.severity.name in ("ERROR", "UNSURE")]

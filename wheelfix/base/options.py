@@ -100,6 +100,8 @@ class RemoteOptions:
     """Refuse everything that needs a server."""
     fetch: bool = False
     """Take DLLs that no root has from the index."""
+    trusted: tuple[str, ...] = ()
+    """Distributions whose DLLs are fetched, besides those of vendors that sign what they publish."""
     deps: bool = False
     """Also read the distributions that a wheel requires from the index."""
     platform: str = "win_amd64"

@@ -142,6 +142,8 @@ def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
 def add_fetch_option(group: argparse._ArgumentGroup, what: str) -> None:
     """Add ``--fetch``."""
     add_flag(group, "--fetch", what, typed=True)
+    what = "with --fetch: DLLs of this distribution may be fetched, too"
+    add_words(group, "--trust-distribution", "NAME", what, typed=True)
 
 
 def add_set_options(parser: Parser) -> None:

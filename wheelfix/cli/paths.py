@@ -169,6 +169,7 @@ def remote_options(args: argparse.Namespace) -> RemoteOptions:
         **as_given(args, "index_url offline platform python_version cache_dir"),
         extra_index_urls=tuple(args.extra_index_url),
         fetch=getattr(args, "fetch", False),
+        trusted=tuple(getattr(args, "trust_distribution", ())),
         deps=getattr(args, "deps", False),
         cache=not args.no_cache,
     )

@@ -210,8 +210,6 @@ class CudaLibraries:
     rules: Mapping[str, CudaLibraryRule]
     versions: Mapping[str, Mapping[str, LibraryVersion]]
     """Family to toolkit with update (``11.7.1``) to the version of the library."""
-    pypi: frozenset[tuple[str, str]] = frozenset()
-    """Families with toolkits whose version is on PyPI for Windows."""
 
 
 @table("cuda_libraries.toml")
@@ -225,7 +223,7 @@ def cuda_libraries(check: Checker) -> CudaLibraries:
         if rule.id not in known:
             check.faults.append(f"unknown family {rule.id!r}")
     rules = {rule.id: rule for rule in found}
-    toolkits = check.rows(check.tree, "toolkit", ["cuda", "libraries"], ["pypi"])
+    toolkits = check.rows(check.tree, "toolkit", ["cuda", "libraries"])
     check.unique("toolkit", (row["cuda"] for row in toolkits))
     versions: dict[str, dict[str, LibraryVersion]] = {}
     for row in toolkits:
@@ -235,10 +233,7 @@ def cuda_libraries(check: Checker) -> CudaLibraries:
             if family not in rules:
                 check.faults.append(f"{row['cuda']}: no rule for {family!r}")
             versions.setdefault(family, {})[row["cuda"]] = _numbers(version)
-        unknown = [name for name in row.get("pypi", ()) if name not in row["libraries"]]
-        check.faults += [f"{row['cuda']}: no version of {name!r}" for name in unknown]
-    pypi = frozenset((name, row["cuda"]) for row in toolkits for name in row.get("pypi", ()))
-    return CudaLibraries(rules, versions, pypi)
+    return CudaLibraries(rules, versions)
 
 
 def _numbers(text: str) -> LibraryVersion:
@@ -295,18 +290,12 @@ def toolkits_of(name: str, version: LibraryVersion) -> frozenset[str]:
     return frozenset("{}.{}".format(*release(cuda)) for cuda, number in known.items() if number == version[:4])
 
 
-def version_on_pypi(name: str, cuda: str) -> str | None:
-    """Return the version of a library that PyPI has for a toolkit, of its newest update.
-
-    Empty when PyPI has none for that release; None when the table does not know the library in that release.
-    """
+def versions_in(name: str, cuda: str) -> tuple[str, ...]:
+    """Return the versions of a library in a toolkit, that of its newest update first; empty when none is known."""
     member = family_of(name)
     known = cuda_libraries().versions.get(member.family.id, {}) if member else {}
-    updates = [update for update in known if release(update) == release(cuda)]
-    if member is None or not updates:
-        return None
-    found = [update for update in updates if (member.family.id, update) in cuda_libraries().pypi]
-    return ".".join(map(str, known[max(found, key=_numbers)])) if found else ""
+    updates = sorted((update for update in known if release(update) == release(cuda)), key=_numbers, reverse=True)
+    return tuple(".".join(map(str, known[update])) for update in updates)
 
 
 def toolkits_of_file(name: str, version: FileVersion | None) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import dataclass, replace
-from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release, version_on_pypi
+from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release, versions_in
 from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
@@ -333,8 +333,10 @@ def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
 
 def _of_toolkit(owner: Owner, name: str, cuda: str | None) -> str | None:
     """Return the versions of a toolkit; empty where it does not say, None where PyPI does not have them."""
-    if cuda and owner.cuda == release(cuda)[0] and (version := version_on_pypi(name, cuda)) is not None:
-        return f"=={version}" if version else None
+    if cuda and owner.cuda == release(cuda)[0] and (versions := versions_in(name, cuda)):
+        shipped = [dll for dll in provider_index().shipped(name) if dll.distribution == owner.distribution]
+        on_pypi = {version for dll in shipped for version in dll.versions}
+        return next((f"=={version}" for version in versions if version in on_pypi), None)
     toolkits = sorted(cuda_versions_for(name), key=release) if owner.tracks_cuda else []
     own = "{}.{}".format(*release(cuda)) if cuda and owner.tracks_cuda and owner.cuda == release(cuda)[0] else ""
     if own and (own in toolkits or not toolkits):

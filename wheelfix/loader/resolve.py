@@ -10,6 +10,7 @@ from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError
 from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
 from wheelfix.knowledge.cuda import release_of_product
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_of
 from wheelfix.loader.evidence import PackageHabits, ProviderChain
 from wheelfix.loader.followed import FollowedImports
@@ -73,10 +74,13 @@ class Companions:
     def needs(self, name: str, path: str = "") -> list[CompanionNeed]:
         """The table's entries for a DLL name; what is only vendored too is not needed by a load.
 
-        Some are about certain releases only: then the version of the file at the path counts.
+        Some are about certain releases only: then the version of the file at the path counts. A DLL that is missing
+        is taken to come in a current release: most are, and a repair should not ask for more than the scan did.
         """
         found = read_version(self.loader.view.source(path)) if path and depends_on_version(name) else None
         version = str(found) if found is not None else None
+        if not path and (member := family_of(name)) is not None:
+            version = f"{member.major}.999"
         cuda = self._release_of_nvrtc(name, path) or self.cuda
         needs = [need for need in companions_of(name, cuda=cuda, version=version) if need.strength != "beside"]
         own = (load for load in self.named if path and load.by == path)

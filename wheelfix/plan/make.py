@@ -22,13 +22,13 @@ from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import EdgeKind, Image, Missing, Repairable, Severity, dll_key, fold
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import processed_by, signature_in_words
-from wheelfix.plan.planner import Planner
+from wheelfix.plan.planner import TRUST, Planner
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
-from wheelfix.roots.release import GROUPS, shown_version
+from wheelfix.roots.release import GROUPS, broken_requirements, shown_version
 from wheelfix.rules.archive import only_on_request, record_faults
 from wheelfix.rules.cuda import partial_cuda
-from wheelfix.rules.registry import Group, found_by, group_of, matches_any, missing_names
+from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import sha256_of
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from wheelfix.plan.model import Chosen
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.roots.root import Root, RootFile
+    from wheelfix.roots.root import Required, Root, RootFile
     from wheelfix.streams.pool import Task
 
 
@@ -327,6 +327,9 @@ def hint(plan: Plan, releases: Mapping[str, str]) -> str:
         steps.append(
             f"{options} adds what was refused" if len(included) < 4 else "--include NAME adds what was refused"
         )
+    trusted = [item.because.partition(TRUST)[2].split()[0] for item in items if TRUST in item.because]
+    if trusted:
+        steps.append(" ".join(f"{TRUST} {name}" for name in dict.fromkeys(trusted)))
     if len(nowhere) + len(included) < len(items):
         steps.append("name a root with a suitable file")
     return ", or ".join([*steps, "accept it with --allow-missing NAME"])
@@ -362,8 +365,7 @@ def make_plan(
     info = before.facts.info
     with WorkerPool(options.scan.jobs) as pool:
         reading = _FileReading(roots, pool, preview=preview)
-        planner = Planner(before, roots, options, before.subject.view, reading.begin)
-        planner.run()
+        planner = _agreed(before, roots, options, reading)
         chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
         layout = choose_layout(planner, chosen)
         chosen = one_of_each(chosen, layout)
@@ -405,6 +407,22 @@ def make_plan(
         notes=tuple(dict.fromkeys(notes)),
     )
     return Planned(plan, chosen, after)
+
+
+def _agreed(before: Examination, roots: LazyIndex, options: RepairOptions, reading: _FileReading) -> Planner:
+    """A planner that has chosen; wheels of the package index among its sources fulfil what they require of each other.
+
+    Who is chosen first does not know yet what the others require, so it is done again where they do not agree.
+    """
+    required: Required = ()
+    while True:
+        planner = Planner(before, roots, options, before.subject.view, reading.begin, required=required)
+        planner.run()
+        files = (entry.file for entry in planner.chosen.values())
+        new = set(broken_requirements({file.root for file in files if file is not None})).difference(required)
+        if not new:
+            return planner
+        required = (*required, *sorted(new))
 
 
 def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Planner) -> tuple[RecordFault, ...]:
@@ -557,7 +575,8 @@ def _why_left_out(missing: MissingDll) -> str:
 
 def _is_allowed(missing: MissingDll, options: RepairOptions) -> bool:
     left_out = missing.kind is EdgeKind.COMPANION and options.companions == "none"
-    return left_out or matches_any(missing.name, options.allow_missing)
+    allowed = options.allow_missing
+    return left_out or matches_any(missing.name, allowed) or all_allowed(missing.needed_by, allowed)
 
 
 def still_broken(planned: Planned, options: RepairOptions) -> tuple[Finding, ...]:

@@ -9,11 +9,11 @@ from wheelfix.base.values import replace
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, dll_key
+from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, canonical, dll_key
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
 from wheelfix.roots.host import card_arch
-from wheelfix.roots.release import Wanted, group_of
+from wheelfix.roots.release import LEARNED, Wanted, group_of, unfulfilled
 from wheelfix.rules.context import grouped
 from wheelfix.rules.dependencies import Need, gather
 from wheelfix.rules.gpufit import Fit, fit
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFault, Resolution, Signature, Symbol
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.root import RootFile
+    from wheelfix.roots.root import Required, RootFile
     from wheelfix.rules.context import Subject
 
 
@@ -114,13 +114,16 @@ WORDS = {
 
 
 def objections(
-    index: RootIndex, options: RepairOptions, unmet: Mapping[RootFile, str] | None = None
+    index: RootIndex, options: RepairOptions, unmet: Mapping[RootFile, str] | None = None, required: Required = ()
 ) -> Callable[[RootFile], Objection | None]:
     """Return the first objection to a candidate, those that reject it before those that only rank it lower.
 
-    ``unmet`` names, for some candidates, a DLL that they import and that no root has.
+    ``unmet`` names, for some candidates, a DLL that they import and that no root has; ``required`` is what wheels on
+    the package index require of each other.
     """
     checks: list[Callable[[RootFile], Objection | None]] = []
+    if required:
+        checks.append(lambda file: _refused_by_others(file, required))
     if options.require_signed:
         checks.append(signature_objection(index))
     if options.scan.gpu is not None:
@@ -133,6 +136,11 @@ def objections(
         return next((found for check in checks if (found := check(file)) is not None), None)
 
     return objection
+
+
+def _refused_by_others(file: RootFile, required: Required) -> Objection | None:
+    broken = unfulfilled(canonical(file.package), file.root.version, required) if file.root.learned == LEARNED else ""
+    return Objection(f"another wheel that DLLs are taken from requires {broken}", fatal=True) if broken else None
 
 
 def signature_objection(index: RootIndex) -> Callable[[RootFile], Objection | None]:

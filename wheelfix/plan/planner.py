@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import installed_path
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.provider_index import vendor_of
+from wheelfix.knowledge.providers import pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
-from wheelfix.model import EdgeKind, Image, Malformed, Severity, dll_key, fold
+from wheelfix.model import EdgeKind, Image, Malformed, Severity, canonical, dll_key, fold
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
 from wheelfix.plan.needs import (
     asked_by_code,
@@ -61,7 +64,7 @@ if TYPE_CHECKING:
     from wheelfix.model import CodeFault, ImageFacts, Resolution
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
-    from wheelfix.roots.root import RootFile
+    from wheelfix.roots.root import Required, RootFile
     from wheelfix.rules.context import Subject
 
 
@@ -158,6 +161,8 @@ class Planner:
     """The one release of each vendor's toolkit that is vendored from, by group."""
     tried: set[tuple[str, str, bool]] = field(default_factory=set)
     """Names and folders that were looked at, and whether the DLL was for something that is really loaded."""
+    required: Required = ()
+    """What wheels of the package index, from which DLLs are taken, require of each other."""
 
     @property
     def index(self) -> RootIndex:
@@ -451,7 +456,7 @@ class Planner:
         if not isinstance(outcome, Choice):
             reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
             if not candidates and self.index.fetcher is not None:
-                reason += ", nor has a vendor's wheel for this machine on the package index"
+                reason += f", nor has a vendor's wheel for this machine on the package index{self._others(name)}"
             self.unanswered.setdefault(dll_key(need.name), reason)
             return False
         self.unanswered.pop(dll_key(need.name), None)
@@ -511,14 +516,22 @@ class Planner:
             return False
         group = group_of(name)
         wanted = wanted_release(group, subject).releases if group in GROUPS else frozenset[str]()
-        return self.index.look_on_index(name, self.cuda or subject.cuda.text, subject.machine, wanted)
+        return self.index.look_on_index(name, self.cuda or subject.cuda.text, subject.machine, wanted, self.required)
+
+    def _others(self, name: str) -> str:
+        """Who else has a DLL on the package index, and what it takes to have it fetched from there."""
+        subject = self.before.subject
+        found = pip_packages(name, cuda=self.cuda or subject.cuda.text or None)
+        names = [canonical(re.split("[^A-Za-z0-9._-]", item, maxsplit=1)[0]) for item in found]
+        names = [one for one in names if not vendor_of(one) and one != canonical(subject.name)]
+        return f"; {TRUST} {names[0]} takes it from there" if names else ""
 
     def _terms(self, candidates: Sequence[RootFile]) -> Terms:
         """What the choice among these candidates has to respect."""
         return Terms(
             runtime=self.options.with_vcredist,
             included=frozenset(map(dll_key, self.options.include)),
-            objection=objections(self.index, self.options, self._unmet(candidates)),
+            objection=objections(self.index, self.options, self._unmet(candidates), self.required),
             provided=self._provided,
         )
 
@@ -571,5 +584,6 @@ def _because(view: FileView, need: Need) -> str:
     return f"{words.get(str(need.kind), 'a forwarder target of')} {who}"
 
 
+TRUST = "--trust-distribution"
 ROUNDS = 64
 """More rounds than the longest chain of dependencies; a bound, not a policy."""

@@ -19,17 +19,18 @@ from wheelfix.errors import InputError
 from wheelfix.knowledge.cuda import toolkits_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import provider_index, vendor_of
-from wheelfix.model import Machine, dll_key
+from wheelfix.model import Machine, canonical, dll_key
 from wheelfix.remote.packageindex import choose_file
 from wheelfix.roots.gather import member_folders
-from wheelfix.roots.release import cuda_compatibility, cuda_of_package
+from wheelfix.roots.release import LEARNED, cuda_compatibility, cuda_of_package, unfulfilled
 from wheelfix.roots.root import Root, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from wheelfix.base.options import Limits
     from wheelfix.remote.client import Client
+    from wheelfix.roots.root import Required
 
 
 _PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}
@@ -42,24 +43,29 @@ class Fetcher:
 
     def __init__(self, client: Client, limits: Limits | None = None) -> None:
         self._client, self._limits = client, limits
+        self._trusted = frozenset(map(canonical, client.options.trusted))
         self._lock = threading.Lock()
-        self._looked: dict[tuple[str, str], int] = {}
-        """How many releases were looked for, by DLL and platform."""
-        self._offered: dict[tuple[str, str], int] = {}
+        self._looked: dict[tuple[str, str, Required], int] = {}
+        """How many releases were looked for, by DLL, platform and what is required of them."""
+        self._offered: dict[tuple[str, str, Required], int] = {}
         """How many of them there were."""
         self._roots: dict[tuple[str, str, str], Root | None] = {}
 
-    def offer(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> Root | None:
+    def offer(
+        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
+    ) -> Root | None:
         """Return the next best wheel that ships a DLL of a name, or None when there are no more.
 
-        ``cuda`` is the CUDA release of the wheel that needs it, ``releases`` are those of the toolkit that fit it.
+        ``cuda`` is the CUDA release of the wheel that needs it, ``releases`` are those of the toolkit that fit it,
+        ``required`` is what other wheels that DLLs are taken from require.
         """
         platform = _PLATFORMS.get(machine)
         if platform is None:
             return None
-        key = dll_key(name), platform
+        key = dll_key(name), platform, required
         with self._lock:
-            ranked = ranked_releases(name, cuda, tuple(releases))
+            ranked = ranked_releases(name, cuda, tuple(releases), self._trusted)
+            ranked = [one for one in ranked if not unfulfilled(*one, required)]
             while self._looked.get(key, 0) < len(ranked) and self._offered.get(key, 0) < MOST_RELEASES:
                 number = self._looked.get(key, 0)
                 self._looked[key] = number + 1
@@ -86,27 +92,31 @@ class Fetcher:
         wheel = client.wheel_of(file)
         with Archive.open(wheel, self._limits) as archive:
             members = [member.name for member in archive.members if not member.is_dir]
-            licence = licence_of(archive)
+            headers = headers_of(archive)
         return Root(
             "wheel",
             wheel if isinstance(wheel, Path) else Path(wheel.name),
             version,
-            learned="--fetch",
+            learned=LEARNED,
             folders=member_folders(members, distribution, version),
             last_resort=True,
-            notes=(f"licence of {distribution} {version}: {licence}", *client.said),
+            notes=(f"licence of {distribution} {version}: {licence_in(headers)}", *client.said),
+            requires=tuple(headers.get("requires-dist", ())),
             remote=None if isinstance(wheel, Path) else wheel,
         )
 
 
-def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def ranked_releases(
+    name: str, cuda: str, releases: tuple[str, ...] = (), trusted: Collection[str] = ()
+) -> list[tuple[str, str]]:
     """Return the distributions and versions that ship a DLL for others, those that fit best first.
 
-    Only distributions of vendors that sign what they publish count; a release for another CUDA major never does.
+    Only distributions of vendors that sign what they publish count, and those that the user trusts; a release for
+    another CUDA major never does.
     """
     found = []
     for shipped in provider_index().shipped(name):
-        if not vendor_of(shipped.distribution):
+        if not vendor_of(shipped.distribution) and shipped.distribution not in trusted:
             continue
         for version in shipped.versions:
             compatibility = cuda_compatibility(cuda_of_package(shipped.distribution, version), cuda)
@@ -143,16 +153,20 @@ def ambiguity(name: str, cuda: str, ranked: list[tuple[str, str]]) -> list[str]:
     return [f"nothing shows which CUDA release the wheel is for, and {name} is there for {found}: {hint}"]
 
 
-def licence_of(archive: Archive) -> str:
-    """Return what METADATA says about the licence, in few words."""
+def headers_of(archive: Archive) -> Mapping[str, Sequence[str]]:
+    """Return the fields of a wheel's METADATA; empty where it cannot be read."""
     name = next((one.name for one in archive.members if one.name.endswith(".dist-info/METADATA")), "")
     member = archive.find(name)
     if member is None:
-        return "not stated"
+        return {}
     try:
-        headers = parse_headers(archive.read(member, 4 << 20).decode("utf-8", "replace"))
+        return parse_headers(archive.read(member, 4 << 20).decode("utf-8", "replace"))
     except InputError:
-        return "not stated"
+        return {}
+
+
+def licence_in(headers: Mapping[str, Sequence[str]]) -> str:
+    """Return what METADATA says about the licence, in few words."""
     said = [*headers.get("license-expression", ()), *headers.get("license", ())]
     said += [one.rpartition("::")[2].strip() for one in headers.get("classifier", ()) if one.startswith("License ::")]
     return (said or ["not stated"])[0].partition("\n")[0][:100] or "not stated"

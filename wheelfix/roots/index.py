@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import Limits
     from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine
-    from wheelfix.roots.root import Offering, Root, RootFolder
+    from wheelfix.roots.root import Offering, Required, Root, RootFolder
 
 _Fact = TypeVar("_Fact")
 
@@ -344,9 +344,11 @@ class RootIndex(FileReader):
         """Return every file of that name, whatever its case."""
         return tuple(map(self._lister.owned, self._listing().get(dll_key(name), ())))
 
-    def look_on_index(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> bool:
+    def look_on_index(
+        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
+    ) -> bool:
         """Add the next wheel of the package index that ships a name; whether there was one. Only with ``--fetch``."""
-        root = self.fetcher.offer(name, cuda, machine, releases) if self.fetcher is not None else None
+        root = self.fetcher.offer(name, cuda, machine, releases, required) if self.fetcher is not None else None
         if root is None:
             return False
         listing = self._listing()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RemoteOptions, RootOptions
     from wheelfix.model import Machine
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.root import RootFile
+    from wheelfix.roots.root import Required, RootFile
 
 
 class LazyIndex:
@@ -51,9 +51,11 @@ class LazyIndex:
         """Return the version of the library that a file is, as far as it is known without unpacking much."""
         return self.open().shown_version(file)
 
-    def look_on_index(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> bool:
+    def look_on_index(
+        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
+    ) -> bool:
         """Add the next wheel of the package index that ships a name; whether there was one. Only with ``--fetch``."""
-        return self._client is not None and self.open().look_on_index(name, cuda, machine, releases)
+        return self._client is not None and self.open().look_on_index(name, cuda, machine, releases, required)
 
     def close(self) -> None:
         """Let go of every open file."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.specifiers import as_requirement, as_specifiers
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import (
     cuda_table,
@@ -26,10 +27,10 @@ from wheelfix.model import canonical, fold
 from wheelfix.roots import root as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.roots.root import Facts, RootFile
+    from wheelfix.roots.root import Facts, Required, Root, RootFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,3 +256,32 @@ def _compatibility(has: tuple[int, ...], wants: tuple[int, ...]) -> int:
     if has[0] != wants[0]:
         return 0
     return 3 if has[: len(wants)] == wants else 2
+
+
+LEARNED = "--fetch"
+"""How a root is known that is a wheel on the package index."""
+
+
+def unfulfilled(distribution: str, version: str, required: Required) -> str:
+    """Return the requirement that a release does not fulfil; empty if there is none."""
+    for name, specifier in required:
+        if name == distribution and not as_specifiers(specifier).contains(version, prereleases=True):
+            return f"{name}{specifier}"
+    return ""
+
+
+def broken_requirements(roots: Iterable[Root]) -> Required:
+    """Return what wheels of the package index require of each other and do not fulfil: MKL wants a certain OpenMP."""
+    fetched = [root for root in roots if root.learned == LEARNED]
+    versions = {canonical(root.folders[0].package): root.version for root in fetched if root.folders}
+    found: dict[tuple[str, str], None] = {}
+    for root in fetched:
+        for text in root.requires:
+            try:
+                wanted = as_requirement(text)
+            except (ValueError, RecursionError):
+                continue
+            one = (canonical(wanted.name), str(wanted.specifier))
+            if wanted.marker is None and one[0] in versions and unfulfilled(one[0], versions[one[0]], (one,)):
+                found[one] = None
+    return tuple(found)

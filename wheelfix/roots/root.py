@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass, field, replace
@@ -159,6 +159,8 @@ class Root:
     """Notes for the user."""
     remote: RemoteWheel | None = field(default=None, compare=False)
     """The wheel on a server that the root is; then the path is its name only."""
+    requires: tuple[str, ...] = ()
+    """Of a wheel on a server: what its METADATA requires."""
 
     @property
     def where(self) -> str:
@@ -253,6 +255,10 @@ class Skipped:
     reason: str
 
 
+Required: TypeAlias = tuple[tuple[str, str], ...]
+"""Distributions, each with the versions of it that another one requires: ``<2026,>=2024``."""
+
+
 class Candidates(Protocol):
     """What a scan asks for: the DLLs of a name, wherever they are."""
 
@@ -260,7 +266,9 @@ class Candidates(Protocol):
         """List the roots now, so that several threads may look up names afterwards."""
         ...
 
-    def look_on_index(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> bool:
+    def look_on_index(
+        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
+    ) -> bool:
         """Add the next wheel of the package index that ships a name; whether there was one."""
         ...
 
@@ -276,7 +284,9 @@ class Candidates(Protocol):
 class Offering(Protocol):
     """Finds further roots for a DLL, one at a time."""
 
-    def offer(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> Root | None:
+    def offer(
+        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
+    ) -> Root | None:
         """Return the next root that has a DLL of a name, or None when there are no more."""
         ...
 

@@ -291,7 +291,12 @@ def with_allowed(findings: Sequence[Finding], patterns: Sequence[str]) -> tuple[
 
 def _is_allowed(item: Finding, patterns: Sequence[str]) -> bool:
     names = missing_names(item)
-    return bool(names) and all(matches_any(name, patterns) for name in names)
+    return all_allowed(names, patterns) or (bool(names) and all_allowed(item.texts("needed_by"), patterns))
+
+
+def all_allowed(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Whether there are DLLs and all of them may be missing, by name; files of the wheel are not meant."""
+    return bool(names) and all("/" not in name and matches_any(name, patterns) for name in names)
 
 
 def missing_names(item: Finding) -> list[str]:
