@@ -198,7 +198,7 @@ def runtime_edited(subject: Subject) -> Iterator[Finding]:
             "WF613",
             subject.origin(path),
             f"{base(path)} of the {runtime.toolset.package} imports {listing(changed)}: a tool has changed the file "
-            "and removed its signature, which Microsoft's licence does not allow, and policies for signed code refuse it",
+            "and removed its signature, which Microsoft's licence forbids, and policies for signed code refuse it",
             hint="take the runtime's DLLs from the redistributable again, all of them under their own names, or leave "
             "them out",
             evidence={"imports": changed},
