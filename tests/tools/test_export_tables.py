@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from tools import export_tables
+
+if TYPE_CHECKING:
+    import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "data.md"
 

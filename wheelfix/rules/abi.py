@@ -1,4 +1,4 @@
-"""WF316, WF401, WF410, WF411, WF418, WF419: modules built for another Python or NumPy than they meet, or a newer one."""
+"""WF316, WF401, WF410, WF411, WF418, WF419: modules built for another Python or NumPy than they meet."""
 
 from __future__ import annotations
 
