@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.heading import heading
 from wheelfix.knowledge.cards import card_table, other_cards, plain_name, plain_other_name, vendor_of
 
 if TYPE_CHECKING:
@@ -134,11 +135,9 @@ def main() -> int:
     rows = list(devices(text))
     found = lines([*of_known_chips(rows), *of_intel(rows, args.compute_runtime)])
     sources = f"pci.ids {version[1] if version else ''}, intel/compute-runtime, cards.toml and othercards.toml"
-    head = [
-        "# Names of graphics cards with the architectures of the chips that they were sold with.",
-        f"# source: {sources}; made by tools/make_card_names.py",
-    ]
-    args.output.write_text("\n".join([*head, *found]) + "\n", encoding="utf-8")
+    about = "Names of graphics cards with the architectures of the chips that they were sold with."
+    head = heading(about, sources, "python -m tools.make_card_names pci.ids COMPUTE_RUNTIME")
+    args.output.write_text(head + "".join(f"{line}\n" for line in found), encoding="utf-8")
     print(f"{len(found)} names written to {args.output}", file=sys.stderr)
     return 0
 

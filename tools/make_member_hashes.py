@@ -12,6 +12,7 @@ import hashlib
 import sys
 from pathlib import Path
 
+from tools.heading import heading
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RemoteOptions
 from wheelfix.errors import WheelfixError
@@ -19,11 +20,8 @@ from wheelfix.model import fold
 from wheelfix.remote.client import Client
 
 TABLE = Path(__file__).parent.parent / "wheelfix/knowledge/member_hashes.txt"
-HEADING = """\
-# The sha256 of DLLs in wheels on PyPI, with the wheel and the path in it
-# source: the wheels themselves, downloaded whole and checked against the sha256 of the index
-# made by: python -m tools.make_member_hashes NAME==VERSION...
-"""
+ABOUT = "The sha256 of DLLs in wheels on PyPI, with the wheel and the path in it"
+SOURCE = "the wheels themselves, downloaded whole and checked against the sha256 of the index"
 
 
 def rows_of(wheel: Path, name: str) -> list[str]:
@@ -43,7 +41,8 @@ def write_table(rows: list[str], table: Path = TABLE) -> None:
     """Write the rows, and those that are there, in order."""
     old = [line for line in table.read_text("utf-8").splitlines() if line[:1] != "#"] if table.exists() else []
     found = {row.partition("\t")[0]: row for row in [*rows, *old]}
-    table.write_text(HEADING + "".join(f"{found[key]}\n" for key in sorted(found)), encoding="utf-8", newline="\n")
+    head = heading(ABOUT, SOURCE, "python -m tools.make_member_hashes NAME==VERSION")
+    table.write_text(head + "".join(f"{found[key]}\n" for key in sorted(found)), encoding="utf-8", newline="\n")
 
 
 def checked(word: str, client: Client) -> tuple[Path, str]:

@@ -16,9 +16,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import wheelfix
+from tools.heading import heading
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
-from wheelfix.knowledge.companions import RUNTIME_NEEDS, RUNTIME_NEEDS_HEADER, RUNTIMES, parse_runtime_needs
+from wheelfix.knowledge.companions import RUNTIME_NEEDS, RUNTIMES, parse_runtime_needs
 from wheelfix.model import EdgeKind
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ScannedImage
 
+ABOUT = """\
+Modules and DLLs in published wheels whose imports end at a Visual C++ runtime that the wheel does not have.
+In a line: top-level package, name, runtime (140: Visual C++ 2015 to 2022; 120: 2013; 100: 2010), and "unique" where
+the name alone identifies the package.
+"""
 OUTPUT = Path(wheelfix.__file__).parent / "knowledge" / RUNTIME_NEEDS
 _RUNTIME = re.compile(r"(?:msvcp|msvcr|vcruntime|concrt|vcomp|vccorlib|mfc)(\d{3})\w*\.dll", re.IGNORECASE)
 _LEFT_OUT = frozenset({"torch", "functorch", "torchvision", "torchaudio", "torchcodec", "xformers"})
@@ -114,7 +120,9 @@ def main(folders: list[str]) -> int:
         for (package, name), runtime in sorted(needs.items())
         if runtime in RUNTIMES and package not in _LEFT_OUT and not package.endswith(".data")
     ]
-    OUTPUT.write_text(RUNTIME_NEEDS_HEADER + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    source = "the import tables of wheels on PyPI for win_amd64"
+    head = heading(ABOUT, source, "python -m tools.make_runtime_needs FOLDER")
+    OUTPUT.write_text(head + "".join(f"{row}\n" for row in rows), encoding="utf-8")
     return 0
 
 

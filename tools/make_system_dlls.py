@@ -21,6 +21,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.heading import heading
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -153,13 +155,8 @@ def known_dlls(inf: str) -> set[str]:
 def write(file: str, what: str, source: str, names: Iterable[str]) -> None:
     """Write one sorted list under its heading."""
     ordered = sorted(names)
-    lines = [
-        f"# {what}",
-        f"# source: {source}",
-        "# made by `python -m tools.make_system_dlls`; do not edit by hand",
-        *ordered,
-    ]
-    (KNOWLEDGE / file).write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    text = heading(what, source, "python -m tools.make_system_dlls") + "".join(f"{name}\n" for name in ordered)
+    (KNOWLEDGE / file).write_text(text, encoding="utf-8", newline="\n")
     print(f"{file}: {len(ordered)} names", file=sys.stderr)
 
 

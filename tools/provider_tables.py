@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tools.heading import heading
 from wheelfix.knowledge.provider_index import DISTRIBUTIONS, DLLS
-from wheelfix.knowledge.providers import MODULES_HEADER as HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +37,6 @@ class Looked:
 
 def write_tables(looked: Iterable[Looked], folder: Path, command: str, date: str = "") -> None:
     """Write the three tables; the same wheels give the same bytes."""
-    date = date or datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     by_project: dict[str, list[Looked]] = defaultdict(list)
     for one in looked:
         by_project[one.project].append(one)
@@ -52,13 +50,14 @@ def write_tables(looked: Iterable[Looked], folder: Path, command: str, date: str
             place, _, name = path.rpartition("/")
             dlls[name].append(f"{project}:{folders.index(place)}{numbers}")
     count = sum(map(len, by_project.values()))
-    source = f"# source: {count} wheels of {len(by_project)} distributions on PyPI, {date}\n"
-    source += f"# made by `{command}`; do not edit by hand\n"
-    about = "# Distributions on PyPI: the versions that were looked at, the folders of their DLLs, what they require.\n"
-    _write(folder / DISTRIBUTIONS, about + source, lines)
-    about = "# DLLs with the distributions that ship them, in which folder and in which versions.\n"
-    _write(folder / DLLS, about + source, ["\t".join([name, *owners]) for name, owners in sorted(dlls.items())])
-    (folder / MODULES).write_text(_modules(by_project, date), encoding="utf-8", newline="\n")
+    source = f"{count} wheels of {len(by_project)} distributions on PyPI"
+    about = "Distributions on PyPI: the versions that were looked at, the folders of their DLLs, what they require."
+    _write(folder / DISTRIBUTIONS, heading(about, source, command, date=date), lines)
+    about = "DLLs with the distributions that ship them, in which folder and in which versions."
+    shipped = ["\t".join([name, *owners]) for name, owners in sorted(dlls.items())]
+    _write(folder / DLLS, heading(about, source, command, date=date), shipped)
+    about = "Top-level modules and the distributions that have them, one module in a line."
+    _write(folder / MODULES, heading(about, "the members of wheels on PyPI", command, date=date), _modules(by_project))
 
 
 def _write(path: Path, heading: str, lines: Sequence[str]) -> None:
@@ -97,10 +96,10 @@ def _spans(numbers: Sequence[int]) -> str:
     return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in spans)
 
 
-def _modules(by_project: dict[str, list[Looked]], date: str) -> str:
-    """Return the table of modules, of the newest version of each distribution."""
+def _modules(by_project: dict[str, list[Looked]]) -> list[str]:
+    """Return the lines of the table of modules, of the newest version of each distribution."""
     owners: dict[str, list[str]] = defaultdict(list)
     for project, wheels in sorted(by_project.items()):
         for module in wheels[-1].contents.modules:
             owners[module].append(project)
-    return HEADER.format(date=date) + "".join(f"{module} {' '.join(own)}\n" for module, own in sorted(owners.items()))
+    return [f"{module} {' '.join(own)}" for module, own in sorted(owners.items())]

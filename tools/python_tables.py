@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from tools.heading import heading
 from tools.package_index import IndexFault, PackageIndex
 from wheelfix.model import Image
 from wheelfix.pe.image import read_image
@@ -47,19 +48,9 @@ WHEELS = {
 }
 """DLLs of CPython for x64, with a release on the index that has them."""
 DEBIAN = "https://deb.debian.org/debian/"
-EXPORTS_HEADER = """\
-# Functions and data that CPython's own DLLs export on Windows, with the first and the last version that has them.
-# source: {source}
-# date: {date}
-# columns: {columns}
-# made by `python -m tools.refresh python`; do not edit by hand
-"""
-ABI_HEADER = """\
-# Functions and data of CPython's stable ABI on Windows, with the version that added them.
-# source: python/cpython Misc/stable_abi.toml, by way of abi3info {version}
-# date: {date}
-# made by `python -m tools.refresh python`; do not edit by hand
-"""
+COMMAND = "python -m tools.refresh python"
+EXPORTS = "Functions and data that CPython's own DLLs export on Windows, with the versions that have them."
+STABLE = "Functions and data of CPython's stable ABI on Windows, with the version that added them."
 _UNLISTED = ("_", "PyUnstable_")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b(.*)$", re.MULTILINE)
@@ -172,7 +163,7 @@ def exports_table(found: dict[str, frozenset[str]], source: str, date: str) -> s
     """Return the text of ``python_exports.txt``."""
     columns = sorted(found, key=lambda column: (column[0], int(column[1:])))
     names = sorted(frozenset[str]().union(*found.values()))
-    header = EXPORTS_HEADER.format(source=source, date=date, columns=" ".join(columns))
+    header = heading(EXPORTS, source, COMMAND, f"columns: {' '.join(columns)}", date=date)
     return header + "".join(f"{name} {ranges(name, columns, found)}\n" for name in names)
 
 
@@ -189,7 +180,8 @@ def abi_table(abi3info: Path, version: str, date: str) -> str:
         for item in items
         if item.ifdef is None or item.ifdef.windows
     )
-    return ABI_HEADER.format(version=version, date=date) + "".join(f"{line}\n" for line in lines)
+    source = f"python/cpython Misc/stable_abi.toml, by way of abi3info {version}"
+    return heading(STABLE, source, COMMAND, date=date) + "".join(f"{line}\n" for line in lines)
 
 
 def newest_wheel(index: PackageIndex, project: str) -> tuple[str, IndexFile]:

@@ -12,7 +12,6 @@ its date. Tables from checkouts of other repositories are not made here: :data:`
 from __future__ import annotations
 
 import argparse
-import datetime
 import difflib
 import re
 import sys
@@ -28,11 +27,11 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from tools import make_provider_index, python_tables
+from tools.heading import heading, today
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from tools.remote_wheel import requires_of
 from wheelfix.knowledge.cuda import FAMILY, cuda_table, published_builds
 from wheelfix.knowledge.providers import (
-    COMPILED_HEADER,
     COMPILED_TABLE,
     module_owners,
     parse_compiled_modules,
@@ -102,6 +101,8 @@ def torch_table(index: PackageIndex, folder: Path, date: str) -> dict[str, str]:
 # -------------------------------------------------------------------------------------------------- modules of wheels
 
 
+COMPILED = "Compiled modules of packages for Windows: a package in a line, with the names of what is compiled below it."
+COMMAND = "python -m tools.refresh modules"
 _MODULE = re.compile(r"((?:[A-Za-z_]\w*/)*)([A-Za-z_]\w*)(?:\.(?:cp\d+[\w-]*|abi3t?|pypy[\w-]*|win_\w+|win32))?\.pyd")
 _DATA = re.compile(r"[^/]+\.data/(?:purelib|platlib)/")
 
@@ -118,7 +119,8 @@ def compiled_table(modules: Iterable[str], date: str) -> str:
     for module in sorted(modules):
         top, _, rest = module.partition(".")
         below.setdefault(top, []).append(rest)
-    return COMPILED_HEADER.format(date=date) + "".join(f"{top} {' '.join(below[top])}\n" for top in sorted(below))
+    lines = (f"{top} {' '.join(below[top])}\n" for top in sorted(below))
+    return heading(COMPILED, "the members of wheels on PyPI", COMMAND, date=date) + "".join(lines)
 
 
 def modules_table(index: PackageIndex, folder: Path, date: str) -> dict[str, str]:
@@ -260,7 +262,7 @@ def main(argv: list[str]) -> int:
     if unknown := set(args.tables) - set(MAKERS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(MAKERS)}")
     index = PackageIndex()
-    date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    date = today()
     failed = 0
     for key in () if args.check else args.tables or MAKERS:
         started = time.monotonic()

@@ -6,7 +6,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tools.markdown import NOTE, code, table
-from wheelfix.knowledge.tables import parse_toml, read_text
+from wheelfix.knowledge.tables import entries, header_field, parse_toml, read_text, table_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,13 +44,13 @@ def pages() -> Iterator[tuple[str, str]]:
         text += _section(file)
     text += "## Long lists\n\nOne name per line, made by scripts in `tools/`, which the head of each list names.\n\n"
     rows = [_listing(name) for name in files if name.endswith(".txt")]
-    text += table(("file", "entries", "what it is", "source"), rows)
+    text += table(("file", "date", "entries", "what it is", "source"), rows)
     text += "".join(f"{where} are in `{file}`.\n" for file, where in ELSEWHERE.items())
     yield "reference/tables.md", text.rstrip() + "\n"
 
 
 def _section(file: str) -> str:
-    text = f"## {TITLES.get(file, file)}\n\n`{file}`\n\n"
+    text = f"## {TITLES.get(file, file)}\n\n`{file}`, {table_date(file)}\n\n"
     for key, rows in parse_toml(file, read_text(file)).items():
         if isinstance(rows, list) and rows and isinstance(rows[0], dict):
             columns = [*dict.fromkeys(name for row in rows for name in row if name != "source"), "source"]
@@ -70,8 +70,7 @@ def _value(name: str, value: Any) -> str:
     return code(value) if name in CODE else str(value)
 
 
-def _listing(file: str) -> tuple[str, int, str, str]:
-    lines = read_text(file).splitlines()
-    comments = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
-    source = next(line.removeprefix("source:").strip() for line in comments if line.startswith("source:"))
-    return code(file), sum(bool(line) and not line.startswith("#") for line in lines), comments[0], source
+def _listing(file: str) -> tuple[str, str, int, str, str]:
+    text = read_text(file)
+    about = text.partition("\n")[0].removeprefix("#").strip()
+    return code(file), table_date(file), len(entries(text)), about, header_field(text, "source")

@@ -28,6 +28,7 @@ from wheelfix.cli.optiongroups import size
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
+from wheelfix.knowledge.tables import tables_date
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.formats import KINDS, SCAN_KINDS
 from wheelfix.report.pages import render_page, render_rules
@@ -50,7 +51,7 @@ def run(*argv: str, **settings) -> subprocess.CompletedProcess[bytes]:
 @pytest.mark.parametrize("option", ["--version", "-V"])
 def test_version(option, capsys):
     assert door.main([option]) == 0
-    assert capsys.readouterr().out == f"wheelfix {wheelfix.__version__}\n"
+    assert capsys.readouterr().out == f"wheelfix {wheelfix.__version__} (tables of {tables_date()})\n"
 
 
 def test_help_lists_every_command(capsys):

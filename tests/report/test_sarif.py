@@ -12,7 +12,9 @@ import sarif_pydantic
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from tests.support.tiers import IMPOSSIBLE
+from wheelfix.base.values import replace
 from wheelfix.errors import InputError
+from wheelfix.model import Severity
 from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.formats import render
 from wheelfix.report.sarif import file_uri, fingerprint
@@ -112,3 +114,15 @@ def test_every_rule_has_an_address_of_its_help(monkeypatch):
     log = json.loads(render("sarif", [broken_torch()]))
     addresses = [rule["helpUri"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
     assert addresses[0] == "https://docs.example.org/wheelfix/reference/rules/WF301.html"
+
+
+def test_what_could_not_be_told_is_of_low_precision():
+    """Every rule and result was said to be precise; how bad a finding is says nothing about how sure it is."""
+    doubtful = risky_extension()
+    first, *rest = doubtful.findings
+    doubtful = replace(doubtful, findings=(replace(first, severity=Severity.UNSURE), *rest))
+    run = json.loads(render("sarif", [doubtful]))["runs"][0]
+    assert [result["properties"]["precision"] for result in run["results"]] == ["low", *["high"] * len(rest)]
+    rules = {rule.code: rule.severity for rule in all_rules()}
+    for rule in run["tool"]["driver"]["rules"]:
+        assert rule["properties"]["precision"] == ("low" if rules[rule["id"]] is Severity.UNSURE else "high")

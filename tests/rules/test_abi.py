@@ -261,6 +261,22 @@ def test_a_renamed_import_of_a_new_python_is_never_ok(tag: str, dll: str, verdic
 
 
 @pytest.mark.parametrize(
+    ("name", "version", "said"),
+    [
+        ("torch", "99.1.0", "torch 99.1.0 is for torch 99.1; the table of"),
+        ("torch", "2.9.1+cu990", "torch 2.9.1+cu990 is for CUDA 99.0; the table of"),
+        ("flux", "1.0+cu990", "flux 1.0+cu990 is for CUDA 99.0; the table of"),
+        ("torch", "2.9.1+cu130", ""),
+        ("flux", "99.1", ""),
+    ],
+)
+def test_a_wheel_that_is_newer_than_the_tables(name: str, version: str, said: str) -> None:
+    found = [item for item in run(subject({}, wheel=wheel(name=name, version=version))) if item.code == "WF419"]
+    assert [item.message.partition(" of 20")[0] for item in found] == ([said.removesuffix(" of")] if said else [])
+    assert all(str(item.severity) == "info" for item in found)
+
+
+@pytest.mark.parametrize(
     ("tag", "files", "imported", "verdict"),
     [
         ("cp316", ["python316.dll"], "python316.dll", Verdict.OK),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,6 +42,27 @@ AOTI, CPU = LIB + "aoti_custom_ops.dll", LIB + "torch_cpu.dll"
 )
 def test_names_that_belong_to_others(name: str, expected: list[str]) -> None:
     assert codes(subject({SITE + "pkg/" + name: dll()})) == expected
+
+
+MANGLED = "msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll"
+
+
+@pytest.mark.parametrize(
+    ("name", "imported", "signed", "expected"),
+    [
+        ("concrt140-11223344556677889900aabbccddeeff.dll", MANGLED, False, ["WF613:info"]),
+        ("concrt140.dll", MANGLED, False, ["WF613:info"]),
+        ("concrt140.dll", MANGLED, True, []),
+        ("concrt140.dll", "msvcp140.dll", False, []),
+        ("flux.dll", MANGLED, False, []),
+    ],
+    ids=["renamed too", "under its name", "signed", "as Microsoft built it", "not Microsoft's"],
+)
+def test_a_runtime_that_a_tool_has_changed(name: str, imported: str, signed: bool, expected: list[str]) -> None:
+    """delvewheel#74: concrt140.dll with renamed imports and without its signature."""
+    images = {SITE + f"pkg.libs/{name}": replace(dll(imported), signed=signed), SITE + f"pkg.libs/{MANGLED}": dll()}
+    found = [one for one in codes(subject(images)) if one.startswith("WF6")]
+    assert found == expected
 
 
 def test_programs_and_modules_are_not_judged_by_name() -> None:

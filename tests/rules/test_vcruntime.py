@@ -8,7 +8,7 @@ import pytest
 
 from tests.pe.test_version import rich, with_rich
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
-from wheelfix.model import Import
+from wheelfix.model import Import, VcRedist
 
 if TYPE_CHECKING:
     from wheelfix.rules.context import Subject
@@ -94,6 +94,30 @@ def test_a_new_copy_under_its_usual_name_may_not_be_the_one_in_use(
     assert codes(thing) == expected
     for found in run(thing):
         assert "is used only if no other msvcp140.dll is loaded before it" in found.message
+
+
+@pytest.mark.parametrize(
+    ("linker", "symbols", "loaded", "expected"),
+    [
+        ((14, 44), LOCKING, True, ["WF306:info", "WF409:info"]),
+        ((14, 44), OLD_LOCKING, True, ["WF306:info"]),
+        ((14, 38), LOCKING, True, ["WF306:info"]),
+        ((14, 44), LOCKING, False, ["WF306:info"]),
+    ],
+    ids=["new", "keeps-the-old-way", "older-toolset", "not-loaded"],
+)
+def test_a_wheel_that_counts_on_the_runtime_of_the_machine(
+    linker: tuple[int, int], symbols: tuple[str, ...], loaded: bool, expected: list[str]
+) -> None:
+    """Alone such a wheel says which msvcp140.dll it needs, and with which macro it does without."""
+    images = {PYD: dll(Import("MSVCP140.dll", symbols), linker=linker)}
+    edges = [edge(PYD, "MSVCP140.dll", VcRedist("MSVCP140.dll"))]
+    thing = subject(images, edges, events=[loads(PYD)] if loaded else [])
+    assert codes(thing) == expected
+    for found in run(thing):
+        if found.code == "WF409":
+            assert "_core.pyd needs an msvcp140.dll of 14.40 or later" in found.message
+            assert "_DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR" in found.hint
 
 
 @pytest.mark.parametrize(

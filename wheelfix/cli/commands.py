@@ -252,8 +252,20 @@ def root_parser() -> Parser:
         description=f"{DESCRIPTION}\ncommands:\n{listing}\n\n'wheelfix COMMAND --help' describes one of them.",
         epilog=f"{EXAMPLES}\n{EXIT_CODES}",
     )
-    parser.add_argument("-V", "--version", action="version", version=f"wheelfix {wheelfix.__version__}")
+    parser.add_argument(
+        "-V", "--version", action=_Version, nargs=0, help="print the version and the date of the tables"
+    )
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version; the tables are read only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from wheelfix.knowledge.tables import tables_date
+
+        print(f"wheelfix {wheelfix.__version__} (tables of {tables_date()})")
+        parser.exit()
 
 
 def load_command(name: str) -> CommandModule:

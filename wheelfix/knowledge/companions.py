@@ -209,13 +209,6 @@ def needs_in_practice(importer: str, imported: str) -> CompanionNeed | None:
 
 
 RUNTIME_NEEDS = "runtime_needs.txt"
-RUNTIME_NEEDS_HEADER = """\
-# Modules and DLLs in published wheels whose imports end at a Visual C++ runtime that the wheel does not have.
-# In a line: top-level package, name, runtime (140: Visual C++ 2015 to 2022; 120: 2013; 100: 2010), and "unique" where
-# the name alone identifies the package.
-# source: the import tables of wheels on PyPI for win_amd64, 2026-11-15
-# made by `python -m tools.make_runtime_needs FOLDER`; do not edit by hand
-"""
 RUNTIMES = ("140", "120", "100")
 
 

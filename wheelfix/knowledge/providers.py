@@ -138,13 +138,6 @@ def _major(version: str) -> int:
     return int(version.partition("!")[2].partition(".")[0] or version.partition(".")[0].partition("!")[0])
 
 
-MODULES_HEADER = """\
-# Top-level modules and the distributions that have them, one module in a line.
-# source: the members of wheels on PyPI, {date}
-# made by `python -m tools.make_provider_index`; do not edit by hand
-"""
-
-
 def parse_modules(text: str) -> dict[str, tuple[str, ...]]:
     """Turn the table's text into modules with their distributions."""
     rows = map(str.split, entries(text))
@@ -173,12 +166,6 @@ def distribution_of_module(module: str) -> str:
 
 
 COMPILED_TABLE = "compiled_modules.txt"
-COMPILED_HEADER = """\
-# Compiled modules of packages for Windows: a top-level package in a line, with the names of what is compiled below it.
-# source: the members of wheels on PyPI
-# date: {date}
-# made by `python -m tools.refresh modules`; do not edit by hand
-"""
 _BY_CONVENTION = frozenset({"_C", "_ext", "_C_flashattention", "_moe_C", "_C_stable_libtorch"})
 """Names that torch's build helpers and their users give to compiled modules, and to nothing else."""
 _SUFFIX = "_cuda"

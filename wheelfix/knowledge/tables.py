@@ -72,6 +72,15 @@ def table_date(table: str) -> str:
     return header_field(read_text(table), "date")
 
 
+CURRENT = ("provider_dlls.txt", "python_exports.txt", "torch_builds.toml")
+"""The tables that go out of date first."""
+
+
+def tables_date() -> str:
+    """Return the day of the newest of these tables, as ``wheelfix --version`` prints it."""
+    return max(map(table_date, CURRENT))
+
+
 def without_source(text: str) -> list[str]:
     """Return the fault of a text table that does not say where it is from."""
     return [] if header_field(text, "source") else ["no source"]

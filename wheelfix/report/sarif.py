@@ -85,7 +85,7 @@ def _rule(rule: Rule, documentation: str) -> dict[str, Json]:
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
             "tags": ["wheel", "windows"],
-            "precision": "high",
+            "precision": "low" if rule.severity is Severity.UNSURE else "high",
             "problem.severity": {"info": "recommendation", "unsure": "warning"}.get(
                 rule.severity.value, rule.severity.value
             ),
@@ -110,6 +110,7 @@ def _result(report: ScanReport, finding: Finding, places: dict[str, int], contex
         "locations": [_location(report, finding)],
         "partialFingerprints": {"wheelfix/v1": fingerprint(report, finding)},
         "properties": {
+            "precision": "low" if finding.severity is Severity.UNSURE else "high",
             "repairable": finding.repairable.value,
             "evidence": {key: finding.evidence[key] for key in sorted(finding.evidence)},
         },

@@ -1,4 +1,4 @@
-"""WF316, WF401, WF410 and WF411: extension modules that were built for another Python or NumPy than they meet."""
+"""WF316, WF401, WF410, WF411, WF418, WF419: modules built for another Python or NumPy than they meet."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass
+from wheelfix.knowledge.cuda import cuda_table, published_builds, release_of_local_version
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
 from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.followed import followed_imports, top_level
@@ -229,6 +230,32 @@ def unknown_python(subject: Subject) -> Iterator[Finding]:
             evidence={"symbols": wanted, "paths": subject.origins(importers), "table": date},
             severity=Severity.UNSURE if certain & importers.keys() else Severity.INFO,
         )
+
+
+@rule("WF419", "newer-than-tables", Severity.INFO, "The wheel is of a release that came after the tables were made.")
+def newer_than_tables(subject: Subject) -> Iterator[Finding]:
+    """Say once that a torch, or a CUDA, is newer than what the tables know."""
+    version = subject.distribution.version
+    newest = (
+        (
+            "torch",
+            dotted_numbers(version.partition("+")[0])[:2] if canonical(subject.name) == "torch" else (),
+            published_builds(),
+        ),
+        ("CUDA", release_of_local_version(version) or (), cuda_table().releases),
+    )
+    for what, own, known in newest:
+        if own > max(known):
+            table = "torch_builds.toml" if what == "torch" else "cuda.toml"
+            yield finding(
+                "WF419",
+                subject.name,
+                f"{subject.name} {version} is for {what} {dotted(own)}; the table of {table_date(table)} ends at "
+                f"{dotted(max(known))}, so less is known about it",
+                hint="a newer wheelfix may have a newer table",
+                evidence={"table": table, "known": dotted(max(known))},
+            )
+            return
 
 
 @rule(

@@ -1,12 +1,12 @@
-"""WF601 to WF608: files that should not be in a wheel, whether or not it loads with them, and signatures."""
+"""WF601 to WF608 and WF613: files that should not be in a wheel, whether or not it loads with them, and signatures."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.families import family_of, is_test_artifact
-from wheelfix.knowledge.system import classify, driver_file
+from wheelfix.knowledge.families import demangle, family_of, is_mangled, is_test_artifact
+from wheelfix.knowledge.system import classify, driver_file, runtime_file
 from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
 from wheelfix.rules.dependencies import gather
@@ -184,6 +184,25 @@ def not_redistributable(subject: Subject) -> Iterator[Finding]:
         else:
             continue
         yield finding("WF604", subject.origin(path), f"{name} is {what}", hint=remedy)
+
+
+@rule("WF613", "runtime-edited", Severity.INFO, "A DLL of Microsoft's runtime was changed, so its signature is gone.")
+def runtime_edited(subject: Subject) -> Iterator[Finding]:
+    """Find DLLs of the Visual C++ runtime that import names which a tool made up: Microsoft's build does not."""
+    for path in _dlls(subject):
+        image, runtime = subject.images[path], runtime_file(demangle(key_of(path)))
+        changed = [item.dll for item in (*image.imports, *image.delay_imports) if is_mangled(item.dll)]
+        if runtime is None or not changed or image.signed:
+            continue
+        yield finding(
+            "WF613",
+            subject.origin(path),
+            f"{base(path)} of the {runtime.toolset.package} imports {listing(changed)}: a tool has changed the file "
+            "and removed its signature, which Microsoft's licence forbids, and policies for signed code refuse it",
+            hint="take the runtime's DLLs from the redistributable again, all of them under their own names, or leave "
+            "them out",
+            evidence={"imports": changed},
+        )
 
 
 @rule("WF605", "unsigned", Severity.INFO, "DLLs in the wheel carry no Authenticode signature.")

@@ -68,7 +68,27 @@ def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
             yield _too_old(subject, runtime, own, locking if locking and own < CONSTEXPR_MUTEX else newest)
         elif locking is not None and key_of(runtime) == "msvcp140.dll":  # the name that every other copy has too
             yield _may_lose(subject, runtime, own, locking)
+    yield from _of_the_machine(subject)
     yield from _python_has_its_own(subject)
+
+
+def _of_the_machine(subject: Subject) -> Iterator[Finding]:
+    """Tell that the msvcp140.dll of the machine, or of another package, must not be older than the constexpr mutex."""
+    relied = (edge for edge in subject.edges if isinstance(edge.provider, VcRedist) and edge.kind is EdgeKind.IMPORT)
+    importers = dict.fromkeys(edge.importer for edge in relied if dll_key(edge.name) == "msvcp140.dll")
+    images = {path: image for path in importers if (image := subject.images.get(path)) and subject.reached(path)}
+    users = [_user(subject, path, image) for path, image in images.items() if locks_unconstructed_mutex(image)]
+    paths = [user.path for user in users if user is not None and user.toolset >= CONSTEXPR_MUTEX]
+    if paths:
+        yield finding(
+            "WF409",
+            subject.origin(paths[0]),
+            f"{listing([base(path) for path in paths])} {'needs' if len(paths) == 1 else 'need'} an msvcp140.dll of "
+            f"{dotted(CONSTEXPR_MUTEX)} or later; with an older one the first lock of a std::mutex crashes",
+            hint="build with _DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR, and older ones do",
+            evidence={"runtime": dotted(CONSTEXPR_MUTEX), "paths": subject.origins(paths)},
+            severity=Severity.INFO,
+        )
 
 
 def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
