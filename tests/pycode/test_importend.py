@@ -10,7 +10,7 @@ from tests.support.patience import patience
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
-from wheelfix.pycode.importer import ImportEnd, import_end
+from wheelfix.pycode.importer import ImportEnd, Imports, import_end
 
 SITE = "Lib/site-packages/"
 START = "import ctypes, os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
@@ -277,3 +277,55 @@ def test_a_module_is_asked_for_a_name_before_a_submodule_is_looked_for() -> None
     files["pkg/libs/__init__.py"] = "def __getattr__(name):\n    raise AttributeError(name)\n"
     end = end_of("from pkg.libs import binding", files)
     assert (end.decided, end.error) == (True, "")
+
+
+SHARED = """
+import functools
+FOUND, SEEN, LAZY = [], {"kept": 1}, {}
+class Paths:
+    count = 0
+    @functools.cached_property
+    def lib(self):
+        return ctypes.CDLL(os.path.join(HERE, "core.dll"))
+PATHS = Paths()
+@functools.lru_cache
+def load(name):
+    FOUND.append(name)
+    return ctypes.CDLL(os.path.join(HERE, name))
+"""
+CHANGES = """
+import os, pkg
+from pkg import FOUND, PATHS, SEEN, load
+if FOUND or PATHS.count or "kept" not in SEEN or "MINE" in os.environ or hasattr(pkg, "extra") or hasattr(pkg, "OTHER"):
+    raise RuntimeError("not fresh")
+load("core.dll")
+PATHS.count += 1
+PATHS.lib
+del SEEN["kept"]
+os.environ["MINE"] = "1"
+pkg.extra = 1
+os.add_dll_directory(os.path.dirname(__file__))
+"""
+
+
+def test_each_module_of_a_package_meets_the_package_as_it_was_imported() -> None:
+    files: dict[str, bytes | str] = {f"{SITE}pkg/__init__.py": START + SHARED, f"{SITE}pkg/core.dll": CORE}
+    files |= {f"{SITE}pkg/{name}.py": CHANGES.replace("OTHER", other) for name, other in (("a", "b"), ("b", "a"))}
+    imports = Imports(make_view(files), Profile(python=(3, 11)), complete=True)
+    first, top, second, again = (imports.end(name) for name in ("pkg.a", "pkg", "pkg.b", "pkg.a"))
+    for name, end in (("a", first), ("b", second), ("a", again)):
+        assert (end.decided, end.error, end.message) == (True, "", "")
+        assert end.ran == (f"{SITE}pkg/__init__.py", f"{SITE}pkg/{name}.py")
+        assert [*end.done] == [f"{SITE}pkg/core.dll"]
+        assert end.process is not None
+        assert end.process.user_dirs == [f"{SITE}pkg"]
+    assert (top.ran, [*top.done]) == ((f"{SITE}pkg/__init__.py",), [])
+    assert top.process is not None
+    assert not top.process.user_dirs
+
+
+def test_a_module_of_a_package_that_fails_fails_like_it() -> None:
+    files: dict[str, bytes | str] = {f"{SITE}pkg/__init__.py": "raise RuntimeError('no')\n", f"{SITE}pkg/a.py": ""}
+    imports = Imports(make_view(files), Profile(python=(3, 11)), complete=True)
+    assert imports.end("pkg.a") == imports.end("pkg")
+    assert imports.end("pkg.a").error == "RuntimeError"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import LoadOutcome, UnreadCall
-    from wheelfix.pycode.importer import ImportEnd
+    from wheelfix.pycode.importer import ImportEnd, Imports
 
 _NAMES = re.compile(r"\w+")
 _PATCH = b"# start delvewheel patch", b"# end delvewheel patch"
@@ -117,14 +117,17 @@ class FollowedImports:
         code = before + code.partition(_PATCH[1])[2] if code else before
         return any(word in code for word in WORDS if word != b"add_dll_directory")
 
-    def _follow(self, module: str, **options: Any) -> ImportEnd:
-        from wheelfix.pycode.importer import import_end  # 30 modules; most packages need none of them
+    @functools.cached_property
+    def _followed(self) -> Imports:
+        from wheelfix.pycode.importer import Imports  # 30 modules; most packages need none of them
 
-        complete, self._busy = self._view.beside is not None, True
+        complete = self._view.beside is not None
+        return Imports(self._view, self.profile, complete=complete, steps=MAX_STEPS, process=self._blank)
+
+    def _follow(self, module: str, **options: Any) -> ImportEnd:
+        self._busy = True
         try:
-            return import_end(
-                self._view, self.profile, module, complete=complete, steps=MAX_STEPS, process=self._blank, **options
-            )
+            return self._followed.end(module, **options)
         finally:
             self._busy = False
 

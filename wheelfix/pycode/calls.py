@@ -112,7 +112,7 @@ class Attributes:
         if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS and name not in owner.attributes:
             made = self.run.call(found.function, [owner], {})
             if found.kind == "cached_property":
-                owner.attributes[name] = made
+                self.run.store(owner.attributes, name, made)
             return made
         if name in owner.attributes:
             return owner.attributes[name]
@@ -507,7 +507,7 @@ class Calls:
             given = [*args, *itertools.chain.from_iterable(keywords.items())]
             key = tuple(one if self.run.can_be_key(one) else id(one) for one in given)
             if key not in wrapped.kept:
-                wrapped.kept[key] = self.call(wrapped.function, args, keywords)
+                self.run.store(wrapped.kept, key, self.call(wrapped.function, args, keywords))
             return wrapped.kept[key]
         found = self.call(wrapped.function, args, keywords)
         if wrapped.kind == "contextmanager" and isinstance(found, Iteration):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import posixpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at
@@ -171,6 +171,7 @@ class Importer:
             if not isinstance(found, ImportedName):
                 break
             asked = found
+            self.run.store(names, name, asked)
             del names[name]  # a name that two files import from one another is nowhere
             found = names[name] = self._of_import(asked)
         return UNKNOWN if isinstance(found, ImportedName) else found
@@ -264,7 +265,7 @@ class Importer:
             return self._import_absent(name, path)
         found = self.import_path(name, path)
         if isinstance(parent, CodeModule):
-            parent.names[last] = found
+            self.run.store(parent.names, last, found)
         return found
 
     def _file_of(self, name: str, parent: PyValue) -> str | None:
@@ -599,51 +600,90 @@ class ImportEnd:
         return not any(one.matters or (one.inside and not self.error) for one in self.unclear)
 
 
-def import_end(
-    view: FileView,
-    profile: Profile,
-    module: str,
-    *,
-    complete: bool = False,
-    bare: bool = False,
-    steps: int = MAX_STEPS,
-    process: Loader | None = None,
-    assumed: frozenset[str] = frozenset(),
-    until: Mapping[str, int] | None = None,
-) -> ImportEnd:
-    """Follow ``import module`` in a fresh process, as far as that is possible.
+class Imports:
+    """Imports of a view, each in a fresh process; what importing a package does is followed once for all below it."""
 
-    ``complete`` says that everything installed is in the view, ``bare`` that the machine has no vendor's toolkit.
-    ``process`` is one in which nothing has happened, ``assumed`` names modules that are taken to be there.
-    ``until`` has the lines after which nothing has to be followed, by file.
-    """
-    if profile.searches_path:
-        return ImportEnd(False, "Python before 3.8 is not interpreted")
-    files = ViewFiles(view, profile)
+    def __init__(
+        self,
+        view: FileView,
+        profile: Profile,
+        *,
+        complete: bool = False,
+        bare: bool = False,
+        steps: int = MAX_STEPS,
+        process: Loader | None = None,
+    ) -> None:
+        """``complete`` says that everything installed is in the view, ``bare`` that there is no vendor's toolkit.
 
-    def followed(*, venv: bool = False, deep: bool = False) -> tuple[WindowsMachine, ImportEnd]:
-        first = process.fork() if process is not None else None
-        machine = WindowsMachine(files, profile, complete=complete, bare=bare, venv=venv, process=first)
-        run = new_run(machine, complete=complete, steps=steps)
-        run.deep, run.assumed = deep, assumed
-        run.to_the_end = True
-        run.until = dict(until) if until else None
-        return machine, _end(run, module)
+        ``process`` is one in which nothing has happened.
+        """
+        self._view, self._profile, self._files = view, profile, ViewFiles(view, profile)
+        self._complete, self._bare, self._steps, self._process = complete, bare, steps, process
+        self._packages: dict[tuple[str, bool], tuple[PythonRun, ImportEnd, bool]] = {}
+        """The runs that have imported top-level packages, how that ended, and whether it went to the end."""
 
-    machine, end = followed()
-    if (not end.decided or end.error) and end.others and view.beside is not None:
-        deep = followed(deep=True)  # another distribution may help, or fail first
-        machine, end = deep if deep[1].decided or not end.decided else (machine, end)
-    if end.decided and end.error and machine.asked_base and not complete and not followed(venv=True)[1].error:
-        return replace(end, decided=False, reason="it depends on whether this is a virtual environment")
-    return end
+    def end(
+        self, module: str, *, assumed: frozenset[str] = frozenset(), until: Mapping[str, int] | None = None
+    ) -> ImportEnd:
+        """Follow ``import module``, as far as that is possible.
+
+        ``assumed`` names modules that are taken to be there, ``until`` has the lines after which nothing has to be
+        followed, by file.
+        """
+        if self._profile.searches_path:
+            return ImportEnd(False, "Python before 3.8 is not interpreted")
+
+        def followed(*, venv: bool = False, deep: bool = False) -> tuple[ImportEnd, bool]:
+            if not venv and not assumed and not until:
+                return self._shared(module, deep)
+            run = self._new_run(venv=venv, deep=deep)
+            run.assumed, run.until = assumed, dict(until) if until else None
+            return _end(run, module)[0], run.machine.asked_base
+
+        end, asked_base = followed()
+        if (not end.decided or end.error) and end.others and self._view.beside is not None:
+            deep = followed(deep=True)  # another distribution may help, or fail first
+            end, asked_base = deep if deep[0].decided or not end.decided else (end, asked_base)
+        if end.decided and end.error and asked_base and not self._complete and not followed(venv=True)[0].error:
+            return replace(end, decided=False, reason="it depends on whether this is a virtual environment")
+        return end
+
+    def _new_run(self, *, venv: bool = False, deep: bool = False) -> PythonRun:
+        process = self._process.fork() if self._process is not None else None
+        machine = WindowsMachine(
+            self._files, self._profile, complete=self._complete, bare=self._bare, venv=venv, process=process
+        )
+        run = new_run(machine, complete=self._complete, steps=self._steps)
+        run.deep, run.to_the_end = deep, True
+        return run
+
+    def _shared(self, module: str, deep: bool) -> tuple[ImportEnd, bool]:
+        """The end of an import, from where its top-level package is imported, and whether the code asks for a venv."""
+        top = module.partition(".")[0]
+        if (top, deep) not in self._packages:
+            run = self._new_run(deep=deep)
+            self._packages[top, deep] = run, *_end(run, top)
+        run, end, whole = self._packages[top, deep]
+        if module == top or not whole:
+            return end, run.machine.asked_base
+        with run.apart():
+            return _end(run, module, start=False)[0], run.machine.asked_base
 
 
-def _end(run: PythonRun, module: str) -> ImportEnd:
+def import_end(view: FileView, profile: Profile, module: str, **options: Any) -> ImportEnd:
+    """How ``import module`` ends in a fresh process; the options are those of ``Imports``."""
+    return Imports(view, profile, **options).end(module)
+
+
+def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd, bool]:
+    """How an import ends, and whether it goes to its end."""
     error: Instance | None = None
+    whole = False
     try:
-        _start(run)
+        if start:
+            _start(run)
         run.import_module(module)
+        whole = True
     except Enough:
         pass
     except RecursionError:
@@ -653,7 +693,7 @@ def _end(run: PythonRun, module: str) -> ImportEnd:
             run.note_unclear(reason)
     except Thrown as thrown:
         error = thrown.error
-    return _described(run, error)
+    return _described(run, error), whole
 
 
 def new_run(machine: WindowsMachine, *, complete: bool = False, steps: int = MAX_STEPS) -> PythonRun:

@@ -7,6 +7,7 @@ the run, never one another; :func:`.importer.new_run` puts them together.
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import math
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,12 @@ _WHOLE = object()
 """Stands for all items of a list, dictionary or set among what a branch has changed."""
 MAX_UNCLEAR = 10
 """Statements that are passed over; behind more of them little is known."""
+_OF_RUN = ("steps", "environment", "depth", "returned", "handled", "modules", "ran", "foreign", "unclear")
+_OF_MACHINE = (
+    *("folder", "variables", "done", "others", "missed", "codes", "refused", "last_chain", "toolkits"),
+    *("asked", "asked_base", "own_absent"),
+)
+"""What a run and its machine have done so far."""
 MAX_COMBINED = 32
 """Combinations of alternatives that are looked at."""
 
@@ -287,6 +294,24 @@ class PythonRun:
         """Say that a list, dictionary or set is about to be changed; a branch remembers what it was."""
         if self._branches:
             self._branches[-1].setdefault((id(items), _WHOLE), (items, items.copy()))
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """Take back at the end what code does within: the run and its machine are as before."""
+        owners = [(self, _OF_RUN), (self.machine, _OF_MACHINE)]
+        owners += [(self.budget, ("tokens",)), (self.budget_of_others, ("tokens",))]
+        before = [(owner, name, getattr(owner, name)) for owner, names in owners for name in names]
+        for owner, name, value in before:
+            setattr(owner, name, value.copy() if isinstance(value, dict | list | set) else value)
+        process, self.machine.process = self.machine.process, self.machine.process.fork()
+        self.begin_branch()
+        try:
+            yield
+        finally:
+            self.end_branch()
+            self.machine.process = process
+            for owner, name, value in before:
+                setattr(owner, name, value)
 
     def begin_branch(self) -> None:
         """Begin to remember what is changed."""

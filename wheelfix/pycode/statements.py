@@ -75,13 +75,18 @@ class Statements:
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
-                self.run.environment.names.pop(target.id, None)
+                self._remove(self.run.environment.names, target.id)
             elif isinstance(target, ast.Subscript):
                 owner, key = self.run.value(target.value), self.run.value(target.slice)
                 if isinstance(owner, dict) and not isinstance(key, UnknownValue):
-                    owner.pop(self.run.key(key), None)
+                    self._remove(owner, self.run.key(key))
                 elif isinstance(owner, Native) and owner.name == "os.environ" and isinstance(key, str):
                     self.run.machine.variables.pop(key.upper(), None)
+
+    def _remove(self, names: dict[PyValue, PyValue], name: PyValue) -> None:
+        if name in names:
+            self.run.store(names, name, names[name])  # a branch remembers it
+            del names[name]
 
     def assign(self, target: ast.expr, value: PyValue) -> None:
         """Give a value to whatever stands on the left of ``=``."""
