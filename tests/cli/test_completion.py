@@ -24,7 +24,7 @@ CASES = [
         id="codes",
     ),
     pytest.param("wheelfix explain missing-dep", ["missing-dependency"], id="a name"),
-    pytest.param("wheelfix repair --comp", ["--companions", "--compression", "--compressor"], id="several options"),
+    pytest.param("wheelfix repair --co", ["--color", "--companions", "--config"], id="several options"),
     pytest.param("wheelfix scan dist/a", ["dist/a-1-py3-none-any.whl", "dist/abc/"], id="files"),
 ]
 

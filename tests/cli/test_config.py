@@ -312,11 +312,16 @@ SETTING_KEYS = {
     ("diagnose", "issue"): "issue-block",
     ("survey", "output"): "survey-folder",
     ("ci", "try"): "trial",
+    ("sign", "wheel-dir"): "output-dir",
     **{(command, "with"): "beside" for command in ("scan", "ci", "repair")},
     **{(command, "extra"): "lock-extras" for command in ("scan", "ci", "repair")},
     **{(command, "group"): "lock-groups" for command in ("scan", "ci", "repair")},
 }
 """Options that have another name in a file, because the same word means something else for another command."""
+
+
+DELVEWHEEL = "add-path add-dll no-dll ignore-existing ignore-in-wheel analyze-existing analyze-existing-exes".split()
+"""Its words for options of ours, which have another name in a file."""
 
 
 def test_every_option_of_every_command_can_be_configured():
@@ -342,6 +347,8 @@ def test_every_option_of_every_command_can_be_configured():
                 "no-config",
                 "show-config",
                 "no-sbom",
+                "command",
+                *DELVEWHEEL,
             ):
                 assert command in known[name].commands, (command, option)
 

@@ -56,8 +56,8 @@ def test_the_standard_input(monkeypatch, capsys):
 def test_a_text_on_the_command_line(capsys):
     assert main(["diagnose", "--text", TEXT, "-q"]) == 1
     assert capsys.readouterr().out == (
-        "Cause  most likely: Something in the import closure of shm.dll is missing;\n"
-        "       shm.dll itself is most likely sound.\n"
+        "Cause  most likely: Something in the import closure of shm.dll is missing; "
+        "shm.dll itself is most likely sound.\n"
     )
 
 

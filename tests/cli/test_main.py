@@ -362,7 +362,7 @@ def test_limits_can_be_lowered(command, option, value, because, tmp_path, capsys
     assert main([command, str(wheel), "--no-config", option, value]) == Exit.BAD_INPUT
     said = capsys.readouterr().err
     assert because in said
-    assert f"raise the limit with {option}" in said
+    assert f"raise the limit with --limit {option[6:]}=VALUE" in said
 
 
 def test_a_member_beyond_the_limit_is_a_finding(tmp_path, capsys):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 DANGEROUS = {
     "in-place": "true",
     "with": '"sign {file}"',
+    "limit": '["members=1000000"]',
     "trust-record": "true",
     "locked": '"plan.json"',
     "beside": '["more"]',

@@ -104,7 +104,8 @@ def statuses(path: Path, roots: Path | None = None) -> dict[str, str]:
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = main(["sign", *words])
+    folder = ("-o", "-w", "--in-place")
+    code = main(["sign", *words, *([] if any(word in folder for word in words) else ["--in-place"])])
     told = capsys.readouterr()
     return code, told.out, told.err
 
@@ -672,3 +673,13 @@ def test_a_runtime_that_is_not_trusted_is_not_called_absent(tmp_path: Path, caps
     options = ["--no-discover", "--no-config", "--with-vcredist", "--require-signed", "-w", str(tmp_path / "out")]
     assert main(["repair", str(path), "--root", str(tmp_path / "root"), *options]) != Exit.OK
     assert "it is not signed, and --require-signed was given" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_wheel_is_replaced_only_when_that_is_asked_for(wheel: Path, signer: str, tmp_path: Path, monkeypatch) -> None:
+    """A repair never replaces its input, and sign did."""
+    monkeypatch.chdir(tmp_path)
+    before = wheel.read_bytes()
+    assert main(["sign", str(wheel), "--command", f"{signer} {{files}}"]) == Exit.OK
+    assert wheel.read_bytes() == before
+    assert set(statuses(tmp_path / "signed" / wheel.name).values()) == {"untrusted-root"}
+    assert main(["sign", str(wheel), "--in-place", "-w", "x", "--command", f"{signer} {{files}}"]) == Exit.USAGE

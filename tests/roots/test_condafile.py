@@ -225,7 +225,7 @@ def test_packages_made_to_exhaust_the_machine(tmp_path: Path, key: str) -> None:
     memory = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert memory < 64 << 20
-    assert ("--max-ratio" if key in {"zeros", "announced", "announced-elsewhere"} else "--root") in caught.value.hint
+    assert ("--limit ratio" if key in {"zeros", "announced", "announced-elsewhere"} else "--root") in caught.value.hint
 
 
 @pytest.mark.slow
@@ -244,9 +244,9 @@ def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path: Path, monk
 @pytest.mark.parametrize(
     ("limits", "option"),
     [
-        (Limits(max_members=2), "--max-members"),
-        (Limits(max_member_size=500), "--max-size"),
-        (Limits(max_total=1500), "--max-total"),
+        (Limits(max_members=2), "--limit members"),
+        (Limits(max_member_size=500), "--limit size"),
+        (Limits(max_total=1500), "--limit total"),
     ],
 )
 def test_limits_name_their_option(tmp_path: Path, limits: Limits, option: str) -> None:
@@ -273,7 +273,7 @@ def test_the_command_line_raises_it_too(tmp_path: Path, capsys: pytest.CaptureFi
     path = old_package(tmp_path, {f"{number}.dll": forge_dll("0.dll", exports=["f"]) for number in range(9)})
     repair = ["repair", str(wheel), "-w", str(tmp_path / "out"), "--no-discover", "--root", str(path)]
     assert main([*repair, "--max-members", "5"]) == 3
-    assert "--max-members" in capsys.readouterr().err
+    assert "--limit members" in capsys.readouterr().err
     assert main(repair) == 0
 
 

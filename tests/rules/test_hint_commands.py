@@ -377,9 +377,9 @@ def _occurs(text: str, hint: str) -> bool:
 @pytest.mark.parametrize(
     ("name", "parts"),
     [
-        ("cupti64_2022.2.1.dll", ["CUDA Toolkit 11.7", "repair --cuda FOLDER", '"nvidia-cuda-cupti-cu11==11.7.*"']),
-        ("cudnn64_8.dll", ["cuDNN 8", "repair --cudnn FOLDER"]),
-        ("mkl_core.2.dll", ["oneMKL", "repair --oneapi FOLDER"]),
+        ("cupti64_2022.2.1.dll", ["CUDA Toolkit 11.7", "repair --root FOLDER", '"nvidia-cuda-cupti-cu11==11.7.*"']),
+        ("cudnn64_8.dll", ["cuDNN 8", "repair --root FOLDER"]),
+        ("mkl_core.2.dll", ["oneMKL", "repair --root FOLDER"]),
         ("unheard-of.dll", ["'wheelfix repair --root FOLDER' with a folder that has it"]),
         ("msvcp140.dll", ["Visual C++", "aka.ms"]),
     ],

@@ -71,12 +71,10 @@ RUNS = {
     "wheelfix repair --require-signed": Run(SOUND),
     'wheelfix repair --drop "*/dbghelp.dll"': Run(WITH_DRIVER, said="dbghelp.dll"),
     'wheelfix repair --drop "*/nvcuda.dll" WHEEL': Run(WITH_DRIVER, said="nvcuda.dll"),
-    'wheelfix repair --drop "torch/lib/cudnn*.dll" --cudnn FOLDER WHEEL': Run(
+    'wheelfix repair --drop "torch/lib/cudnn*.dll" --root FOLDER WHEEL': Run(
         MIXED["mixed-cudnn"], said="cudnn64_8.dll"
     ),
-    'wheelfix repair --drop "torch/lib/mkl_*.dll" --oneapi FOLDER WHEEL': Run(
-        MIXED["mixed-mkl"], said="mkl_core.2.dll"
-    ),
+    'wheelfix repair --drop "torch/lib/mkl_*.dll" --root FOLDER WHEEL': Run(MIXED["mixed-mkl"], said="mkl_core.2.dll"),
     r"wheelfix repair --env C:\envs\ml --package torch --clean": Run(SOUND),
     "wheelfix verify": Run(SOUND),
     "wheelfix verify --max-path 140": Run(SOUND),
@@ -95,7 +93,7 @@ RUNS = {
 }
 ELSEWHERE = {
     "wheelfix repair --drop-test-artifacts WHEEL": "tests/rules/test_hint_commands.py, with a torch",
-    r'wheelfix repair --cuda "C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v11.7"': "as above",
+    r'wheelfix repair --root "C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v11.7"': "as above",
     "wheelfix repair --root ORIGINAL.whl": "tests/repairs/test_repair.py puts a deleted DLL back",
     "wheelfix repair --accept-missing FILE": "tests/rules/test_archive.py",
     "wheelfix scan --python PREFIX": "tests/rules/test_abi.py",

@@ -333,10 +333,8 @@ def decode_name(raw: bytes) -> str:
 
 def too_much(path: Path | str, because: str, limit: str) -> InputError:
     """Return the error for an archive that exceeds one of the limits."""
-    option = {"max_directory": "--max-members", "max_member_size": "--max-size"}.get(
-        limit, "--" + limit.replace("_", "-")
-    )
-    hint = f"this looks like an attack; if it is none, raise the limit with {option}"
+    name = {"max_directory": "members", "max_member_size": "size"}.get(limit, limit.removeprefix("max_"))
+    hint = f"this looks like an attack; if it is none, raise the limit with --limit {name}=VALUE"
     return InputError(f"{path} asks for too much", because=because, hint=hint)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
@@ -71,16 +72,32 @@ def is_only_typed(action: argparse.Action) -> bool:
 
 
 class CommaList(argparse.Action):
-    """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list."""
+    """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list; ``;`` separates too, as delvewheel has it."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
         """Append the words between the commas."""
-        words = [word.strip() for word in str(values).split(",") if word.strip()]
+        words = [word.strip() for word in str(values).replace(";", ",").split(",") if word.strip()]
         if not words:
             raise argparse.ArgumentError(self, "needs at least one word")
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *words])
+
+
+class PathList(argparse.Action):
+    """Collects paths that are separated as in ``PATH``, as delvewheel takes them."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Append the paths."""
+        paths = [Path(word) for word in str(values).split(os.pathsep) if word]
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *paths])
+
+
+def add_hidden(group: argparse._ActionsContainer, *names: str, **settings: Any) -> None:
+    """Add options that work and are in no help: other words for something, and what hardly anybody needs."""
+    only_typed(group.add_argument(*names, help=argparse.SUPPRESS, **settings))
 
 
 def add_flag(group: argparse._ActionsContainer, name: str, what: str, *, typed: bool = False, dest: str = "") -> None:
@@ -134,13 +151,67 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, **settings)
 
 
+FIRST = (
+    "--root --fetch --wheel-dir --dry-run --env --package --text --wheel --command --try --module --with --ignore "
+    "--fail-on --lockfile --together --in-place --format --output --report --verbose".split()
+)
+"""The options of which ``-h`` shows the first ones that a command has, where it has many."""
+MOST = 10
+
+
+class _ShortHelp(argparse.Action):
+    """``-h``: what most people need; ``--help`` has all of it."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Print it and stop."""
+        assert isinstance(parser, Parser)
+        sys.stdout.write(parser.format_short())
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     """Raises :class:`UsageError` where argparse would print and exit."""
 
     def __init__(self, **settings: Any) -> None:
         settings.setdefault("formatter_class", HelpFormatter)
         settings["allow_abbrev"] = False  # an abbreviation in a CI file breaks with the next option
-        super().__init__(**settings)
+        super().__init__(**settings, add_help=False)
+        self.add_argument(
+            "-h",
+            action=_ShortHelp,
+            nargs=0,
+            dest="short_help",
+            default=argparse.SUPPRESS,
+            help="show the usual options",
+        )
+        self.add_argument("--help", action="help", default=argparse.SUPPRESS, help="show all options")
+
+    def format_short(self) -> str:
+        """Return the help with the usual options."""
+        options = [action for action in self._actions if action.option_strings and action.help != argparse.SUPPRESS]
+        if len(options) <= 2 * MOST:
+            return self.format_help()
+        chosen = [action for name in FIRST for action in options if name in action.option_strings][:MOST]
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, [])
+        formatter.add_text(self.description)
+        formatter.start_section("options that are needed most")
+        formatter.add_arguments([*(action for action in self._actions if not action.option_strings), *chosen])
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        formatter.add_text(f"'{self.prog} --help' has all {len(options)} options.")
+        return formatter.format_help()
+
+    def shown_usage(self) -> str:
+        """Return the usage in one line."""
+        words = [self.prog, "[OPTION ...]"]
+        for action in self._actions:
+            if not action.option_strings:
+                name = str(action.metavar or action.dest)
+                words.append({"*": f"[{name} ...]", "?": f"[{name}]", "+": f"{name} ..."}.get(str(action.nargs), name))
+        return " ".join(words)
 
     def error(self, message: str) -> NoReturn:
         """Turn argparse's complaint into a usage error."""

@@ -45,15 +45,20 @@ def refuse_contradiction(assume: Iterable[str], no_assume: Iterable[str]) -> Non
 
 def limits(args: argparse.Namespace) -> Limits:
     """Return how much an archive may ask of us, as the command line says."""
-    usual = Limits()
-    members = args.max_members or usual.max_members
+    usual, given = Limits(), dict(args.limit)
+
+    def chosen(name: str) -> int | None:
+        number: int | None = given.get(name) or getattr(args, f"max_{name}")
+        return number
+
+    members = chosen("members") or usual.max_members
     return replace(
         usual,
         max_members=members,
         max_directory=max(usual.max_directory, members * ENTRY),
-        max_member_size=args.max_size or usual.max_member_size,
-        max_total=args.max_total or usual.max_total,
-        max_ratio=float(args.max_ratio or usual.max_ratio),
+        max_member_size=chosen("size") or usual.max_member_size,
+        max_total=chosen("total") or usual.max_total,
+        max_ratio=float(chosen("ratio") or usual.max_ratio),
         max_path=args.max_path or usual.max_path,
     )
 
@@ -68,8 +73,16 @@ def root_options(args: argparse.Namespace) -> RootOptions:
         **as_given(args, "cuda cudnn oneapi conda search_path trusted_roots"),
         roots=tuple(args.root),
         discover=not args.no_discover,
-        limits=limits(args) if hasattr(args, "max_ratio") else Limits(),
+        limits=limits(args) if hasattr(args, "limit") else Limits(),
     )
+
+
+def environment_of(python: Path | None) -> Path | None:
+    """Return the folder that ``--python`` names, by itself or by the python.exe in it or in its Scripts."""
+    if python is not None and python.is_file() and python.name.lower() == "python.exe":
+        return python.parent.parent if python.parent.name.lower() == "scripts" else python.parent
+    check_folder(python, "--python")
+    return python
 
 
 def check_folder(folder: Path | None, option: str) -> None:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
-from wheelfix.cli.commands import COMMANDS, CommaList, Parser
+from wheelfix.cli.commands import COMMANDS, CommaList
 from wheelfix.cli.parsers import command_parser
 from wheelfix.errors import Exit
 from wheelfix.report.formats import SCAN_KINDS
 from wheelfix.rules.registry import all_rules
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
 
 ASSUMABLE = ("vcredist", "nvidia-driver", "vcredist-12", "vcredist-11", "vcredist-10", "vcredist-9", "conda", "cuda=")
-FOLDERS = frozenset({"wheel_dir", "output_dir", "python", "env", "cuda", "cudnn", "oneapi", "conda"})
+FOLDERS = frozenset({"wheel_dir", "output_dir", "python", "env"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ def read_grammar() -> tuple[CommandGrammar, ...]:
 def _command(name: str) -> CommandGrammar:
     parser = command_parser(name)
     groups = {id(action): group for group, actions in parser.titled_groups() for action in actions}
-    words = [(action, _word(name, action, groups.get(id(action), ""))) for action in parser.actions()]
+    shown = [action for action in parser.actions() if action.help != argparse.SUPPRESS]
+    words = [(action, _word(name, action, groups.get(id(action), ""))) for action in shown]
     return CommandGrammar(
         name,
         COMMANDS[name].summary,
@@ -80,21 +81,8 @@ def _command(name: str) -> CommandGrammar:
         (parser.epilog or "").removeprefix("examples:\n"),
         tuple(word for action, word in words if action.option_strings),
         tuple(word for action, word in words if not action.option_strings),
-        _usage(parser),
+        parser.shown_usage(),
     )
-
-
-def _usage(parser: Parser) -> str:
-    places = [action for action in parser.actions() if not action.option_strings]
-    shown = " ".join(
-        f"[{action.metavar} ...]"
-        if action.nargs == "*"
-        else f"{action.metavar} ..."
-        if action.nargs == "+"
-        else str(action.metavar)
-        for action in places
-    )
-    return f"{parser.prog} [OPTION ...] {shown}".rstrip()
 
 
 def _word(command: str, action: argparse.Action, group: str) -> Word:

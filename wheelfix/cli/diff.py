@@ -59,8 +59,8 @@ def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> st
 def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
     lost = bool(comparison.only_old) or any(difference.lost for difference in comparison.differences)
     arisen = [problem.severity.value for difference in comparison.differences for problem in difference.arisen]
-    worse = any(LEVELS[severity] >= LEVELS[args.fail_on] for severity in arisen)
-    return (lost and args.fail_on_lost) or worse
+    level = LEVELS["never" if args.fail_on == "lost" else args.fail_on]
+    return (lost and (args.fail_on_lost or args.fail_on == "lost")) or any(LEVELS[one] >= level for one in arisen)
 
 
 def _builds(

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import PLATFORMS
 from wheelfix.base.parsing import whole_number
-from wheelfix.cli.commands import CommaList, add_flag, add_path, add_words, did_you_mean, only_typed
+from wheelfix.cli.commands import (
+    CommaList,
+    PathList,
+    add_flag,
+    add_hidden,
+    add_path,
+    add_words,
+    did_you_mean,
+    only_typed,
+)
 from wheelfix.report.canvas import COLOURS
 from wheelfix.report.formats import SCAN_KINDS
 
@@ -82,7 +91,7 @@ def add_windows_options(parser: Parser) -> None:
 
 
 def _add_python(group: argparse._ArgumentGroup) -> None:
-    add_path(group, "--python", "PREFIX", "resolve against this real environment (a folder with python.exe)")
+    add_path(group, "--python", "PATH", "resolve against this Python or environment: a folder, or its python.exe")
 
 
 def add_root_options(parser: Parser) -> None:
@@ -92,19 +101,15 @@ def add_root_options(parser: Parser) -> None:
         group,
         "--root",
         "PATH",
-        "a toolkit, an environment, a folder of DLLs or of wheels, a wheel or conda package, or a pattern "
-        "such as wheels/*.whl; repeatable",
+        "a CUDA, cuDNN or oneAPI folder, an environment, a folder of DLLs or of wheels, a wheel or conda package, "
+        "or a pattern such as wheels/*.whl; repeatable",
         many=True,
     )
-    for option, what in (
-        ("cuda", "a CUDA toolkit"),
-        ("cudnn", "a cuDNN folder"),
-        ("oneapi", "a oneAPI folder"),
-        ("conda", "a conda environment"),
-    ):
-        group.add_argument(f"--{option}", metavar="PATH", action="append", default=[], type=Path, help=what)
+    for option in ("cuda", "cudnn", "oneapi", "conda"):  # --root recognises each of them
+        action = group.add_argument(f"--{option}", action="append", default=[], type=Path, help=argparse.SUPPRESS)
+        action.metavar = "PATH"
+    add_hidden(group, "--search-path", action="store_true")
     add_flag(group, "--no-discover", "use only the roots named here")
-    add_flag(group, "--search-path", "also look in the folders of PATH", typed=True)
     add_path(
         group,
         "--trusted-roots",
@@ -134,8 +139,8 @@ def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
         help="take wheels for this Python (default: this one, else the newest that has a wheel)",
     )  # fmt: skip
     add_flag(group, "--offline", "refuse everything that needs a server")
-    add_path(group, "--cache-dir", "DIR", "keep what was fetched here; `wheelfix cache info` names the default")
-    add_flag(group, "--no-cache", "do not keep what was fetched after the run")
+    group.add_argument("--cache-dir", type=Path, help=argparse.SUPPRESS)
+    group.add_argument("--no-cache", action="store_true", help=argparse.SUPPRESS)
     return group
 
 
@@ -160,52 +165,38 @@ def add_set_options(parser: Parser) -> None:
         typed=True,
     )
     add_flag(group, "--deps", "also read what the wheels require from the package index", typed=True)
-    add_path(
-        group,
-        "--lockfile",
-        "FILE",
-        "pylock.toml, uv.lock or requirements.txt with all that is installed; the wheels are in --with folders",
-        typed=True,
-    )
     only_typed(group.add_argument(
-        "--extra", metavar="NAME", dest="lock_extras", action="append", default=[],
-        help="an extra of the project in the lock file that is installed; repeatable",
+        "-r", "--lockfile", metavar="FILE", type=Path,
+        help="requirements.txt, pylock.toml or uv.lock with all that is installed; the wheels are in --with folders",
     ))  # fmt: skip
-    only_typed(group.add_argument(
-        "--group", metavar="NAME", dest="lock_groups", action="append", default=None,
-        help="a dependency group in the lock file that is installed; repeatable (default: as the installer chooses)",
-    ))  # fmt: skip
-    add_words(
-        group,
-        "--import-order",
-        "NAMES",
-        "import these distributions in this order; without it both orders of each pair are checked",
-        typed=True,
-    )
+    add_hidden(group, "--extra", dest="lock_extras", action="append", default=[])
+    add_hidden(group, "--group", dest="lock_groups", action="append", default=None)
+    add_hidden(group, "--import-order", metavar="NAMES", action=CommaList, default=[])
+
+
+LIMITS = {"members": (positive, "100000"), "size": (size, "32G"), "total": (size, "256G"), "ratio": (positive, "200")}
+"""What an archive may ask of us before it counts as an attack: how each is written, and its default."""
+
+
+def limit(text: str) -> tuple[str, int]:
+    """Return ``members=1000`` as a name and a number."""
+    name, _, value = text.partition("=")
+    if name not in LIMITS:
+        known = did_you_mean(name, LIMITS) or f"known are {', '.join(LIMITS)}"
+        raise argparse.ArgumentTypeError(f"{name!r} is not a limit; {known}")
+    return name, LIMITS[name][0](value)
 
 
 def add_limit_options(parser: Parser) -> None:
     """Add the options that say how much an archive may ask of us before it counts as an attack."""
     group = parser.add_argument_group("limits, against archives made to exhaust the machine")
-    only_typed(
-        group.add_argument(
-            "--max-members", metavar="N", type=positive, help="refuse archives with more members (default 100000)"
-        )
-    )
-    only_typed(
-        group.add_argument(
-            "--max-size", metavar="SIZE", type=size, help="do not unpack members larger than this (default 32G)"
-        )
-    )
-    only_typed(
-        group.add_argument(
-            "--max-total", metavar="SIZE", type=size, help="refuse archives that unpack to more (default 256G)"
-        )
-    )
     only_typed(group.add_argument(
-        "--max-ratio", metavar="N", type=positive,
-        help="refuse archives that unpack to more than 1G and N times their size (default 200)",
+        "--limit", metavar="NAME=VALUE", action="append", default=[], type=limit,
+        help="refuse archives with more members (members=100000), larger ones (size=32G), that unpack to more "
+        "(total=256G), or to more than 1G and so many times their size (ratio=200); repeatable",
     ))  # fmt: skip
+    for name, (kind, _) in LIMITS.items():
+        add_hidden(group, f"--max-{name}", metavar="N", type=kind)
     group.add_argument(
         "--max-path", metavar="N", type=positive,
         help="paths below site-packages with more than N characters are an error (WF133)",
@@ -243,55 +234,44 @@ def add_policy_options(parser: Parser) -> None:
         help="beside: own names, next to the files that need them; libs: renamed, in <name>.libs, by delvewheel; "
         "auto: libs for DLLs of no known vendor in ordinary extension packages",
     )  # fmt: skip
-    _add_renaming_options(parser)
     group.add_argument(
         "--gpu", metavar="CARD", help="prefer vendor DLLs with code for this card: sm_35, 3.5, K40c, 'RTX 5070'"
     )
-    add_flag(group, "--require-signed", "take only DLLs whose signature is trusted")
+    add_flag(group, "--require-signed", "take only DLLs whose signature leads to a trusted root")
 
 
-def _add_renaming_options(parser: Parser) -> None:
-    group = parser.add_argument_group("renamed DLLs (layout libs), as delvewheel names these options")
-    add_words(group, "--no-mangle", "GLOB", "DLLs of this name keep it in <name>.libs")
-    add_flag(group, "--no-mangle-all", "all DLLs in <name>.libs keep their names")
-    add_words(
-        group, "--namespace-pkg", "PKG", "this is a namespace package (dots separate parts), which gets no __init__.py"
-    )
-    add_flag(
-        group,
-        "--custom-patch",
-        "put the code that finds the DLLs where the package has the comment '# delvewheel: patch'",
-    )
-    group.add_argument(
-        "-L", "--lib-sdir", metavar="SUFFIX", default=".libs", help="end of the folder's name (default .libs)"
-    )
+def add_delvewheel_options(parser: Parser) -> None:
+    """Add delvewheel's options, so that one word of a ``repair-wheel-command`` has to be changed; no help has them."""
+    group = parser.add_argument_group("delvewheel's options")
+    for name in ("--no-mangle", "--namespace-pkg"):
+        group.add_argument(name, action=CommaList, default=[], help=argparse.SUPPRESS)
+    for name in ("--no-mangle-all", "--custom-patch"):
+        group.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("-L", "--lib-sdir", default=".libs", help=argparse.SUPPRESS)
+    add_hidden(group, "--add-path", dest="root", action=PathList, default=[])
+    add_hidden(group, "--add-dll", dest="include", action=CommaList, default=[])
+    add_hidden(group, "--no-dll", dest="exclude", action=CommaList, default=[])
+    for name in ("--ignore-existing", "--ignore-in-wheel", "--analyze-existing", "--analyze-existing-exes"):
+        add_hidden(group, name, dest="already", action="store_true")  # it is always so
 
 
 def add_writing_options(parser: Parser) -> None:
     """Add the options that say how the new wheel is written."""
     group = parser.add_argument_group("how it is written")
-    group.add_argument("--build-tag", metavar="TAG", help="give the wheel this build number; begins with a digit")
+    group.add_argument("--build-tag", metavar="TAG", help=argparse.SUPPRESS)
+    group.add_argument("--compression", metavar="LEVEL", default="auto", help=argparse.SUPPRESS)
     group.add_argument(
-        "--compression",
-        metavar="LEVEL",
-        default="auto",
-        help="0 to 9, or store, for new members (default: 5, or 6 with zlib)",
+        "--compressor", choices=("auto", "mixed", "zlib-ng", "zlib"), default="auto", help=argparse.SUPPRESS
     )
-    group.add_argument(
-        "--compressor",
-        choices=("auto", "mixed", "zlib-ng", "zlib"),
-        default="auto",
-        help="what compresses new members; mixed is zlib-ng, with libdeflate for data that compress badly",
-    )
-    add_flag(group, "--recompress", "also compress the members that are stored without compression")
+    group.add_argument("--recompress", action="store_true", help=argparse.SUPPRESS)
     add_flag(
         group,
         "--trust-record",
         "trust RECORD instead of checking every byte; a locked wheel is then identified by its directory (faster)",
         typed=True,
     )
-    group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
-    add_flag(group, "--sbom", "list what was vendored in a CycloneDX file (default)", dest="sbom")
+    group.add_argument("--no-sbom", dest="sbom", action="store_false", help=argparse.SUPPRESS)
+    group.add_argument("--sbom", dest="sbom", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_trial_options(parser: Parser, prefix: str = "") -> None:
@@ -299,6 +279,8 @@ def add_trial_options(parser: Parser, prefix: str = "") -> None:
     group = parser.add_argument_group("what is installed and imported" if not prefix else "the import with --try")
 
     def add(name: str, dest: str, **settings: Any) -> None:
+        if prefix or name in ("find-links", "python-home", "wine", "timeout", "allow-root"):
+            settings["help"] = argparse.SUPPRESS
         only_typed(group.add_argument(f"--{prefix}{name}", dest=f"trial_{dest}", **settings))
 
     add(
@@ -317,7 +299,6 @@ def add_trial_options(parser: Parser, prefix: str = "") -> None:
         action="append",
         default=[],
         type=Path,
-        help="another folder of wheels that requirements are taken from; repeatable",
     )
     add(
         "index-url",
@@ -337,25 +318,18 @@ def add_trial_options(parser: Parser, prefix: str = "") -> None:
     )
     if not prefix:
         group = parser.add_argument_group("where it is imported")
+    add("python-home", "python_home", type=Path)
+    add("wine", "wine", type=Path)
     add(
-        "python-home",
-        "python_home",
+        "python",
+        "python",
         metavar="PATH",
         type=Path,
-        help="under Wine: a Windows Python, as a folder or as the zip of the embeddable package (python.org) or of "
-        "nuget.org (default: a Python 3.11 from the package index)",
+        help="the Python to use, as a folder or its python.exe (default: this one); under Wine a folder, or the zip of "
+        "the embeddable package of python.org or of nuget.org (default: a Python 3.11 from the package index)",
     )
-    add("wine", "wine", metavar="PATH", type=Path, help="the program wine (default: found automatically)")
-    add("python", "python", metavar="EXE", type=Path, help="on Windows: the Python to use (default: this one)")
-    add(
-        "timeout",
-        "timeout",
-        metavar="SECONDS",
-        type=positive,
-        default=120,
-        help="how long one import may take (default 120)",
-    )
-    add("allow-root", "allow_root", action="store_true", help="allow running as root outside a container")
+    add("timeout", "timeout", type=positive, default=120)
+    add("allow-root", "allow_root", action="store_true")
 
 
 def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
@@ -407,7 +381,7 @@ def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._Ar
 def add_report_option(group: argparse._ArgumentGroup) -> None:
     """Add ``--report KIND=FILE`` and ``--statistics`` to the options of output."""
     _add_report(group, "report", report_request, SCAN_KINDS)
-    add_flag(group, "--statistics", "print at the end how many findings each rule has")
+    group.add_argument("--statistics", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_typed_report_option(group: argparse._ArgumentGroup, kinds: tuple[str, ...]) -> None:

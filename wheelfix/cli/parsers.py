@@ -5,15 +5,26 @@ The commands' own modules are not imported here: ``--help``, completion and conf
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import COMMANDS, Parser, add_flag, add_path, add_words, did_you_mean, only_typed, root_parser
+from wheelfix.cli.commands import (
+    COMMANDS,
+    Parser,
+    add_flag,
+    add_path,
+    add_words,
+    did_you_mean,
+    only_typed,
+    root_parser,
+)
 from wheelfix.cli.optiongroups import (
     add_allow_missing,
     add_assumptions,
     add_baseline_options,
+    add_delvewheel_options,
     add_fetch_option,
     add_filter_options,
     add_jobs_option,
@@ -72,7 +83,7 @@ def _scan(subparsers: Subparsers) -> None:
     )
     add_words(parser, "--package", "NAME", "in an environment: only this distribution")
     add_set_options(parser)
-    add_flag(parser, "--verify", "also check RECORD's hashes (reads every byte)")
+    parser.add_argument("--verify", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
         "--gpu", metavar="CARD",
         help="check for code for this card: sm_86, 'RTX 3060', gfx1100, 'RX 7900 XTX', 'Arc B580', native "
@@ -83,7 +94,7 @@ def _scan(subparsers: Subparsers) -> None:
         help="check that this version of NVIDIA's driver for Windows runs the wheel's CUDA: 551.86",
     )  # fmt: skip
     add_flag(parser, "--signatures", "check the signatures of DLLs: WF605 to WF608 (reads whole DLLs)")
-    add_flag(parser, "--archs", "list the GPU code in each DLL (reads whole DLLs)")
+    parser.add_argument("--archs", action="store_true", help=argparse.SUPPRESS)
     add_jobs_option(parser)
     add_windows_options(parser)
     add_root_options(parser)
@@ -99,7 +110,8 @@ def _scan(subparsers: Subparsers) -> None:
 REPAIR_EXAMPLES = """\
   wheelfix repair dist\\*.whl                       into the folder wheelhouse
   wheelfix repair torch.whl --dry-run              what would be done, and why
-  wheelfix repair torch.whl --cuda D:\\CUDA\\v11.7 --root intel_openmp-2023.2.0-...whl
+  wheelfix repair torch.whl --fetch                what is missing comes from the package index
+  wheelfix repair torch.whl --root D:\\CUDA\\v11.7 --root intel_openmp-2023.2.0-...whl
   wheelfix repair torch.whl --lock plan.json       then, elsewhere or later:
   wheelfix repair --locked plan.json               the same wheel, byte for byte
   wheelfix repair --env C:\\envs\\ml --package torch  an installed package; --undo reverts it
@@ -126,6 +138,7 @@ def _repair(subparsers: Subparsers) -> None:
     add_limit_options(parser)
     add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
     add_typed_report_option(add_output_options(parser, REPAIR_KINDS), REPAIR_KINDS)
+    add_delvewheel_options(parser)
 
 
 def _add_repair_target(parser: Parser) -> None:
@@ -226,6 +239,7 @@ CI_EXAMPLES = """\
   wheelfix ci dist\\*.whl -w wheelhouse
   wheelfix ci dist\\*.whl --format github --report sarif=wheelfix.sarif --report html=wheelfix.html
   wheelfix ci dist\\*.whl --baseline wheelfix-baseline.json --fail-on warning
+  wheelfix ci dist\\*.whl --fetch --try -- --with wheelhouse --module demo
 """
 
 
@@ -251,7 +265,8 @@ def _ci(subparsers: Subparsers) -> None:
     add_flag(
         parser,
         "--try",
-        "at the end, import each wheel that was written, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
+        "at the end, import each wheel that was written, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL; "
+        "options of 'try' follow at the end, after --",
         dest="trial",
         typed=True,
     )
@@ -259,6 +274,7 @@ def _ci(subparsers: Subparsers) -> None:
     add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
     add_baseline_options(add_filter_options(parser, fail_on="unsure"))
     add_report_option(add_output_options(parser, SCAN_KINDS))
+    add_delvewheel_options(parser)
 
 
 TRY_EXAMPLES = """\
@@ -288,9 +304,9 @@ def _try(subparsers: Subparsers) -> None:
 
 
 SIGN_EXAMPLES = """\
-  wheelfix sign wheelhouse --with "signtool sign /a /fd SHA256 {files}"
-  wheelfix sign a.whl -o signed --with "osslsigncode sign -pkcs12 my.p12 -in {file} -out {out}"
-  wheelfix sign a.whl --exclude "nvrtc*.dll" --dry-run --with "signtool sign /a {file}"
+  wheelfix sign wheelhouse --command "signtool sign /a /fd SHA256 {files}"
+  wheelfix sign a.whl --in-place --command "osslsigncode sign -pkcs12 my.p12 -in {file} -out {out}"
+  wheelfix sign a.whl --exclude "nvrtc*.dll" --dry-run --command "signtool sign /a {file}"
 """
 
 
@@ -299,8 +315,8 @@ def _sign(subparsers: Subparsers) -> None:
         subparsers,
         "sign",
         "Run a signing command on every PE file of a wheel that has no valid signature, check each\n"
-        "signature, and write the wheel with the signed files and a correct RECORD. The wheel is\n"
-        "replaced in one step at the very end; if anything fails, it stays as it was.",
+        "signature, and write the wheel with the signed files and a correct RECORD. The input is never\n"
+        "touched without --in-place; if anything fails, nothing is written.",
         SIGN_EXAMPLES,
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
@@ -313,21 +329,20 @@ def _sign(subparsers: Subparsers) -> None:
 def _add_sign_command(parser: Parser) -> None:
     group = parser.add_argument_group("the command")
     only_typed(group.add_argument(
-        "--with", metavar="COMMAND", required=True,
+        "--command", "--with", dest="with", metavar="COMMAND", required=True,
         help="the command that signs: {file} is one file, {files} several, {out} the name of the signed copy where the "
         "program does not sign in place, {cwd} the current folder; no shell is used",
     ))  # fmt: skip
-    group.add_argument(
-        "--timeout", metavar="SECONDS", type=positive, default=600, help="how long one run may take (default 600)"
-    )
+    group.add_argument("--timeout", type=positive, default=600, help=argparse.SUPPRESS)
 
 
 def _add_sign_choice(parser: Parser) -> None:
     group = parser.add_argument_group("what is signed, and where it goes")
     group.add_argument(
-        "-o", "--output-dir", metavar="DIR", type=Path,
-        help="folder for the signed wheels (default: each wheel is replaced)",
+        "-w", "--wheel-dir", "-o", "--output-dir", dest="output_dir", metavar="DIR", type=Path,
+        help="folder for the signed wheels (default: signed)",
     )  # fmt: skip
+    add_flag(group, "--in-place", "replace each wheel itself, in one step at the very end", typed=True)
     add_flag(group, "--dry-run", "show what would be signed; start and write nothing")
     add_words(group, "--include", "GLOB", "only PE files whose path or name matches", dest="sign_include")
     add_words(group, "--exclude", "GLOB", "all but these", dest="sign_exclude")
@@ -408,11 +423,10 @@ def _survey(subparsers: Subparsers) -> None:
     add_remote_options(parser)
     add_assumptions(parser)
     group = parser.add_argument_group("several machines")
-    group.add_argument(
-        "--engine", metavar="NAME", choices=ENGINES, default="local",
-        help="local (default): processes of this machine; dask: the workers of a Dask scheduler",
-    )  # fmt: skip
-    only_typed(group.add_argument("--scheduler", metavar="URL", help="with dask: its address, such as tcp://host:8786"))
+    group.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
+    only_typed(group.add_argument(
+        "--scheduler", metavar="URL", help="use the workers of this Dask scheduler, such as tcp://host:8786"
+    ))  # fmt: skip
     group = parser.add_argument_group("output")
     group.add_argument(
         "--format",
@@ -427,7 +441,7 @@ def _survey(subparsers: Subparsers) -> None:
 ROOTS_EXAMPLES = """\
   wheelfix roots                          all roots, with versions, and how they were found
   wheelfix roots cudnn64_8.dll            which of them have this DLL
-  wheelfix roots "mkl_*.dll" --no-discover --oneapi D:\\oneAPI
+  wheelfix roots "mkl_*.dll" --no-discover --root D:\\oneAPI
   wheelfix roots --format json
 """
 
@@ -447,7 +461,7 @@ def _roots(subparsers: Subparsers) -> None:
 
 DIFF_EXAMPLES = """\
   wheelfix diff torch-2.4.0-....whl torch-2.4.1-....whl
-  wheelfix diff last-good.json dist\\*.whl --fail-on-lost   in CI; the JSON is from
+  wheelfix diff last-good.json dist\\*.whl --fail-on lost   in CI; the JSON is from
   wheelfix scan dist\\*.whl --format json -o last-good.json
 """
 DIFF_KINDS = ("text", "json", "markdown", "html")
@@ -467,13 +481,13 @@ def _diff(subparsers: Subparsers) -> None:
         help="a wheel, a pattern, a folder of wheels, a saved scan (JSON), a URL, or a name such as torch==2.7.0",
     )
     parser.add_argument("new", metavar="NEW", help="the same, of the new build")
-    add_flag(parser, "--fail-on-lost", "exit with 1 if a DLL or a whole wheel vanished")
+    parser.add_argument("--fail-on-lost", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--fail-on", metavar="LEVEL", choices=("error", "unsure", "warning", "info", "never"), default="never",
-        help="exit with 1 for new findings of this severity or worse: error, unsure, warning, info, never "
-        "(default)",
+        "--fail-on", metavar="LEVEL", choices=("error", "unsure", "warning", "info", "lost", "never"), default="never",
+        help="exit with 1 for new findings of this severity or worse: error, unsure, warning, info; lost: if a DLL or "
+        "a whole wheel vanished; never (default)",
     )  # fmt: skip
-    add_flag(parser, "--no-versions", "compare sizes only, which is faster")
+    parser.add_argument("--no-versions", action="store_true", help=argparse.SUPPRESS)
     add_jobs_option(parser)
     add_target_options(parser)
     add_remote_options(parser)
@@ -496,7 +510,7 @@ def _cache(subparsers: Subparsers) -> None:
         CACHE_EXAMPLES,
     )
     parser.add_argument("action", choices=("info", "clear"), help="show what there is, or remove all of it")
-    add_path(parser, "--cache-dir", "DIR", "the folder, if it is not the usual one")
+    parser.add_argument("--cache-dir", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text, json (default text)")
 
 
@@ -539,7 +553,7 @@ def _demo(subparsers: Subparsers) -> None:
         "--story",
         choices=STORIES,
         default="cu117",
-        help="cu117: without MKL, OpenMP and CUPTI; cu114: without cuDNN and NVTX",
+        help=argparse.SUPPRESS,
     )
 
 
@@ -588,15 +602,32 @@ def command_parser(name: str) -> Parser:
     subparsers: Subparsers = root_parser().add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
     PARSERS[name](subparsers)
     parser: Parser = subparsers.choices[name]
+    parser.usage = parser.shown_usage()
     group = parser.add_argument_group("configuration")
-    add_path(group, "--config", "FILE", "read this file instead of the nearest one")
-    add_flag(group, "--no-config", "read no file")
+    add_path(group, "--config", "FILE", "read this file instead of the nearest one; none: read no file")
     add_flag(group, "--show-config", "print what is in force and where it came from")
+    add_flag(group, "--no-config", argparse.SUPPRESS)
+    if name in WITHOUT_CONFIGURATION:
+        for action in parser.titled_groups()[-1][1]:
+            action.help = argparse.SUPPRESS
     return parser
 
 
+WITHOUT_CONFIGURATION = frozenset({"cache", "explain", "demo", "completion"})
+"""Commands that no file configures."""
+
+
 def current_spelling(name: str, argv: list[str]) -> list[str]:
-    """Return the words with ``diagnose --issue`` for ``--report`` without ``KIND=FILE``, its name until 0.1."""
+    """Return the words with ``diagnose --issue`` for ``--report`` without ``KIND=FILE``, its name until 0.1.
+
+    What follows ``--`` on the command line of ``ci`` are options of ``try``, which ``ci`` knows with a prefix.
+    """
+    if name == "ci" and "--" in argv:
+        at = argv.index("--")
+        own = [f"--try-{word[2:]}" if word.startswith("--") else word for word in argv[at + 1 :]]
+        if own and "--try" not in argv[:at]:
+            raise UsageError("what follows -- are options of 'wheelfix try'", hint="add --try before --")
+        return [*argv[:at], *own]
     return [
         "--issue"
         if name == "diagnose" and word == "--report" and not re.match(r"\w+=", "".join(argv[number : number + 1]))

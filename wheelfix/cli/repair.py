@@ -13,6 +13,7 @@ from wheelfix.cli.common import (
     check_folder,
     check_output,
     check_target_folder,
+    environment_of,
     exit_code,
     limits,
     refuse_contradiction,
@@ -49,7 +50,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     """Return what the command line asks for, checked."""
     refuse_contradiction(args.assume, args.no_assume)
     _refuse(args)
-    check_folder(args.python, "--python")
+    args.python = environment_of(args.python)
     check_folder(args.env, "--env")
     check_target_folder(args.wheel_dir, "--wheel-dir")
     Compressor.choose(args.compressor, args.compression)

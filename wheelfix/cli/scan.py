@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import ScanOptions, all_cores
 from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
-    check_folder,
+    environment_of,
     limits,
     refuse_contradiction,
     root_options,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def scan_options(args: argparse.Namespace) -> ScanOptions:
     """Return what the command line asks for, checked."""
     refuse_contradiction(args.assume, args.no_assume)
-    check_folder(args.python, "--python")
+    args.python = environment_of(args.python)
     assumptions(tuple(args.assume), tuple(args.no_assume))  # a mistake is reported once, not for every wheel
     if args.gpu is not None:
         card_arch(args.gpu)

@@ -354,7 +354,9 @@ class KeyLines:
 
 
 PREFIX = "WHEELFIX_"
-NOT_OURS = frozenset({"help", "version", "config", "no_config", "show_config", "sign_include", "sign_exclude", "also"})
+NOT_OURS = frozenset(
+    "help short_help version config no_config show_config sign_include sign_exclude also already".split()
+)
 """Options that only the command line has; `include` and `exclude` in a file are about repairs."""
 SAME_FOR_ALL = frozenset(
     {"format", "output", "report", "verbose", "quiet", "jobs", "baseline", "write_baseline", "lock", "locked", "env"}
@@ -452,7 +454,11 @@ def read_settings(parser: Parser, command: str, argv: list[str], environ: Mappin
     """Parse a command line and gather what variables and files add to it."""
     environ = os.environ if environ is None else environ
     # Of two arguments for one thing (--sbom, --no-sbom) the first has the default, as argparse itself does it.
-    defaults = {action.dest: _default(action) for action in reversed([*parser.actions()]) if action.dest != "help"}
+    defaults = {
+        action.dest: _default(action)
+        for action in reversed([*parser.actions()])
+        if action.dest not in ("help", "short_help")
+    }
     for action in parser.actions():
         action.default = argparse.SUPPRESS  # so that the namespace holds what was typed, and nothing else
     typed = vars(parser.parse_strictly(argv))
@@ -475,6 +481,8 @@ def _default(action: argparse.Action) -> Any:
 def _file(named: Path | None, refused: bool, environ: Mapping[str, str]) -> Path | None:
     if refused:
         return None
+    if named == Path("none"):
+        return None
     if named is not None:
         return _existing(named)  # its name was typed, so it was chosen
     variable = environ.get(PREFIX + "CONFIG")
@@ -483,7 +491,7 @@ def _file(named: Path | None, refused: bool, environ: Mapping[str, str]) -> Path
         raise UsageError(
             f"the configuration in {found} is refused",
             because=why,
-            hint=f"read it; then type --config {found} to use it, or --no-config",
+            hint=f"read it; then type --config {found} to use it, or --config none",
         )
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import SignOptions
@@ -19,7 +20,6 @@ from wheelfix.report.repairs import render_signed
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
     from wheelfix.model import Json
     from wheelfix.repairs.sign import Signed
@@ -29,9 +29,12 @@ def sign_options(args: argparse.Namespace) -> SignOptions:
     """Return what the command line asks for, checked."""
     if args.trusted_roots is not None:
         check_trusted_roots(args.trusted_roots)
+    if args.in_place and args.output_dir is not None:
+        raise UsageError("--in-place and --wheel-dir contradict each other", because="one says where the wheel goes")
     return SignOptions(
-        **as_given(args, "output_dir resign require_trusted trusted_roots timeout"),
+        **as_given(args, "resign require_trusted trusted_roots timeout"),
         command=vars(args)["with"],
+        output_dir=None if args.in_place else args.output_dir or Path("signed"),
         include=tuple(args.sign_include),
         exclude=tuple(args.sign_exclude),
         limits=limits(args),

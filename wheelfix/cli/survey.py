@@ -41,7 +41,7 @@ def execute(args: argparse.Namespace) -> int:
         return _query(args)
     if not args.words and args.names is None:
         raise UsageError("wheelfix survey needs a SOURCE", hint="name a folder, a URL, -, or --names FILE")
-    if (args.engine == "dask") != bool(args.scheduler):
+    if args.engine is not None and (args.engine == "dask") != bool(args.scheduler):
         raise UsageError("--engine dask and --scheduler belong together", hint="--scheduler tcp://host:8786")
     refuse_contradiction(args.assume, args.no_assume)
     options = _options(args)
@@ -69,7 +69,7 @@ def _options(args: argparse.Namespace) -> ScanOptions:
 
 
 def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
-    if args.engine == "dask":
+    if args.scheduler:
         return dask_engine(options, args.scheduler)
     return local_engine(options, args.jobs or all_cores())
 

@@ -32,26 +32,26 @@ def trial_options(args: argparse.Namespace) -> TrialOptions:
     for path in args.trial_with:
         if not path.exists():
             raise UsageError(f"--with {path}", because="there is no such file or folder")
-    given = "try-" if hasattr(args, "trial") else ""
     windows = sys.platform == "win32"
-    for option, value, applies in (
-        (f"--{given}python", args.trial_python, windows),
-        (f"--{given}python-home", args.trial_python_home, not windows),
-        (f"--{given}wine", args.trial_wine, not windows),
-    ):
-        if value is not None and not applies:
-            raise UsageError(
-                f"{option} has no effect here", because="it is for Windows" if not windows else "it is for Wine"
-            )
+    python, home = args.trial_python, args.trial_python_home
+    if not windows and python is not None:
+        python, home = None, python
+    for option, value in (("python-home", home), ("wine", args.trial_wine)):
+        if value is not None and windows:
+            raise UsageError(f"--{option} has no effect here", because="it is for Wine")
+    if python is not None and python.is_dir():
+        python = next(
+            (exe for exe in (python / "python.exe", python / "Scripts" / "python.exe") if exe.exists()), python
+        )
     return TrialOptions(
         beside=tuple(args.trial_with),
         find_links=tuple(args.trial_find_links),
         index_url=args.trial_index_url,
         requirements=not args.trial_no_deps,
         modules=tuple(args.trial_module),
-        python_home=args.trial_python_home,
+        python_home=home,
         wine=args.trial_wine,
-        python=args.trial_python,
+        python=python,
         timeout=float(args.trial_timeout),
         allow_root=args.trial_allow_root,
     )

@@ -347,7 +347,7 @@ def _target(path: Path, options: SignOptions) -> Path:
     if options.output_dir is None:
         return path.resolve()
     target = options.output_dir / path.name
-    refuse_same(target, path, "name another folder with --output-dir, or none to replace the wheel")
+    refuse_same(target, path, "name another folder with --wheel-dir, or type --in-place to replace the wheel")
     return target
 
 

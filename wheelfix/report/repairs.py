@@ -211,7 +211,7 @@ def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool = False,
         canvas.labelled("warning  ", *row.warnings, indent=2, style="warn")
         canvas.labelled("note     ", *row.notes, indent=2)
     if not report.rows:
-        canvas.paragraph("No root was found. Name one with --root, --cuda, --cudnn, --oneapi or --conda.")
+        canvas.paragraph("No root was found. Name one with --root.")
     if report.remarks and not quiet:
         canvas.heading("Named, but not a root")
         for remark in report.remarks:

@@ -199,9 +199,9 @@ _CUDNN = (
     "cuDNN",
     "the first operation that needs both fails with CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or a crash",
     "cudnn*.dll",
-    "--cudnn FOLDER",
+    "--root FOLDER",
 )
-_MKL = ("MKL", "calls between them crash or give wrong results", "mkl_*.dll", "--oneapi FOLDER")
+_MKL = ("MKL", "calls between them crash or give wrong results", "mkl_*.dll", "--root FOLDER")
 _MKL_PART = re.compile(r"mkl_(?!blacs_|scalapack_|msg\.)\w+?\.(?P<version>\d+)\.dll")
 """Parts that are released together; BLACS and ScaLAPACK keep their own number (mkl 2026 has .3 and .2)."""
 

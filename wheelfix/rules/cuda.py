@@ -176,7 +176,7 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
         f"{loading.package} adds the CUDA {loading.cuda} toolkit's folder only if no cudart is in its own folders, so "
         "an installed toolkit is found only if it is on PATH",
         hint=(
-            f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {loading.cuda}, or leave "
+            f"{repair_command(subject, '--root FOLDER')} with the toolkit of CUDA {loading.cuda}, or leave "
             f"{base(inside[0])} out too"
         ),
         evidence={"present": subject.origins(inside), "missing": names, "cuda": loading.cuda},
@@ -274,7 +274,7 @@ def _builtins_mismatch(subject: Subject) -> Iterator[Finding]:
             f'compiles at run time fails with "nvrtc: error: failed to open {wanted}"',
             hint=(
                 f"take both files from one CUDA {dotted(own)} toolkit: "
-                + repair_command(subject, f"{drop_option(subject, _builtins(subject, path))} --cuda FOLDER")
+                + repair_command(subject, f"{drop_option(subject, _builtins(subject, path))} --root FOLDER")
             ),
             evidence={"nvrtc": dotted(own), "wanted": wanted, "present": beside},
             repairable=Repairable.SOMETIMES,

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from wheelfix.model import Machine
     from wheelfix.rules.context import Subject
 
-_ROOTS = {
-    "cuda": "--cuda FOLDER",
-    "cudnn": "--cudnn FOLDER",
-    "mkl": "--oneapi FOLDER",
-    "openmp": "--oneapi FOLDER",
-    "tbb": "--oneapi FOLDER",
-}
-"""The option of ``wheelfix repair`` that names the root of a group of families."""
-
 
 def repair_command(subject: Subject, options: str = "") -> str:
     """Return the command that repairs the wheel, or the installed package, in quotes; ``options`` are added to it."""
@@ -74,10 +65,8 @@ def where_from(name: str, subject: Subject, options: str = "", deleted: str = ""
         return shippers[0] if shippers else f"no wheel may contain {name}"
     if classify(name, subject.machine).kind == "vcredist":
         options = f"{options} --with-vcredist".strip()
-    member = family_of(name)
-    root = _ROOTS.get(member.family.group if member is not None else "", "--root FOLDER")
     steps = [f"it comes with {shippers[0]}"] if shippers else []
-    steps.append(f"{repair_command(subject, f'{options} {root}'.strip())} with a folder that has it")
+    steps.append(f"{repair_command(subject, f'{options} --root FOLDER'.strip())} with a folder that has it")
     if wheels := [item for item in pip_packages(name, cuda=cuda) if not _is_own(item, subject)]:
         download = f"pip download --no-deps --platform {subject.machine.platform} {quoted(wheels[0])}"
         repair = repair_command(subject, f"{options} --root FILE".strip())

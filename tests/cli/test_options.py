@@ -1,0 +1,110 @@
+"""How many things there are to learn: the options that help shows, those that it hides, and the words of delvewheel."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.cli.commands import COMMANDS
+from wheelfix.cli.main import main
+from wheelfix.cli.parsers import WITHOUT_CONFIGURATION, command_parser, current_spelling
+from wheelfix.cli.settings import read_settings
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.cli.commands import Parser
+
+HELPER = forge_dll("helper.dll", exports=["f"])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder ``dist`` with a wheel without its DLL, and a folder ``dlls`` that has it."""
+    monkeypatch.chdir(tmp_path)
+    module = forge_dll("_x.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__x"])
+    build_wheel(tmp_path / "dist", "pkg", "1.0", files={"pkg/_x.cp311-win_amd64.pyd": module})
+    (tmp_path / "dlls").mkdir()
+    (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
+
+
+def long_names(parser: Parser) -> set[str]:
+    actions = [action for action in parser.actions() if action.help != argparse.SUPPRESS]
+    return {next(name for name in action.option_strings if name.startswith("--"))
+            for action in actions if any(name.startswith("--") for name in action.option_strings)}  # fmt: skip
+
+
+def test_there_are_at_most_70_options() -> None:
+    assert len(set().union(*(long_names(command_parser(name)) for name in COMMANDS))) <= 70
+
+
+@pytest.mark.parametrize("name", ["scan", "repair", "ci", "diagnose"])
+def test_h_shows_the_ten_that_matter_and_help_shows_all(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "-h"]) == 0
+    short = capsys.readouterr().out
+    assert main([name, "--help"]) == 0
+    whole = capsys.readouterr().out
+    options = long_names(command_parser(name))
+    listed = [line.split()[0] for line in short.splitlines() if line.startswith(("  -", "  --"))]
+    assert 9 <= len(listed) <= 10
+    assert "\nexamples:\n" in short
+    assert f"'wheelfix {name} --help' has all" in short
+    assert all(option in whole for option in options)
+    assert whole.count("\n") > 1.5 * short.count("\n")
+    assert short.startswith(f"usage: wheelfix {name} [OPTION ...]")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_only_commands_that_read_a_file_have_options_for_it(name: str) -> None:
+    assert ("--config" in long_names(command_parser(name))) is (name not in WITHOUT_CONFIGURATION)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--add-path", "dlls", "--ignore-existing", "--analyze-existing", "--no-dll", "x.dll;y.dll", "-v"],
+        ["--add-path", f"others{os.pathsep}dlls", "--analyze-existing-exes", "--exclude", "other.dll"],
+        ["--add-path", "dlls", "--no-mangle-all", "--lib-sdir", ".dlls"],
+        ["--root", "dlls", "--max-members", "1000", "--no-sbom", "--compressor", "zlib"],
+        ["--root", "dlls", "--limit", "members=1000", "--limit", "size=1G"],
+    ],
+    ids=["delvewheel", "delvewheel-paths", "delvewheel-names", "hidden", "limit"],
+)
+def test_old_and_foreign_words_work(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "other.dll").write_bytes(HELPER)
+    assert main(["repair", "dist", "--no-discover", *words]) == 0
+    with zipfile.ZipFile(next((tmp_path / "wheelhouse").iterdir())) as wheel:
+        assert any(name.rpartition("/")[2].startswith("helper") for name in wheel.namelist())
+
+
+def test_a_limit_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", "dist", "--limit", "members=2"]) == 3
+    assert "members" in capsys.readouterr().err
+    assert main(["scan", "dist", "--limit", "member=2"]) == 2
+    assert "did you mean 'members'?" in capsys.readouterr().err
+
+
+def test_what_follows_the_dashes_of_ci_goes_to_try() -> None:
+    words = current_spelling("ci", ["dist", "--try", "--", "--module", "a", "--no-deps"])
+    args = read_settings(command_parser("ci"), "ci", words, {}).namespace()
+    assert (args.trial, args.trial_module, args.trial_no_deps) == (True, ["a"], True)
+    with pytest.raises(UsageError, match="options of 'wheelfix try'"):
+        current_spelling("ci", ["dist", "--", "--module", "a"])
+
+
+def test_python_is_a_folder_or_its_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "env" / "Lib" / "site-packages").mkdir(parents=True)
+    (tmp_path / "env" / "python.exe").write_bytes(b"MZ")
+    outputs = []
+    for python in ("env", "env/python.exe"):
+        assert main(["scan", "dist", "--python", python, "--no-discover"]) == 1
+        outputs.append(capsys.readouterr().out.replace(python, "PYTHON"))
+    assert outputs[0].partition("What to do")[0] == outputs[1].partition("What to do")[0]
