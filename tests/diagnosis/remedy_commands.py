@@ -19,6 +19,15 @@ NUMPY_1 = (
     b"A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.1 as it may crash.\n"
 )
 """A module of a distribution that has no other builds."""
+WITH_WHEELS = [
+    b"Processing dist/torch-2.7.1-cp311-cp311-win_amd64.whl\n" + text
+    for text in (
+        rb'[WinError 126] x Error loading "C:\v\Lib\site-packages\torch\lib\aoti_custom_ops.dll" or one of its',
+        b"DLL load failed while importing x: The specified module could not be found.",
+        b"NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.",
+    )
+]
+"""Errors of those who have the wheel."""
 CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 
 
@@ -34,7 +43,7 @@ def templates() -> frozenset[str]:
 @lru_cache(maxsize=1)
 def shown() -> frozenset[str]:
     """The commands that users see: of all texts of the corpus, of the tables without holes, for each kind of torch."""
-    texts = [*(text.read_bytes() for text in CORPUS.glob("*.txt")), WITHOUT_CODE, NUMPY_1]
+    texts = [*(text.read_bytes() for text in CORPUS.glob("*.txt")), WITHOUT_CODE, NUMPY_1, *WITH_WHEELS]
     found = {
         step.command for text in texts for cause in explain_symptoms(read_symptoms(text)) for step in cause.next_steps
     }

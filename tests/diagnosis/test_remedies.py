@@ -110,6 +110,7 @@ WINGET = {
     "Microsoft.VCRedist.2015+.x64": "m/Microsoft/VCRedist/2015+/x64",
     "Microsoft.VisualStudio.2022.BuildTools": "m/Microsoft/VisualStudio/2022/BuildTools/17.14.41",
     "Microsoft.msodbcsql.18": "m/Microsoft/msodbcsql/18/18.7.1.1",
+    "Microsoft.msmpi": "m/Microsoft/msmpi/10.1.12498.52",
     "MSYS2.MSYS2": "m/MSYS2/MSYS2/20260611",
     "EclipseAdoptium.Temurin.21.JRE": "e/EclipseAdoptium/Temurin/21/JRE/21.0.12.101",
     "ImageMagick.ImageMagick": "i/ImageMagick/ImageMagick/7.1.1.42",
@@ -135,6 +136,8 @@ VARIABLES = {
     "CRYPTOGRAPHY_OPENSSL_NO_LEGACY": "1",
     "MAX_JOBS": "1",
     "DS_BUILD_AIO": "0",
+    "HIP_VISIBLE_DEVICES": "1",
+    "CMAKE_ARGS": "-DCMAKE_NINJA_FORCE_RESPONSE_FILE=ON",
 }
 
 
@@ -239,6 +242,12 @@ DOCUMENTED = (
     # https://learn.microsoft.com/powershell/module/microsoft.powershell.management/new-item
     r'powershell -Command "New-Item -ItemType Junction -Path C:\\cuda -Target \(Get-Item Env:CUDA_PATH\)\.Value"',
     r"python -m pip debug --verbose",
+    # https://pip.pypa.io/en/stable/cli/pip_download
+    r"python -m pip download --no-deps --only-binary=:all: --python-version 3\.12 [\w.-]+",
+    # https://git-scm.com/docs/git-config (core.longpaths is Git for Windows' own)
+    r"git config --global core\.longpaths true",
+    # mhammond/pywin32 README
+    r"python -m pywin32_postinstall -install",
     r"winver",
     # facebookresearch/xformers xformers/info.py; https://numba.readthedocs.io/en/stable/reference/envvars.html
     r"python -m xformers\.info",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
-from wheelfix.diagnosis.model import Diagnosis, Explained
+from wheelfix.diagnosis.model import SHOWN, Diagnosis, Explained
 from wheelfix.diagnosis.recorded import differences, explain_recording
 from wheelfix.diagnosis.symptoms.causes import explain_symptom
 from wheelfix.diagnosis.symptoms.messages import may_replace_a_build, requirement_name
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.diagnosis.model import GatheredEvidence, ScannedPackage
-    from wheelfix.diagnosis.symptoms.model import Symptom
+    from wheelfix.diagnosis.symptoms.model import Log, Symptom
     from wheelfix.knowledge.families import FamilyMember
     from wheelfix.loader.places import Environment
     from wheelfix.model import MissingDll
@@ -196,7 +196,8 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     for one in (one for recording in gathered.recordings for one in explain_recording(recording, cases)):
         explained.append((one, next((case for case in cases if case.name == one.package), None)))
     recorded = len(explained)
-    for symptom in gathered.symptoms:
+    ended, survived = by_end(gathered.log)
+    for symptom in ended:
         explained += _explain(symptom, gathered)
     shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
     for case in cases:
@@ -204,9 +205,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
             known = fault.cause.likely_missing + fault.chain in shown or _is_explained(fault, explained)
             if not known and not _loaded_in_record(fault, gathered):
                 explained.append((fault, gathered.case_of(fault, case)))
-    # What a record shows comes first, then what the files prove, then what the text suggests, guesses last.
-    order = list(Confidence)
-    rest = sorted(explained[recorded:], key=lambda proof: (proof[1] is None, order.index(proof[0].cause.confidence)))
+    rest = sorted(explained[recorded:], key=lambda proof: _order(proof, gathered.log))
     unique: dict[str, _Proof] = {}
     for proof in [*explained[:recorded], *rest]:
         unique.setdefault(proof[0].cause.summary, proof)
@@ -225,11 +224,49 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
         symptoms=gathered.symptoms,
         explained=causes,
         others=tuple(_others(gathered, causes)),
+        harmless=tuple(_harmless(survived)),
         remedies=ranked(steps),
         warnings=doubtful_dlls(gathered.environment, trusted_roots) if gathered.environment else (),
         notes=tuple(dict.fromkeys([*gathered.notes, *_remarks(gathered, causes)])),
         sound=bool(cases) and not failing and not severities & {Severity.ERROR, Severity.UNSURE},
     )
+
+
+def by_end(log: Log | None) -> tuple[list[Symptom], list[Symptom]]:
+    """Return the symptoms that can have ended the program, and those that it survived.
+
+    A warning counts where the text has no error, and where the exception at its end can follow from it.
+    """
+    symptoms = log.symptoms if log else ()
+    survived = [symptom for symptom in symptoms if symptom.survived]
+    ended = [symptom for symptom in symptoms if not symptom.survived]
+    ending = log.ending if log else None
+    if not ended and ending is not None:
+        ended = [symptom for symptom in survived if ending.has(symptom) or ending.is_about(symptom)]
+        return ended, [symptom for symptom in survived if symptom not in ended]
+    # Of warnings alone, those about a load say more than those about a part that programs do without.
+    ended = ended or [symptom for symptom in survived if symptom.code is not None] or survived
+    return ended, [symptom for symptom in survived if symptom not in ended]
+
+
+def _order(proof: _Proof, log: Log | None) -> tuple[bool, bool, bool, int]:
+    """Sort what the files prove before what the text suggests, guesses last, what ended the program first.
+
+    An exception of an earlier traceback was caught where another one, that is known as well, ends the text.
+    """
+    explained, case = proof
+    confidence, symptom = explained.cause.confidence, explained.symptom
+    ending = log.ending if log else None
+    known = ending is not None and log is not None and any(map(ending.has, log.symptoms))
+    caught = known and symptom is not None and symptom.raised and ending is not None and not ending.has(symptom)
+    return case is None, confidence is Confidence.GUESS, caught, list(Confidence).index(confidence)
+
+
+def _harmless(survived: Iterable[Symptom]) -> Iterator[str]:
+    """Yield what the warnings say that did not end the program."""
+    for symptom in survived:
+        cause = explain_symptom(symptom)
+        yield f"line {symptom.line}: {cause.summary if cause else symptom.excerpt}"
 
 
 def _explain(symptom: Symptom, gathered: GatheredEvidence) -> list[_Proof]:
@@ -278,8 +315,11 @@ def _others(gathered: GatheredEvidence, causes: Sequence[Explained]) -> list[str
 def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterator[str]:
     """Where text and files disagree, and what was not there to be looked at."""
     if gathered.log is not None and not gathered.symptoms and not gathered.recordings:
-        empty = "The text is empty." if not gathered.log.size else ""
-        yield empty or "The text says nothing that has to do with loading DLLs, as far as is known here."
+        yield _unknown(gathered.log)
+    elif gathered.log is not None and gathered.log.ending is not None and gathered.symptoms and not gathered.recordings:
+        ending = gathered.log.ending
+        if not any(map(ending.has, gathered.symptoms)):
+            yield f"The text ends with another error, in line {ending.line}, which is not known here: {ending.text}"
     for recording in gathered.recordings:
         for case in gathered.cases:
             yield from differences(recording, case)
@@ -296,8 +336,20 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
     for finding in (finding for case in gathered.cases if not causes for finding in case.findings):
         if finding.severity is Severity.UNSURE:
             yield f"{finding.message}; {finding.hint}" if finding.hint else finding.message
-    if not gathered.cases and gathered.environment is None and causes:
+    looked = any(step.command.startswith("wheelfix diagnose") for one in causes for step in one.cause.next_steps)
+    if not gathered.cases and gathered.environment is None and causes and not looked:
         yield "This is from the text alone; --env PREFIX or --wheel W finds the true cause in the files."
+
+
+def _unknown(log: Log) -> str:
+    """What can be said about a text without any error that is known here."""
+    if not log.size:
+        return "The text is empty."
+    ended = f" It ends with: {log.ending.text}" if log.ending else ""
+    if not log.named:
+        return f"The text says nothing that has to do with loading DLLs, as far as is known here.{ended}"
+    names = ", ".join(log.named[:SHOWN])
+    return f"The text names {names}, but no error about it that is known here.{ended}"
 
 
 def _disagreement(symptom: Symptom, case: ScannedPackage) -> Iterator[str]:

@@ -120,7 +120,8 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         gathered.evidence.append(Evidence("text", request.text_source, "it is empty"))
         return
     kinds = ", ".join(dict.fromkeys(_in_short(symptom) for symptom in gathered.symptoms[:SHOWN]))
-    gathered.evidence.append(Evidence("text", request.text_source, kinds or "nothing about DLLs in it"))
+    named = f"it names {', '.join(gathered.log.named[:SHOWN])}" if gathered.log.named else "nothing about DLLs in it"
+    gathered.evidence.append(Evidence("text", request.text_source, kinds or named))
     if gathered.log.stopped:
         gathered.notes.append(f"Not all of the text was used: {gathered.log.stopped}.")
 

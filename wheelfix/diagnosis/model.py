@@ -74,6 +74,8 @@ class Diagnosis:
     """The causes, the one that explains the text first."""
     others: tuple[str, ...] = ()
     """Further faults that the files show, each in a sentence."""
+    harmless: tuple[str, ...] = ()
+    """Warnings of the text that the program survived, each with its line: not what ended it."""
     remedies: tuple[Remedy, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
         "only_fault": diagnosis.only_fault,
         "other_faults": [*diagnosis.others],
         "remedies": [pick(one, "rank title command why when danger") for one in diagnosis.remedies],
-        **pick(diagnosis, "warnings notes"),
+        **pick(diagnosis, "harmless warnings notes"),
     }
     if block is not None:
         document["report"] = [{"label": label, "text": text} for label, text in block.rows]
@@ -56,6 +56,8 @@ def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
 
 
 _SHOWN = 5
+_FROM_TEXT = 2
+"""Remedies that are shown for what a text alone suggests."""
 _SURENESS = {"sure": "", "likely": "most likely: ", "guess": "perhaps: "}
 
 
@@ -64,18 +66,20 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
     canvas = Canvas(look)
     if not quiet:
         for evidence in diagnosis.evidence:
-            canvas.line((f"{evidence.kind:<12}", "dim"), evidence.source)
-            canvas.paragraph(evidence.told, indent=12)
+            canvas.paragraph(f"{evidence.source}: {evidence.told}", lead=(f"{evidence.kind:<12}", "dim"))
         canvas.blank()
     _draw_verdict(canvas, diagnosis)
     for number, explained in enumerate(diagnosis.explained):
-        if number and not quiet:
-            canvas.blank()
-        _draw_cause(canvas, explained, quiet=quiet)
+        # What comes first explains the text; the others in full would only push what to do out of sight.
+        _draw_cause(canvas, explained, quiet=quiet or (number > 0 and not verbose and not explained.proven))
     if quiet:
         return canvas.text()
     _draw_others(canvas, diagnosis, verbose=verbose)
     _draw_remedies(canvas, diagnosis, verbose=verbose)
+    if diagnosis.harmless:
+        canvas.heading("The program went on after these: they are not what ended it")
+        for line in diagnosis.harmless:
+            canvas.paragraph(line, indent=2)
     canvas.labelled("warning: ", *diagnosis.warnings, style="warn")
     if diagnosis.notes:
         canvas.blank()
@@ -89,7 +93,8 @@ def _draw_verdict(canvas: Canvas, diagnosis: Diagnosis) -> None:
         canvas.line(("No fault found.", "good"), " Everything loads in the model.")
     elif outcome == "could-not-tell" and not diagnosis.explained:
         files_only = diagnosis.notes and all(one.kind in ("wheel", "environment") for one in diagnosis.evidence)
-        reason = "The notes say why." if files_only else "Nothing here points to a DLL."
+        names = any(one.told.startswith("it names") for one in diagnosis.evidence)
+        reason = "The notes say why." if files_only or names else "Nothing here points to a DLL."
         canvas.paragraph(("Could not tell.", "warn"), f" {reason}")
     elif outcome == "could-not-tell":
         canvas.paragraph(("Could not tell for sure.", "warn"), " What can be said:")
@@ -105,7 +110,7 @@ def _draw_cause(canvas: Canvas, explained: Explained, *, quiet: bool) -> None:
         canvas.line(" → ".join(explained.chain), indent=7)
     if explained.explanation and explained.explanation != cause.summary:
         canvas.paragraph(explained.explanation, indent=7)
-    named = explained.chain[-1:] == cause.likely_missing and cause.confidence.value == "sure"
+    named = all(name in cause.summary for name in cause.likely_missing)
     if cause.likely_missing and not explained.proven and not named:
         canvas.paragraph(", ".join(cause.likely_missing), indent=7, lead=("candidates: ", "dim"))
     if explained.symptom is not None and explained.symptom.count > 1:
@@ -131,10 +136,13 @@ def _draw_remedies(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> No
     if not diagnosis.remedies:
         return
     canvas.heading("What to do, best first")
-    for remedy in diagnosis.remedies if verbose else diagnosis.remedies[: 2 * _SHOWN]:
+    proven = any(one.proven for one in diagnosis.explained)
+    shown = diagnosis.remedies if verbose else diagnosis.remedies[: 2 * _SHOWN if proven else _FROM_TEXT]
+    for remedy in shown:
         _draw_remedy(canvas, remedy)
+    if len(shown) < len(diagnosis.remedies):
+        canvas.line((f"… and {len(diagnosis.remedies) - len(shown)} more (-v shows all)", "dim"), indent=2)
     if any(one.cause.likely_missing for one in diagnosis.explained):
-        canvas.blank()
         canvas.paragraph(("Do not download DLLs from DLL download sites.", "dim"))
 
 

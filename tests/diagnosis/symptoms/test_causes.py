@@ -244,6 +244,7 @@ def test_a_table_that_contradicts_itself_is_refused(change: str, fault: str) -> 
         f"[[rule]]\n{change}\n"
         + cause.format("a")
         + (cause.format("b") if '"b"' in change else "")
+        + '[[need]]\nid = "n"\nfact = "bundle"\n'
         + '[[remedy]]\nid = "r"\ntitle = "t"\ncommand = "c"\nwhy = "w"\n'
     )
     with pytest.raises(TableFault, match=re.escape(fault)):

@@ -288,9 +288,9 @@ def test_a_file_outside_of_the_bundle_is_another_programs() -> None:
 def test_an_environment_of_conda_is_seen_in_the_traceback() -> None:
     text = (
         'File "D:\\Miniconda3\\envs\\gnome\\lib\\site-packages\\shapely\\__init__.py", line 1, in <module>\n'
-        "ImportError: DLL load failed while importing lib: The specified procedure could not be found.\n"
+        "ImportError: DLL load failed while importing lib: %1 is not a valid Win32 application.\n"
     )
-    look, reinstall = wheelfix.diagnose(text).remedies
+    _, look, reinstall = wheelfix.diagnose(text).remedies
     assert look.command == 'wheelfix diagnose --env "D:\\Miniconda3\\envs\\gnome"'
     assert reinstall.command == "conda list shapely"
     assert "conda install --force-reinstall shapely" in reinstall.why
@@ -372,7 +372,7 @@ def test_a_frame_that_a_console_broke_names_the_package() -> None:
     text = (
         '  File "C:\\Users\\dana\\AppData\\Local\\Programs\\Python\\Python38\\lib\\site-p\n'
         'ackages\\h5py\\__init__.py", line 23, in <module>\n'
-        "ImportError: DLL load failed while importing defs: The specified procedure could not be found.\n"
+        "ImportError: DLL load failed while importing defs: %1 is not a valid Win32 application.\n"
     )
     assert any(remedy.command == "python -m pip show h5py" for remedy in wheelfix.diagnose(text).remedies)
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.model import Symptom
 
 TABLE = "causes.toml"
-NEEDS = {"venv", "conda", "built-here", "environment", "bundle", "older-numpy", "newer-numpy"}
 _SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
     "file": lambda symptom: (symptom.file.lower(),),
     "dll": lambda symptom: map(str.lower, symptom.dlls),
@@ -76,11 +75,33 @@ def _is_of_windows(symptom: Symptom) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """What has to be known, or must not be known, about a machine for a remedy to help."""
+
+    fact: str
+    """A key of the details of a symptom: ``environment``, ``vendor``, ``bundle``, …"""
+    known: bool = False
+    """Whether the remedy is for those only of whom it is known."""
+    only: tuple[str, ...] = ()
+    """The values with which it helps; empty for all."""
+    never: tuple[str, ...] = ()
+    """The values with which it does not help, or does harm."""
+
+    def holds(self, details: Mapping[str, str]) -> bool:
+        """Whether nothing that is known rules it out."""
+        value = details.get(self.fact, "")
+        if not value:
+            return not self.known
+        return value not in self.never and "*" not in self.never and (not self.only or value in self.only)
+
+
+@dataclass(frozen=True, slots=True)
 class CauseTable:
     """The content of ``causes.toml``; the causes are templates."""
 
     rules: tuple[CauseRule, ...]
     causes: Mapping[str, Cause]
+    needs: Mapping[str, Need]
 
 
 def parse_causes(table: str, text: str) -> CauseTable:
@@ -98,8 +119,14 @@ def parse_causes(table: str, text: str) -> CauseTable:
     rows = check.rows(tree, "cause", ("id", "summary", "known", "confidence", "remedies"))
     check.unique("cause", (row["id"] for row in rows))
     check.unique("remedy", (row["id"] for row in tree["remedy"]))
+    lists = ("only", "never")
+    needs = {
+        row["id"]: Need(row["fact"], row.get("known", False), *(tuple(row.get(name, ())) for name in lists))
+        for row in tree["need"]
+    }
     for row in tree["remedy"]:
-        check.faults += [f"{row['id']}: nothing checks the need {need!r}" for need in {*row.get("needs", ())} - NEEDS]
+        unknown = {*row.get("needs", ())} - set(needs)
+        check.faults += [f"{row['id']}: nothing checks the need {need!r}" for need in unknown]
     for row in rows:
         check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
         steps = tuple(remedies[name] for name in row["remedies"] if name in remedies)
@@ -109,7 +136,7 @@ def parse_causes(table: str, text: str) -> CauseTable:
     check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in known]
     check.faults += [f"nothing leads to {name!r}" for name in sorted(set(causes) - {rule.cause for rule in rules})]
     check.finish()
-    return CauseTable(rules, causes)
+    return CauseTable(rules, causes, needs)
 
 
 def _rule(row: Mapping[str, Any], check: Checker) -> CauseRule:
@@ -170,33 +197,37 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
     in_conda = symptom.details.get("environment") == "conda"
     # Where the environment is known to be conda's, what conda does comes first: the others do not reach its DLLs.
     kept = [step for step in steps if step is not None]
-    kept.sort(key=lambda step: not (in_conda and step.command.startswith("conda install")))
+    kept.sort(key=lambda step: not (in_conda and "conda" in step.needs))
     return Cause(
         template.id,
         fill(template.summary, words),
         fill(template.what_is_known, words),
         missing,
         confidence,
-        tuple(replace(step, rank=rank) for rank, step in enumerate(kept, start=1)),
+        # What is known to hold is no condition.
+        tuple(
+            replace(step, rank=rank, when="" if in_conda and "conda" in step.needs else step.when)
+            for rank, step in enumerate(kept, start=1)
+        ),
     )
 
 
 def _may_help(step: Remedy, symptom: Symptom) -> bool:
     """Whether nothing that is known about the environment rules out a remedy."""
-    kind = symptom.details.get("environment", "")
-    in_bundle = bool(symptom.details.get("bundle"))
-    of_vendor = symptom.kind == "torch-load" and is_beside_torch(symptom.file)
+    needs, details = cause_table().needs, {**symptom.details, **_concluded(symptom)}
+    return all(needs[name].holds(details) for name in step.needs)
+
+
+def _concluded(symptom: Symptom) -> dict[str, str]:
+    """What follows from the details of a symptom, for the table of needs."""
     torch = symptom.details.get("torch", "")
-    contradicted = {
-        "venv": kind not in ("", "venv"),
-        "conda": kind not in ("", "conda"),
-        "built-here": of_vendor or (bool(torch) and TorchBuild.parse(torch).is_published),
-        "environment": in_bundle,
-        "bundle": not in_bundle,
-        "older-numpy": not _numpy_is_older(symptom.details),
-        "newer-numpy": _numpy_is_older(symptom.details),
+    of_vendor = symptom.kind == "torch-load" and is_beside_torch(symptom.file)
+    published = of_vendor or (bool(torch) and TorchBuild.parse(torch).is_published)
+    return {
+        "torch_build": "published" if published else "",
+        "runtime_copy": symptom.package if symptom.kind == "faulting-module" else "",
+        "numpy": "older" if _numpy_is_older(symptom.details) else "newer",
     }
-    return not any(contradicted[need] for need in step.needs)
 
 
 _FIRST_NUMBER = re.compile(r"(?:0x)?0*([0-9a-f]{1,16})", re.IGNORECASE)

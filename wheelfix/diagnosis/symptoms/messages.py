@@ -88,6 +88,8 @@ class Message:
     """Whether it counts only for lines that match no other message."""
     fallback: bool = False
     """Whether it counts only in texts that say nothing else."""
+    survived: bool = False
+    """Whether programs go on after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,17 @@ class NamedLibrary:
     """Whether these words come from other systems as often, so that the text has to show that it is from Windows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Distributions that have to be of releases that fit together."""
+
+    package: re.Pattern[str]
+    """The package that is imported."""
+    names: tuple[str, ...]
+    why: str
+    source: str
+
+
 def _parsed_words(row: Mapping[str, Any], check: Checker) -> dict[str, Any]:
     """Return a row with its words as a value; a row without words, or with one not in lower case, is a fault."""
     name, every, some = next(iter(row.values())), tuple(row.get("all", ())), tuple(row.get("any", ()))
@@ -135,7 +148,7 @@ def _parsed_words(row: Mapping[str, Any], check: Checker) -> dict[str, Any]:
 def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wording, ...]]:
     """Turn the table's text into values; a message without words is refused."""
     check, tree = Checker(table), parse_toml(table, text)
-    optional = ("all", "any", "command", "when", "build", "missing", "general", "fallback")
+    optional = ("all", "any", "command", "when", "build", "missing", "general", "fallback", "survived")
     rows = check.rows(tree, "message", ("id", "summary", "known", "fix", "why"), optional)
     check.unique("message", (row["id"] for row in rows))
     others = ("all", "any", "dll", "module", "fallback")
@@ -157,6 +170,21 @@ def parse_libraries(table: str, text: str) -> tuple[NamedLibrary, ...]:
         found.append(NamedLibrary(**given | {"file": check.pattern(row["file"])}))
     check.finish()
     return tuple(found)
+
+
+def parse_pairs(table: str, text: str) -> tuple[Pair, ...]:
+    """Turn the same table's rows about distributions that belong together into values."""
+    check = Checker(table)
+    rows = check.rows(parse_toml(table, text), "pair", ("package", "names", "why"))
+    found = tuple(Pair(check.pattern(row["package"]), tuple(row["names"]), row["why"], row["source"]) for row in rows)
+    check.finish()
+    return found
+
+
+@lru_cache(maxsize=1)
+def pairs() -> tuple[Pair, ...]:
+    """Return every pair of the table."""
+    return parse_pairs(LIBRARIES, table_text(LIBRARIES))
 
 
 @lru_cache(maxsize=1)
@@ -211,7 +239,8 @@ def read_messages(line: str) -> list[Symptom]:
             details = {"message": message.id, **({"arch": arch[0]} if arch else {})}
             details |= {"rank": "fallback"} if message.fallback else {}
             code = 126 if message.missing and names else None
-            found.append(Symptom(KIND, code, dlls=names, excerpt=excerpt, details=details))
+            survived = message.survived
+            found.append(Symptom(KIND, code, dlls=names, excerpt=excerpt, details=details, survived=survived))
         return found
     for library in libraries():
         if library.words is not None and library.words.match(lowered):
@@ -271,7 +300,18 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
     conda_environment = details.get("environment") == "conda"
     library = library_of(names[0] if names else "")
+    pair = next((one for one in pairs() if one.package.fullmatch(package)), None)
     return {
+        "pair": _and(pair.names) if pair else "",
+        "pair_command": f"python -m pip install --upgrade --no-deps {' '.join(pair.names)}" if pair else "",
+        "pair_why": pair.why if pair else "",
+        "version_pair": f": built for {built}, found {running}" if built and running else "",
+        "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
+        "module_version": f" {details['module_version']}" if details.get("module_version") else "",
+        "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
+        "crashed_in": f", in {symptom.file}" if symptom.kind == "faulting-module" else "",
+        "building": details.get("building", "the package"),
+        "ask_wheel": _ask_wheel(details.get("building", "")),
         "library_fix": library.fix if library else "",
         "library_command": library.command if library else "",
         "library_why": library.why if library else "",
@@ -319,6 +359,13 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else "" if "\\" in path else symptom.file),
         "script": "script.py",
     }
+
+
+def _ask_wheel(distribution: str) -> str:
+    """The command that finds out whether there is a wheel of a distribution for another Python."""
+    if not distribution:
+        return ""
+    return f"python -m pip download --no-deps --only-binary=:all: --python-version 3.12 {quoted(distribution)}"
 
 
 _OF_VENDORS = frozenset({"vendor", "unknown", "vcredist"})
@@ -441,6 +488,8 @@ _NAMES_A_DISTRIBUTION = frozenset(
         "torch_together",
         "torch_for_card",
         "torch_cpu",
+        "torch_cuda",
+        "ask_wheel",
         "collect",
     }
 )

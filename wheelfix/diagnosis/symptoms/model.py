@@ -68,6 +68,10 @@ class Symptom:
     """What only some kinds have: ``symbol``, ``capability``, ``supported``, ``built``, ``running``, …"""
     count: int = 1
     """How often the text says it."""
+    survived: bool = False
+    """Whether it was printed as a warning, after which the program went on."""
+    raised: bool = False
+    """Whether it is the exception of a traceback; other lines are printed by libraries."""
 
     @property
     def file(self) -> str:
@@ -78,8 +82,30 @@ class Symptom:
     def key(self) -> tuple[object, ...]:
         """What makes two symptoms the same one."""
         names = tuple(sorted(fold(name) for name in self.dlls))
-        symbol = self.details.get("symbol", "")
-        return (self.kind, self.code, fold(self.path or ""), names, self.module, symbol)
+        said = self.details.get("message") or self.details.get("cause", "")
+        return (self.kind, self.code, fold(self.path or ""), names, self.module, self.details.get("symbol", ""), said)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The last exception of a text: what ended the program, where nothing comes after it."""
+
+    start: int
+    """The line in which its traceback begins, with those of the exceptions that it was raised from."""
+    line: int
+    text: str
+    """The exception, as it was printed."""
+    packages: frozenset[str] = frozenset()
+    """The packages whose files the traceback goes through."""
+
+    def has(self, symptom: Symptom) -> bool:
+        """Whether a symptom is a part of it: in its traceback, or in the lines that its message goes on with."""
+        return self.start <= symptom.line
+
+    def is_about(self, symptom: Symptom) -> bool:
+        """Whether it can follow from a symptom before it: the package of the symptom has a part in it."""
+        package = symptom.package or symptom.module.partition(".")[0]
+        return bool(package) and (package in self.packages or package.lower() in self.text.lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +120,10 @@ class Log:
     lines: int = 0
     stopped: str = ""
     """Why reading stopped before the end; empty when it did not."""
+    ending: Ending | None = None
+    """The last exception, whether or not it is known here; None when the text has no traceback near its end."""
+    named: tuple[str, ...] = ()
+    """DLLs that the last part of the text names, in whatever words."""
 
 
 @dataclass(frozen=True, slots=True)

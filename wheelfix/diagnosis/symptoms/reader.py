@@ -13,14 +13,23 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
+    Ending,
     Log,
     Symptom,
     TextLimits,
+    dll_names,
     environment_prefix,
     package_of,
     tidy_path,
 )
-from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, recognise, repair_encoding, sentence_triggers
+from wheelfix.diagnosis.symptoms.recognise import (
+    WINDOW,
+    facts_in,
+    form_triggers,
+    recognise,
+    repair_encoding,
+    sentence_triggers,
+)
 from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, blocks, clean_line, suspicious_lines
 from wheelfix.knowledge.cards import architecture, capability_of_arch, driver_needed, nvidia_capability, windows_driver
 from wheelfix.rules.wording import dotted
@@ -178,19 +187,17 @@ _POSIX = re.compile(
     r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private)/", re.IGNORECASE
 )
 """What only other systems print: their libraries and folders."""
-_BUNDLES = (
-    (
-        "PyInstaller",
-        re.compile(r"PyInstaller[\\/]loader|[\\/]_MEI\d|[\\/]_internal[\\/]|Failed to execute script", re.IGNORECASE),
-    ),
-    (
-        "Nuitka",
-        re.compile(r"in <module [\w.]{1,200}>|[\\/]\w{1,8}~\d\.DIS[\\/]|[\\/]\w{1,80}\.dist[\\/]", re.IGNORECASE),
-    ),
-)
-"""What a traceback shows of a program that was made by one of these tools."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
+_WARNS = re.compile(
+    r"\b[A-Z]\w*Warning: |\bWARN(?:ING)?\b|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
+)
+"""What a line has that reports a warning: Python's, those of loggers, onnxruntime, TensorFlow, torch, build servers."""
+_RAISED = re.compile(r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b")
+_LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
+_TRACEBACK = "Traceback (most recent call last)"
+_IMPORTS = re.compile(r"(?:^|[\s>])(?:from\s+(?P<whole>\.*[\w.]{0,200})\s+)?import\s+(?P<name>\*|[\w.]{1,200})")
+_IMPORT_REACH = 2
 _STARTS_PROGRAM = re.compile(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
 """What follows the error of a program that could not be started, where the traceback is printed after the error."""
 _OF_ADDED_FOLDERS = frozenset({"dll-folder"})
@@ -213,7 +220,27 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
             progress.stopped = notes.full
             progress.lines = window[0].number
             break
-    return Log(notes.result(), progress.encoding, progress.size, progress.lines, progress.stopped)
+    ending = _ending(progress) if not progress.stopped else None
+    named = dll_names(progress.tail)
+    return Log(notes.result(), progress.encoding, progress.size, progress.lines, progress.stopped, ending, named)
+
+
+def _ending(progress: TextProgress) -> Ending | None:
+    """Return the last exception of a text, with the tracebacks of those that it was raised from."""
+    lines = [clean_line(line.rstrip("\r")).lstrip() for line in progress.tail.split("\n")]
+    first = progress.lines - len(lines) + (1 if lines[-1] else 2)
+    starts = [place for place, line in enumerate(lines) if _TRACEBACK in line]
+    if not starts:
+        return None
+    found = next((at for at in range(starts[-1] + 1, len(lines)) if _RAISED.match(lines[at])), None)
+    if found is None:
+        return None
+    start = starts.pop()
+    while starts and any(_LINKED.match(line) for line in lines[max(start - 3, 0) : start]):
+        start = starts.pop()
+    frames = (_FRAME.search(line) for line in lines[start:found])
+    packages = frozenset(package_of(frame[1] or frame[2]) for frame in frames if frame)
+    return Ending(first + start, first + found, lines[found][:_LONGEST], packages - {""})
 
 
 def _windows(lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -250,10 +277,14 @@ class _Notes:
         self._frames: deque[tuple[int, str]] = deque(maxlen=24)
         self._asked_for: tuple[int, str] | None = None
         """The last line of code that loads a file by a literal name, and that name."""
+        self._warned = -_FRAME_REACH
+        """The last line of a warning."""
         self._added_folder = -_FRAME_REACH
         """The last line of code that adds a folder for DLLs."""
-        self._bundle: tuple[int, str] | None = None
-        """The last line of a bundled program, and what made it."""
+        self._facts: dict[str, tuple[int, str]] = {}
+        """What the text says about the machine and the program, with the last line that says it."""
+        self._imported = (-_FRAME_REACH, "", "")
+        """The last import statement: its line, its module, and the package that it names."""
         self._posix = self._windows = -_FRAME_REACH
         """The last lines that only other systems print, and that only Windows prints."""
         self._again: Counter[tuple[object, ...]] = Counter()
@@ -271,12 +302,17 @@ class _Notes:
             if frame:
                 self._frames.append((number, frame.group(1) or frame.group(2)))
         self._note_system(number, text)
+        # The indented lines below a warning go on with it.
+        if _WARNS.search(text) or (text[:1].isspace() and number == self._warned + 1):
+            self._warned = number
         if "dll(" in text.lower() or "LoadLibrary" in text:
             asked = _ASKED_FOR.search(text)
             if asked:
                 self._asked_for = number, tidy_path(asked[1])
         if "add_dll_directory" in text:
             self._added_folder = number
+        if "import " in text and (imported := _IMPORTS.search(text)):
+            self._imported = number, *_imported(imported["whole"], imported["name"])
         if not window[0].hot or self._known(text):
             return True
         lines = [_clean(line.text) for line in window]
@@ -287,7 +323,10 @@ class _Notes:
         reading = recognise(lines, frozenset() if adds_folder else _OF_ADDED_FOLDERS)
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
         following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
-        keys = tuple(self._add(one, number, following, starts_program=starts_program) for one in reading.symptoms)
+        raised = bool(_RAISED.match(lines[0].lstrip()))
+        warns = number == self._warned
+        symptoms = (replace(one, survived=one.survived or warns, raised=raised) for one in reading.symptoms)
+        keys = tuple(self._add(one, number, following, starts_program=starts_program) for one in symptoms)
         self._remember(keys, text, lines[0]) if reading.alone else self._remember(keys, memory)
         self._work += reading.tried
         if self._work > self._limits.max_work:
@@ -302,9 +341,8 @@ class _Notes:
             self._posix = number
         if ("\\" in text or ".dll" in text or "WinError" in text or "error 0x" in text) and _DRIVE.search(text):
             self._windows = number
-        if "\\" in text or "/" in text or "<" in text or "script" in text.lower():
-            made_by = _bundler(text)
-            self._bundle = (number, made_by) if made_by else self._bundle
+        for fact in facts_in(text):
+            self._facts[fact.name] = (number, fact.value)
 
     def _remember(self, keys: tuple[tuple[object, ...], ...], *texts: str) -> None:
         """Keep what a line said, so that its repetitions cost nothing."""
@@ -339,9 +377,13 @@ class _Notes:
         prefixes = (environment_prefix(file) for file in reversed(near) if _WINDOWS_PATH.search(file))
         if not own and (prefix := next(filter(None, prefixes), "")):
             details["prefix"] = prefix
-        if _CONDA.search(own or details.get("prefix", "")):
-            details["environment"] = "conda"
+        if own or "prefix" in details:
+            details["environment"] = "conda" if _CONDA.search(own or details["prefix"]) else ""
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
+        at, module, whole = self._imported
+        if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
+            # Python up to 3.7 does not say what was imported; the line of code above the error does.
+            symptom = replace(symptom, module=symptom.module or module, package=whole or symptom.package)
         if symptom.kind in _ON_EVERY_SYSTEM and self._elsewhere(number, near or following):
             return symptom.key
         on_windows = any(_WINDOWS_PATH.search(file) for file in near) or bool(_DRIVE.search(symptom.excerpt))
@@ -353,7 +395,9 @@ class _Notes:
             symptom = self._take_over(symptom)
         known = self._found.get(symptom.key)
         if known is not None:
-            symptom = replace(known, count=known.count + 1, details={**symptom.details, **known.details})
+            survived = known.survived and symptom.survived
+            details = {**symptom.details, **known.details}
+            symptom = replace(known, count=known.count + 1, details=details, survived=survived)
         self._found[symptom.key] = symptom
         return symptom.key
 
@@ -389,28 +433,38 @@ class _Notes:
     def result(self) -> tuple[Symptom, ...]:
         """Return the symptoms in order of appearance, without those that only repeat another one."""
         counted = (replace(known, count=known.count + self._again[key]) for key, known in self._found.items())
-        found = sorted(map(self._with_bundle, counted), key=lambda symptom: symptom.line)
+        found = sorted(map(self._with_facts, counted), key=lambda symptom: symptom.line)
         # Names that a package asked for and did not find: the first counts, where no attempt to load follows.
         tries = [symptom for symptom in found if symptom.kind == "asked-by-name"]
         dropped = tries if any(symptom.kind == "load-library" for symptom in found) else tries[1:]
         found = [symptom for symptom in found if symptom not in dropped]
         # Lines that only repeat that something failed, where another line says what.
+        repeating = sorted((one for one in found if "rank" in one.details), key=lambda symptom: symptom.survived)
         telling = [symptom for symptom in found if "rank" not in symptom.details]
-        return _gather(telling or found[:1])
+        reasons = [one for one in telling if one.package and one.package in {other.module for other in repeating}]
+        telling = [replace(one, survived=False) if one in reasons else one for one in telling]
+        kept = [one for one in repeating[:1] if all(other.survived and not one.survived for other in telling)]
+        return _gather(sorted(telling + kept, key=lambda symptom: symptom.line))
 
-    def _with_bundle(self, symptom: Symptom) -> Symptom:
-        """Add what made the program, where lines around the error show that it is a bundle."""
-        path, made_by = symptom.path or "", _bundler(symptom.path or "")
-        line, nearby = self._bundle or (-_FRAME_REACH - 1, "")
-        if not made_by and abs(symptom.line - line) <= _FRAME_REACH and "\\" not in path:
-            # A file with a path of its own outside of the bundle is one that another program has to bring.
-            made_by = nearby
-        return replace(symptom, details={**symptom.details, "bundle": made_by}) if made_by else symptom
+    def _with_facts(self, symptom: Symptom) -> Symptom:
+        """Add what the text says about the machine, and what made the program where lines around the error show it."""
+        facts = {name: value for name, (_, value) in self._facts.items() if name != "bundle"}
+        line, made_by = self._facts.get("bundle", (-_FRAME_REACH - 1, ""))
+        path = symptom.path or ""
+        # A file with a path of its own outside of the bundle is one that another program has to bring.
+        nearby = made_by if abs(symptom.line - line) <= _FRAME_REACH and "\\" not in path else ""
+        own = next((fact.value for fact in facts_in(path) if fact.name == "bundle"), nearby)
+        facts |= {"bundle": own} if own else {}
+        return replace(symptom, details={**facts, **symptom.details})
 
 
-def _bundler(text: str) -> str:
-    """Return the tool that made a program, as far as a line of its output shows."""
-    return next((name for name, words in _BUNDLES if words.search(text)), "")
+def _imported(whole: str | None, name: str) -> tuple[str, str]:
+    """Return the module that an import statement loads, and the package that it names with its full name."""
+    if whole is None:
+        return name.rpartition(".")[2], ""
+    package, inner = whole.partition(".")[0], whole.rpartition(".")[2]
+    # "from PyQt6.QtCore import Qt" and "from .cv2 import *" load the module, "from mpi4py import MPI" what it names.
+    return (inner if inner and (name == "*" or (inner != package and name[0].isupper())) else name), package
 
 
 def _origin(near: list[str]) -> tuple[str, str]:
@@ -440,7 +494,11 @@ def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
         other = kept[place]
         dlls = tuple(dict.fromkeys((*other.dlls, *symptom.dlls)))
         code = other.code if other.code is not None else symptom.code
-        kept[place] = replace(other, dlls=dlls, code=code, details={**symptom.details, **other.details})
+        path = symptom.path if symptom.kind == "faulting-part" and symptom.path else other.path
+        details = {**symptom.details, **other.details}
+        kept[place] = replace(
+            other, dlls=dlls, code=code, path=path, package=package_of(path or "") or other.package, details=details
+        )
     return tuple(kept)
 
 
@@ -448,6 +506,8 @@ def _same_story(first: Symptom, second: Symptom) -> bool:
     """Whether the second symptom is the continuation of the first."""
     if second.line - first.line > _FRAME_REACH:
         return False
+    if first.kind == "faulting-module":
+        return second.kind in ("faulting-module", "faulting-part", "exit-code")
     if second.code is None and second.path and second.path == first.path:
         return True  # the rest of a broken line, or the same in other words
     if first.kind == second.kind:

@@ -59,6 +59,19 @@ class Form:
         return not self.among or any(word in lowered for word in self.among)
 
 
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a line of a text says about the machine or the program, beside its errors."""
+
+    name: str
+    """``environment``, ``vendor``, ``bundle``, ``host`` or ``wheel``."""
+    triggers: tuple[str, ...]
+    pattern: re.Pattern[str]
+    source: str
+    value: str = ""
+    """What it says; empty where the group ``value`` of the pattern has it."""
+
+
 # ------------------------------------------------------------------------------------------- the numbers of Windows
 
 LOADER_CODES = (126, 127, 182, 193, 216, 225, 487, 577, 998, 1114, 1157, 1260, 1455, 1920, 4551, 14001)
@@ -157,6 +170,29 @@ def parse_forms(table: str, text: str) -> tuple[Form, ...]:
         row |= {name: tuple(row.get(name, ())) for name in ("triggers", "among")}
         forms.append(Form(**row))
     return tuple(forms)
+
+
+def parse_facts(table: str, text: str) -> tuple[Fact, ...]:
+    """Turn the same table's rows about machines and programs into values."""
+    checker = Checker(table)
+    rows = checker.rows(parse_toml(table, text), "fact", ("name", "triggers", "pattern"), ("value",))
+    checker.finish()
+    texts = ({**row, "triggers": tuple(row["triggers"])} for row in rows)
+    return tuple(Fact(**{**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}) for row in texts)
+
+
+@lru_cache(maxsize=1)
+def _facts() -> tuple[Fact, ...]:
+    return parse_facts(FORMS, table_text(FORMS))
+
+
+def facts_in(line: str) -> Iterator[Fact]:
+    """Yield what a line says about the machine and the program that it is from."""
+    lowered = line.lower()
+    for fact in _facts():
+        found = fact.pattern.search(line) if any(word in lowered for word in fact.triggers) else None
+        if found:
+            yield replace(fact, value=fact.value or found["value"])
 
 
 # ---------------------------------------------------------------------------------------- the sentences of dialog boxes

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 EARLY = 1 << 24
 _OVERLAP = 1024
+_TAIL = 1 << 15
 _LEAD_LINES = 40
 _TRAIL_LINES = 8
 
@@ -48,6 +49,8 @@ class TextProgress:
     size: int = 0
     lines: int = 0
     stopped: str = ""
+    tail: str = ""
+    """The last part of what was read: how a program ended stands there."""
 
 
 def sniff_encoding(head: bytes) -> str:
@@ -121,7 +124,9 @@ def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator
                 decoder = codecs.getincrementaldecoder(progress.encoding)("replace" if wide else "surrogateescape")
             text = decoder.decode(piece, final=not piece)
         progress.size += len(piece)
-        yield _plain(text)
+        text = _plain(text)
+        progress.tail = (progress.tail + text)[-_TAIL:]
+        yield text
         if not piece:
             return
         if progress.size >= limits.max_bytes:
