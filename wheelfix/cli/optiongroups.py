@@ -352,6 +352,8 @@ def add_trial_options(parser: Parser, prefix: str = "") -> None:
         help="how long one import may take (default 120)",
     )
     add("allow-root", "allow_root", action="store_true", help="allow running as root outside a container")
+    if not prefix:
+        group.add_argument("--yes", action="store_true", help="do not ask before a large download (Wine on arm64)")
 
 
 def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
