@@ -58,7 +58,8 @@ def render_plan(
         canvas.blank()
         canvas.labelled("Nothing would be written: ", *faults, style="bad")
         if not faults:
-            canvas.paragraph("Nothing was written. Without --dry-run the wheel is written as shown.")
+            what = "the wheel is written" if plan.output else "the installed package is changed"
+            canvas.paragraph(f"Nothing was written. Without --dry-run {what} as shown.")
     elif target:
         if not quiet:
             canvas.blank()
