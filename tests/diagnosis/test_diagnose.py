@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 import wheelfix
 from tests.pe.test_gpucode import SASS, container, entry
+from tests.roots.trees import grow
 from tests.support.environments import install, lay
 from tests.support.gpucode import gpu_dll
+from tests.support.nvidia import toolkit_files
+from tests.support.torchlike import CU117, torch_wheel
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import active_environment, answer
 from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis, DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.model import Confidence
-from wheelfix.errors import InputError, UsageError
+from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.model import Machine
 
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))
@@ -85,7 +90,8 @@ def test_the_wheel_alone_tells_the_same(tmp_path: Path) -> None:
     wheel = write_wheel(kepler_cu114(), tmp_path)
     found = diagnose(wheel=wheel)
     assert found.explained[0].chain == ("backend_with_compiler.dll", "torch_cuda.dll", "cudnn64_8.dll")
-    assert any(command.endswith(f'wheelfix repair "{wheel}"') for command in commands(found))
+    repair = f'wheelfix repair "{wheel}" --allow-missing zlibwapi.dll'  # which PyPI does not have
+    assert any(command.endswith(repair) for command in commands(found))
     assert [one.kind for one in found.evidence] == ["wheel"]
 
 
@@ -362,3 +368,21 @@ def test_no_kernel_image_lists_what_the_wheel_has(text: str, said: str, tmp_path
     (first,) = (one for one in found.explained if one.symptom and one.symptom.kind == "no-kernel-image")
     assert "torch_cuda.dll: sm_80, sm_86 and ptx_86" in first.explanation
     assert said in first.explanation
+
+
+def test_each_step_is_one_that_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first step was a repair that stopped, because cuDNN was not there."""
+    wheel = torch_wheel(tmp_path / "dist", (*CU117, "cudnn64_8.dll"))
+    toolkit, cudnn = grow(tmp_path / "v11.7", toolkit_files("11.7")), tmp_path / "cudnn"
+    parts = [f"cudnn_{part}64_8.dll" for part in ("ops_infer", "ops_train", "cnn_infer", "cnn_train")]
+    parts += ["cudnn64_8.dll", "cudnn_adv_infer64_8.dll", "cudnn_adv_train64_8.dll"]
+    grow(cudnn, {f"bin/{name}": forge_dll(name, exports=["f"], version=(8, 9, 5, 29)) for name in parts})
+    half = ScanOptions(roots=RootOptions(cuda=(toolkit,), discover=False), jobs=1)
+    first, second, *_ = commands(wheelfix.diagnose(wheel=wheel, options=half))
+    assert "pip install" in first
+    assert "nvidia-cudnn-cu11" in first
+    whole = ScanOptions(roots=RootOptions(cuda=(toolkit,), cudnn=(cudnn,), discover=False), jobs=1)
+    step = commands(wheelfix.diagnose(wheel=wheel, options=whole))[0]
+    for command, more in ((second, ["--cudnn", str(cudnn)]), (step, [])):  # instead of what pip would have installed
+        words = shlex.split(command.removeprefix("wheelfix "))
+        assert main([*words, *more, "-w", str(tmp_path / "out"), "-q"]) == Exit.OK, capsys.readouterr().err

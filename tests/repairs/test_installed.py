@@ -31,6 +31,8 @@ from wheelfix.repairs.installed import (
     take_back,
     undo,
 )
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.repairs import render_plan
 from wheelfix.roots.lazy import lazy_index
 
 INFO = "Lib/site-packages/torch-2.7.1+cu117.dist-info"
@@ -103,6 +105,8 @@ def test_a_dry_run_touches_nothing(prefix, tmp_path):
     assert not result.changed
     assert result.added
     assert snapshot(prefix) == before
+    told = " ".join(render_plan(result.plan, "planned", "", TextStyle(unicode=False)).split())
+    assert told.endswith("Without --dry-run the installed package is changed as shown.")
 
 
 def test_undo_leaves_files_alone_that_were_changed_since(prefix, tmp_path):

@@ -11,13 +11,18 @@ import pytest
 
 from tests.roots.trees import dll, folders, grow, link, windows
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RootOptions
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+from wheelfix.model import Machine
 from wheelfix.roots import gather
+from wheelfix.roots.choice import Choice, DllRequest, choose
 from wheelfix.roots.gather import (
     discover,
     explore,
+    gather_roots,
     named_root,
     named_roots,
+    open_index,
     recognise,
     search_path_roots,
     wheel_identity,
@@ -307,3 +312,67 @@ def test_rows_and_document(tmp_path: Path) -> None:
         }
     ]
     assert document["skipped"] == []
+
+
+def test_toolkits_on_another_drive_and_of_scoop(tmp_path: Path) -> None:
+    drive = tmp_path / "D"
+    grow(drive / "CUDA" / "v11.7", ["bin/cudart64_110.dll"])
+    grow(drive / "Program Files/NVIDIA/CUDNN/v8.9", ["bin/cudnn64_8.dll"])
+    grow(tmp_path / "home/scoop/apps/cuda/12.4.1", ["bin/cudart64_12.dll"])
+    host = dataclasses.replace(windows(tmp_path, home=tmp_path / "home"), drives=(drive,))
+    assert [(root.kind, root.path.name, root.learned) for root in discover(host)] == [
+        ("cuda", "12.4.1", "scoop"),
+        ("cuda", "v11.7", "another drive"),
+        ("cudnn", "v8.9", "another drive"),
+    ]
+
+
+def test_conda_environments_that_are_not_active(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "elsewhere"
+    for prefix in (home / "miniforge3", home / "miniforge3/envs/first", other):
+        grow(prefix, ["conda-meta/history", "Library/bin/mkl_rt.2.dll"])
+    grow(home, {".conda/environments.txt": f"{home}/miniforge3/envs/first\n{other}\n\n{tmp_path}/gone\n"})
+    found = explore(windows(tmp_path, home=home))
+    assert [(root.path, root.last_resort) for root in found.roots if root.kind == "conda"] == [
+        (home / "miniforge3", True),
+        (home / "miniforge3/envs/first", True),
+        (other, True),
+    ]
+    assert found.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (r"C:\CUDA\v11.7", "in WSL it is /mnt/c/CUDA/v11.7"),
+        ("D:/x", "in WSL it is /mnt/d/x"),
+        (r"\\server\share", "that is a path of Windows"),
+        ("no/such", "misspelling"),
+    ],
+)
+def test_a_path_of_windows_elsewhere_is_not_called_a_misspelling(text: str, part: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        named_root(text, HOST)
+    assert part in caught.value.hint
+    assert ("misspelling" in caught.value.hint) is (part == "misspelling")
+
+
+def test_a_folder_that_is_named_twice_is_one_root(tmp_path: Path) -> None:
+    folder = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
+    options = RootOptions(roots=(folder, folder), cuda=(folder,), discover=False)
+    assert [root.path for root in gather_roots(options, HOST)] == [folder]
+
+
+def test_the_first_of_two_named_roots_wins(tmp_path: Path) -> None:
+    """Both fit, and the newer one was taken without a word."""
+    older = grow(tmp_path / "older", {"zstd.dll": dll("zstd.dll", "f", version=(1, 4, 0, 0))})
+    newer = grow(tmp_path / "newer", {"zstd.dll": dll("zstd.dll", "f", version=(1, 5, 0, 0))})
+    for first, second in ((older, newer), (newer, older)):
+        options = RootOptions(roots=(first, second), discover=False)
+        with open_index(options, HOST) as index:
+            request = DllRequest("zstd.dll", Machine.AMD64, ())
+            found = choose(request, index.candidates("zstd.dll"), index)
+            assert isinstance(found, Choice)
+            assert found.winner.root.path == first
+            assert found.reason == f"in the first root that was named, {first}"
+            assert [one.reason for one in found.considered[1:]] == ["in a root that was named later"]

@@ -192,6 +192,7 @@ def test_the_release_is_known_from_dlls_too() -> None:
     edges = [edge(path, name, System(name)) for name in names]
     found = run(subject({path: dll(*names)}, edges, events=[loads(path)], gpu="sm_37"))
     assert [item.subject for item in found if item.code == "WF503"] == ["CUDA 12"]
+    assert any("needs driver 527.41 or later" in item.message for item in found)
 
 
 TORCH_LIB = "torch/lib"

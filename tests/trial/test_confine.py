@@ -133,6 +133,24 @@ def inside(home: Path, tmp_path: Path) -> Iterator[Confinement]:
         yield confinement
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no Wine on Windows")
+def test_a_cache_below_the_temporary_folder_stays_visible(home: Path, tmp_path: Path) -> None:
+    """The Wine in it was hidden, and the answer was "Wine cannot tell (crash)"."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        kept, other = Path(folder) / "my cache" / "wine", Path(folder) / "other"
+        kept.mkdir(parents=True)
+        (kept / "program").touch()
+        other.touch()
+        with confined([kept], tmp_path / "work" / "stage", home) as confinement:
+            done = run_program(confinement.command(["/bin/ls", "-R", folder]), timeout=60)
+            planted = run_program(confinement.command(["/bin/sh", "-c", f"echo x > '{kept}/planted'"]), timeout=60)
+        assert "program" in done.out, done.err
+        if not confinement.notes:
+            assert "other" not in done.out
+            assert planted.code
+            assert not (kept / "planted").exists()
+
+
 def _attack(inside: Confinement, script: str, **more: str) -> str:
     words = inside.command(["/bin/sh", "-c", script])
     return run_program(words, timeout=60, environ={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **more}).text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,11 @@ import pytest
 from tests.cli.test_schemas import validate
 from tests.support.wheels import build_wheel
 from tests.trial.host import HostPython
+from wheelfix.cli import try_
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.trial import run
+from wheelfix.trial import run, wine
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import expectations, install, modules_to_try, requirements_of
 
@@ -30,6 +32,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostPython:
     made = HostPython(tmp_path / "host")
     monkeypatch.setattr(run, "open_interpreter", lambda *_: contextlib.nullcontext(made))
     monkeypatch.setattr(run, "refuse_root", lambda _: None)
+    monkeypatch.setattr(try_, "wine_to_download", lambda _: "")
     return made
 
 
@@ -140,6 +143,55 @@ def test_data_below_lib_lands_in_the_site_packages_of_windows(host: HostPython, 
 
 
 @pytest.mark.slow
+def test_paths_may_be_relative(host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip runs in a folder of its own, where such a path means nothing: every example of the page failed."""
+    wheel = wheel_of(tmp_path, "import q\n")
+    other = build_wheel(tmp_path / "more", "q", "1.0", files={"q/__init__.py": ""})
+    monkeypatch.chdir(tmp_path)
+    words = ["--with", f"more/{other.name}", "--find-links", "more"]
+    assert main(["try", f"dist/{wheel.name}", "--module", "p", *words]) == 0
+    assert main(["try", "dist", "--module", "p", *words]) == 0
+
+
+def test_a_large_download_is_asked_for(
+    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_in_place(monkeypatch)
+    monkeypatch.setattr(try_, "wine_to_download", lambda _: "an x86_64 Wine: 1.4 GB")
+    command = ["try", str(wheel_of(tmp_path, "")), "--module", "p"]
+    assert main(command) == 2
+    err = capsys.readouterr().err
+    assert "this sets up an x86_64 Wine: 1.4 GB" in err
+    assert "--yes agrees to it" in err
+    assert main([*command, "--yes"]) == 0
+    for answer, code in (("y\n", 0), ("\n", 2)):
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
+        monkeypatch.setattr("sys.stderr", Terminal())
+        assert main(command) == code
+
+
+class Terminal(io.StringIO):
+    """A stream that is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_is_downloaded_is_known_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(wine, "find_program", lambda name: name)
+    assert wine.wine_to_download(None).startswith(f"an x86_64 Wine in {tmp_path / 'wheelfix' / 'wine-x64'}: ")
+    assert wine.wine_to_download(tmp_path / "wine") == ""
+    monkeypatch.setattr(wine, "find_program", lambda name: None if name == "patchelf" else name)
+    with pytest.raises(EnvironmentFailure, match="there is no x86_64 Wine") as caught:
+        wine.wine_to_download(None)
+    assert "apt-get install patchelf" in caught.value.hint
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert wine.wine_to_download(None) == ""
+
+
 def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = build_wheel(tmp_path, "p", "1.0", files={"p.py": ""}, requires=["no-such-thing"])
     assert main(["try", str(path)]) == 4

@@ -330,6 +330,8 @@ def add_trial_options(parser: Parser, prefix: str = "") -> None:
     )
     add("timeout", "timeout", type=positive, default=120)
     add("allow-root", "allow_root", action="store_true")
+    if not prefix:
+        group.add_argument("--yes", action="store_true", help="do not ask before a large download (Wine on arm64)")
 
 
 def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:

@@ -15,7 +15,7 @@ from wheelfix.report.document import FailedInput
 from wheelfix.report.trial import render_json, render_junit, render_trial
 from wheelfix.trial.model import Agreement, TrialOptions
 from wheelfix.trial.run import TrialFailure, try_all
-from wheelfix.trial.wine import refuse_root
+from wheelfix.trial.wine import refuse_root, wine_to_download
 
 if TYPE_CHECKING:
     import argparse
@@ -62,6 +62,8 @@ def execute(args: argparse.Namespace) -> int:
     options = trial_options(args)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     say_skipped(inputs)
+    if inputs.files and not args.yes:
+        _ask(wine_to_download(options.wine))
     results = TrialResults(args)
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(TrialFailure(word, error))
@@ -72,6 +74,18 @@ def execute(args: argparse.Namespace) -> int:
             results.add(found)
     results.finish()
     return results.exit_code
+
+
+def _ask(what: str) -> None:
+    """Go on only with the user's consent, if something large has to be downloaded first."""
+    if not what:
+        return
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        say(f"wheelfix: this sets up {what}. Continue? [y/N]")
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+        raise UsageError("nothing was tried", because="the download was declined")
+    raise UsageError("a download is needed first", because=f"this sets up {what}", hint="--yes agrees to it")
 
 
 def check_trial(args: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import Image, Severity, dll_key
+from wheelfix.model import EdgeKind, Image, Severity, dll_key
 from wheelfix.pe.signature import read_signature
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.rules.policy import test_artifacts_shipped
@@ -109,29 +109,43 @@ def carried(options: ScanOptions, *, discover: bool = False) -> str:
 
 
 def _repairs(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
-    """Repair with what was found on this machine."""
-    items = [item for item in _items(explained, case) if item.candidates]
-    if not items:
-        return
-    found = [f"{item.candidates[0].path} ({item.candidates[0].version or 'version unknown'})" for item in items]
+    """Repair with what was found on this machine, if that is enough: a repair that would stop is not a remedy."""
+    items = _items(explained, case)
+    here = [item for item in items if item.candidates]
+    absent = [item for item in items if not item.candidates]
+    if not here or any(_packages(item, case) for item in absent):
+        return  # the repair after the installation of these packages does all of it
+    found = [f"{item.candidates[0].path} ({item.candidates[0].version or 'version unknown'})" for item in here]
+    imported = [item.name for item in absent if item.kind is not EdgeKind.COMPANION]
+    more = _accepted(absent) + (" --root FOLDER" if imported else "")
     yield Remedy(
         f"Repair the {'wheel' if case.wheel else 'installed package'} with what is on this machine",
-        f"wheelfix repair {target(case)}{carried(case.options)}",
+        f"wheelfix repair {target(case)}{carried(case.options)}{more}",
         f"found: {'; '.join(found)}",
+        when=f"you have a FOLDER with {', '.join(imported)}, which nothing here has" if imported else "",
     )
+
+
+def _accepted(absent: Sequence[MissingDll]) -> str:
+    """The options that let DLLs be missing which are loaded by name, and which neither a root nor PyPI has."""
+    names = [item.name for item in absent if item.kind is EdgeKind.COMPANION]
+    return "".join(f" --allow-missing {name}" for name in names)
+
+
+def _packages(item: MissingDll, case: ScannedPackage) -> list[str]:
+    """The requirements of distributions that have a DLL, and that replace no build of the user's."""
+    found = pip_packages(item.name, cuda=case.exam.subject.cuda.text or None)
+    return [one for one in found if not may_replace_a_build(one)]
 
 
 def _vendor_packages(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
     """Install the vendor's package; where its folder is not searched, take the DLL from there."""
-    cuda = case.exam.subject.cuda.text or None
     direct: dict[str, list[str]] = {}
     detour: dict[str, list[str]] = {}
     conda: dict[str, list[str]] = {}
-    for item in _items(explained, case):
-        if item.candidates:
-            continue
-        fitting = [one for one in pip_packages(item.name, cuda=cuda) if not may_replace_a_build(one)]
-        for package in fitting[:1]:
+    absent = [item for item in _items(explained, case) if not item.candidates]
+    for item in absent:
+        for package in _packages(item, case)[:1]:
             searched = _folder_of(package, item.name) == "Library/bin" and not case.wheel
             (direct if searched else detour).setdefault(quoted(package), []).append(item.name)
         for requirement in conda_requirements(item.name):
@@ -143,7 +157,7 @@ def _vendor_packages(explained: Explained, case: ScannedPackage) -> Iterator[Rem
             f"it puts {_names(direct)} into Library\\bin, which torch searches",
         )
     if detour:
-        again = carried(case.options, discover=True)
+        again = carried(case.options, discover=True) + _accepted([one for one in absent if not _packages(one, case)])
         yield Remedy(
             "Install the vendor's package and take the DLL from there",
             f"python -m pip install {' '.join(detour)}",

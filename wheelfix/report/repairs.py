@@ -37,7 +37,8 @@ def render_plan(report: PlanReport, look: TextStyle, *, verbose: bool = False, q
         canvas.blank()
         canvas.labelled("Nothing would be written: ", *report.faults, style="bad")
         if not report.faults:
-            canvas.paragraph("Nothing was written. Without --dry-run the wheel is written as shown.")
+            what = "the wheel is written" if report.plan.output else "the installed package is changed"
+            canvas.paragraph(f"Nothing was written. Without --dry-run {what} as shown.")
     elif report.target:
         if not quiet:
             canvas.blank()

@@ -480,6 +480,14 @@ def _newest(top: list[Ranking], facts: Facts) -> _Contest:
     """Return who is left among equals: those of the newest version, in one root those of the first folder."""
     groups = _by_content(top, facts)
     reason, older = f"all {len(top)} candidates have the same bytes", list[Considered]()
+    first = min(ranking.file.root.place for ranking in top)
+    if len(groups) > 1 and all(ranking.file.root.explicit for ranking in top):
+        left = [kept for group in groups if (kept := [one for one in group if one.file.root.place == first])]
+        later = [one for one in top if one.file.root.place != first]
+        older += [Considered(one.file, "outranked", "in a root that was named later") for one in later]
+        reason, groups = (
+            (f"in the first root that was named, {left[0][0].file.root.path}", left) if later else (reason, left)
+        )
     for what, measure in _measures(top, facts):
         column = measure(groups) if len(groups) > 1 else []
         if not column or not all(column) or max(column) == min(column):

@@ -103,13 +103,17 @@ def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
 def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     """Named roots first, then discovered ones, then PATH if asked for."""
     limits = options.limits
-    named = [root for path in as_paths(options.roots) for root in named_roots(path, host, limits=limits)]
+    given = [named_roots(path, host, limits=limits) for path in as_paths(options.roots)]
     for kind in ("cuda", "cudnn", "oneapi", "conda"):
         folders = as_paths(getattr(options, kind))
-        named += [named_root(path, host, kind=kind, option=f"--{kind}", limits=limits) for path in folders]
+        given += [(named_root(path, host, kind=kind, option=f"--{kind}", limits=limits),) for path in folders]
+    named: dict[tuple[str, Path], Root] = {}
+    for place, roots in enumerate(given):
+        for root in roots:  # what is named twice counts once
+            named.setdefault((root.kind, tree.real(root.path)), replace(root, place=place))
     discovered = discover(host) if options.discover else ()
     path = search_path_roots(host) if options.search_path else ()
-    return (*named, *discovered, *path)
+    return (*named.values(), *discovered, *path)
 
 
 # ---------------------------------------------------------------------------------------- named by the user
@@ -131,9 +135,17 @@ def named_root(
     except OSError as exc:
         raise EnvironmentFailure(f"{option} {text}: cannot be looked at", because=exc.strerror or str(exc)) from exc
     if where is None or not text or not found:
-        raise UsageError(f"{option} {text}: the file or folder does not exist", hint="check the path for a misspelling")
+        raise UsageError(f"{option} {text}: the file or folder does not exist", hint=_where_it_may_be(text, host))
     root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind, limits)
     return with_warnings(replace(root, learned=option, explicit=True), host)
+
+
+def _where_it_may_be(text: str, host: Host) -> str:
+    if host.os_name != "nt" and re.match(r"[A-Za-z]:[\\/]|\\\\", text):
+        below = text[3:].replace("\\", "/") if text[1] == ":" else ""
+        mounted = f"; in WSL it is /mnt/{text[0].lower()}/{below}" if below else ""
+        return f"that is a path of Windows, and this machine is not: name the folder as it is called here{mounted}"
+    return "check the path for a misspelling"
 
 
 def named_roots(

@@ -11,6 +11,7 @@ import os
 import re
 import site
 import stat
+import string
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,12 +73,21 @@ class Host:
     """``C:\\ProgramData``."""
     home: Path | None = None
     """The user's own folder."""
+    drives: tuple[Path, ...] = ()
+    """Other disks of this machine than that of Windows: ``D:\\``."""
     prefixes: tuple[tuple[Path, str], ...] = ()
     """Python environments of this machine, each with how it was found."""
     registry: Callable[[str], RegistryKey | None] = no_registry
     """Reads a key such as ``HKLM\\SOFTWARE\\NVIDIA Corporation``."""
     descriptor: Callable[[Path], str] = no_descriptor
     """Reads the access list of a folder as SDDL text; empty where there is none."""
+
+    @property
+    def scoop(self) -> tuple[Path, ...]:
+        """The folders in which scoop installs, for the user and for all."""
+        own = self.variable("SCOOP") or (self.home / "scoop" if self.home is not None else "")
+        everybody = self.variable("SCOOP_GLOBAL") or (self.program_data / "scoop" if self.program_data else "")
+        return tuple(Path(folder) for folder in (own, everybody) if folder)
 
     def variable(self, name: str) -> str:
         """Return an environment variable without quotes and spaces around it; empty when it is not set."""
@@ -111,10 +121,28 @@ def this_machine() -> Host:
         program_files=tuple(folders),
         program_data=Path(data) if data else None,
         home=host.home,
+        drives=_other_drives(host.variable("SystemDrive")),
         prefixes=host.prefixes,
         registry=_read_registry,
         descriptor=functools.partial(security_descriptor, part=ACCESS_LIST),
     )
+
+
+def _other_drives(own: str) -> tuple[Path, ...]:
+    """Return the fixed disks of a Windows machine but for its own; shares and removable ones are not looked at."""
+    found: list[Path] = []
+    if sys.platform == "win32":
+        import ctypes
+
+        for letter in string.ascii_uppercase[2:]:
+            drive = f"{letter}:\\"
+            if drive[:2] != own.upper() and ctypes.windll.kernel32.GetDriveTypeW(drive) == _FIXED:
+                found.append(Path(drive))
+    return tuple(found)
+
+
+_FIXED = 3
+"""DRIVE_FIXED of GetDriveTypeW."""
 
 
 def _home() -> Path | None:

@@ -151,6 +151,8 @@ class Root:
     """The folders that count, in the order in which they are asked."""
     explicit: bool = False
     """Named by the user, and so before anything discovered."""
+    place: int = 0
+    """Of a root that was named: its place among what was named."""
     last_resort: bool = False
     """Asked only for what no other root has: package caches, environments that are not active, PATH."""
     warnings: tuple[str, ...] = ()

@@ -60,6 +60,15 @@ class Vendor:
         for folder in self.defaults(host):
             found = tree.newest_first(tree.subfolders(folder, self.versions)) if self.versions else (folder,)
             yield from (Place(path, "default path", promised=False) for path in found)
+        for folder in self._on_other_drives(host):
+            found = tree.newest_first(tree.subfolders(folder, self.versions)) if self.versions else (folder,)
+            yield from (Place(path, "another drive", promised=False) for path in found)
+
+    def _on_other_drives(self, host: Host) -> Iterator[Path]:
+        """Yield where people put what belongs below Program Files if that is too full."""
+        names = (f"Program Files/{self.default}", self.default, self.default.rpartition("/")[2]) if self.default else ()
+        found = (tree.locate_folder(drive, name) for drive in host.drives for name in names)
+        yield from (folder for folder in found if folder is not None)
 
     def defaults(self, host: Host, below: str = "") -> Iterator[Path]:
         """Yield the default folders that there are, or a folder below them."""
@@ -99,6 +108,15 @@ def _more_cuda(host: Host) -> Iterator[Place]:
         key = host.registry(f"{CUDA_REGISTRY}\\{version}")
         if key is not None and (value := key.values.get("InstallDir", "")):
             yield Place(Path(value), "registry")
+    yield from _of_scoop(host, "cuda")
+
+
+def _of_scoop(host: Host, *names: str) -> Iterator[Place]:
+    """Yield the versions of an application that scoop has installed."""
+    for base in host.scoop:
+        apps = (tree.locate_folder(base, f"apps/{name}") for name in names)
+        for app in filter(None, apps):
+            yield from (Place(found, "scoop", promised=False) for found in tree.newest_first(tree.subfolders(app)))
 
 
 def _recognise_cuda(folder: Path) -> Root | None:
@@ -467,6 +485,7 @@ def _conda_places(host: Host) -> Iterator[Place]:
         for name in _INSTALLATIONS if parent is not None else ():
             if parent is not None and (folder := tree.locate_folder(parent, name)) is not None:
                 bases.setdefault(folder, "default path")
+    bases |= {place.path: place.learned for place in _of_scoop(host, *_INSTALLATIONS, "miniforge")}
     for value in host.variable("CONDA_PKGS_DIRS").split(os.pathsep if host.os_name == os.name else ";"):
         if value.strip():
             yield Place(Path(value.strip()), "environment variable CONDA_PKGS_DIRS", last_resort=True)
@@ -474,6 +493,13 @@ def _conda_places(host: Host) -> Iterator[Place]:
         yield Place(base, learned, last_resort=True, promised=False)
         if (cache := tree.locate_folder(base, "pkgs")) is not None:
             yield Place(cache, f"package cache, {learned}", last_resort=True, promised=False)
+        environments = tree.locate_folder(base, "envs")
+        for folder in tree.subfolders(environments) if environments is not None else ():
+            yield Place(folder, f"not active, {learned}", last_resort=True, promised=False)
+    listed = tree.locate(host.home, ".conda/environments.txt") if host.home is not None else None
+    for line in _text(listed).splitlines() if listed is not None else ():
+        if line.strip():
+            yield Place(Path(line.strip()), "not active, .conda/environments.txt", last_resort=True, promised=False)
 
 
 def _recognise_conda(folder: Path) -> Root | None:

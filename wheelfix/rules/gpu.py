@@ -186,8 +186,8 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF503",
             f"CUDA {spelled}",
-            f"CUDA {spelled} needs driver {needed} or later; the last driver for {subject.card} ({ended.name}) is "
-            f"{ended.driver}, so that CUDA finds no usable device",
+            f"CUDA {spelled} needs driver {windows_driver(needed)} or later; the last driver for {subject.card} "
+            f"({ended.name}) is {ended.driver}, so that CUDA finds no usable device",
             hint=f"use or build a wheel with a CUDA release that driver {ended.driver} runs",
             evidence={"cuda": spelled, "needed": needed, "last": ended.driver, "source": ended.source},
             severity=Severity.INFO if served and cuda[0] not in needed_majors(subject) else Severity.ERROR,

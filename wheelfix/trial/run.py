@@ -109,7 +109,8 @@ def install(wheel: Path, target: Interpreter, options: TrialOptions, work: Path)
     if options.requirements:
         wheels += _Requirements(target.facts, options, folder).of(wheels)
     command = ["install", "--no-deps", "--no-compile", "--no-index", "--isolated", "--target", str(target.site)]
-    _pip([*command, *_target(target.facts), *(str(path) for path in wheels)], wheel, target.facts, work)
+    # pip runs in the work folder, so that a relative path would mean another file.
+    _pip([*command, *_target(target.facts), *(str(path.absolute()) for path in wheels)], wheel, target.facts, work)
     for path in wheels:
         _place_data(path, target)
     return tuple(f"{name.name}=={name.version}" for name in map(FileName.parse, wheels))

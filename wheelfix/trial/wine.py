@@ -1,7 +1,7 @@
 """Wine: where it is, a prefix of its own, what keeps a wheel's code from this machine, and a Windows Python in it.
 
 For hosts with another processor an x86_64 Wine is made of Debian's amd64 packages, run by qemu-user: neither multiarch
-nor binfmt nor a chroot nor a display is needed. It takes a minute and 700 MB, once.
+nor binfmt nor a chroot nor a display is needed. It takes a few minutes and 1.4 GB, once.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ WORDS = ("docker", "kubepods", "containerd", "libpod", "lxc", "garden")
 """Words in the control group of the first process of a container."""
 NOT_SEALED = "files outside of the home folder can be changed by the wheel's code where your user may: use a container"
 OUTLIVES = "processes that the wheel's code starts may outlive the trial: this machine has no process namespaces for it"
+TEMPORARY = Path("/tmp")
+"""The folder that the work folder takes the place of."""
 _PROBE = 20.0
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _LIMITS = f"ulimit -c 0; ulimit -d {MEMORY >> 10} 2>/dev/null; "
@@ -92,7 +94,8 @@ class Confinement:
 def confined(keep: Sequence[Path], stage: Path, home: Path | None = None) -> Iterator[Confinement]:
     """The strictest confinement that this machine allows; everything that was started in it is killed at the end.
 
-    ``keep`` are the folders that stay visible although they are below the home folder; ``stage`` is an empty folder.
+    ``keep`` are the folders that stay visible although they are below the home folder or ``/tmp``; ``stage`` is an
+    empty folder.
     A process that does nothing holds the namespaces, and is the first of its process namespace: when it dies, the
     kernel kills all others. Commands enter them one by one, and give up their capabilities before they run.
     """
@@ -102,7 +105,7 @@ def confined(keep: Sequence[Path], stage: Path, home: Path | None = None) -> Ite
     if all(programs):
         unshare, nsenter, setpriv = (str(program) for program in programs)
         hidden = _hiding(home, [path for path in keep if path.is_relative_to(home)], stage)
-        levels = [(hidden + _sealing(stage.parent, home), []), (hidden, [NOT_SEALED])] if hidden else []
+        levels = [(hidden + _sealing(stage.parent, home, keep), []), (hidden, [NOT_SEALED])] if hidden else []
         for (script, missing), alone in itertools.product([*levels, ("", notes)], (True, False)):
             spaces = ["--mount", "--net", "--ipc", *(["--pid"] if alone else [])]
             with running_program(
@@ -150,17 +153,23 @@ def _hiding(home: Path, keep: Sequence[Path], stage: Path) -> str:
     return "".join([*before, f"mount -t tmpfs tmpfs {shlex.quote(str(home))}; ", *after])
 
 
-def _sealing(work: Path, home: Path) -> str:
+def _sealing(work: Path, home: Path, keep: Sequence[Path]) -> str:
     """Return the commands that make everything read-only but the work folder, which also becomes ``/tmp``.
 
     They come after those that put an empty file system over the home folder. Wine's server has its sockets in ``/tmp``.
-    What is not a disk (``/dev``, ``/proc``) stays as it is; the first disk must be read-only for certain.
+    What is not a disk (``/dev``, ``/proc``) stays as it is; the first disk must be read-only for certain. A cache may
+    be below ``/tmp``: what is needed of it stays visible there.
     """
     folder, own, above = shlex.quote(str(work)), shlex.quote(str(home / ".work")), shlex.quote(str(home))
+    temporary = [path for path in keep if path.is_relative_to(TEMPORARY) and not path.is_relative_to(home)]
+    places = [(shlex.quote(str(path)), shlex.quote(f"{home}/.keep{n}")) for n, path in enumerate(temporary)]
+    before = "".join(f"mkdir -p {new}; mount --bind {old} {new}; " for old, new in places)
+    after = "".join(f"mkdir -p {old}; mount --bind {new} {old}; " for old, new in places)
     return (
-        f"mount --make-rprivate /; mkdir -p {folder}/tmp {own}; mount --bind {folder} {own}; "
+        f"mount --make-rprivate /; mkdir -p {folder}/tmp {own}; mount --bind {folder} {own}; {before}"
         f"mount -o remount,bind,ro /; mount --bind {own}/tmp /tmp; mkdir -p {folder}; mount --bind {own} {folder}; "
-        "while read -r _ _ _ _ point _; do case $point in "
+        f"{after}"
+        'while read -r _ _ _ _ point _; do point=$(printf %b "$point"); case $point in '  # it has a space as \040
         f"/|/tmp|{above}|{own}|{folder}|/dev|/dev/*|/proc|/proc/*) ;; "
         '*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac; done < /proc/self/mountinfo; '
     )
@@ -218,8 +227,8 @@ class EmulatedWine:
         """Whether it has been set up."""
         return self._stamp.exists() and self._stamp.read_text() == GENERATION and self.program.exists()
 
-    def make(self) -> None:
-        """Fetch the packages, unpack them and make the two programs run under qemu."""
+    def check_tools(self) -> None:
+        """EnvironmentFailure if a program is missing that setting it up needs."""
         tools = {name: find_program(name) for name in TOOLS}
         missing = sorted({TOOLS[name] for name, path in tools.items() if path is None})
         if missing:
@@ -228,6 +237,10 @@ class EmulatedWine:
                 because=f"to set one up needs {', '.join(missing)}, on Debian or Ubuntu",
                 hint=f"apt-get install {' '.join(missing)}; or name a Wine that runs x86_64 programs with --wine",
             )
+
+    def make(self) -> None:
+        """Fetch the packages, unpack them and make the two programs run under qemu."""
+        self.check_tools()
         for old in ("root", "apt", "prefix"):
             shutil.rmtree(self.folder / old, ignore_errors=True)
         self.root.mkdir(parents=True)
@@ -294,13 +307,25 @@ class EmulatedWine:
         script.chmod(0o755)
 
 
+_COST = "a few minutes and 1.4 GB of packages from Debian, once"
+
+
+def wine_to_download(given: Path | None) -> str:
+    """Return what a trial of an x64 wheel would first set up on this machine, in words; empty if nothing large."""
+    place = EmulatedWine(cache_folder() / "wine-x64")
+    if given is not None or sys.platform == "win32" or host_machine() is not Machine.ARM64 or place.is_ready():
+        return ""
+    place.check_tools()
+    return f"an x86_64 Wine in {place.folder}: {_COST}"
+
+
 def emulated_wine(note: Callable[[str], None] | None = None) -> EmulatedWine:
     """Return an x86_64 Wine for this host, set up if that has not been done; EnvironmentFailure if it cannot be."""
     place = EmulatedWine(cache_folder() / "wine-x64")
     with locked(place.folder / "lock"):
         if not place.is_ready():
             if note is not None:
-                note(f"setting up an x86_64 Wine in {place.folder}: a minute and 700 MB, once")
+                note(f"setting up an x86_64 Wine in {place.folder}: {_COST}")
             place.make()
     return place
 

@@ -195,6 +195,8 @@ def test_a_card_that_the_text_does_not_name_is_asked_for() -> None:
     assert not any("native" in step.command + step.why for step in steps if "TORCH_CUDA" in step.command + step.why)
     (ask,) = (step for step in steps if step.command.startswith("nvidia-smi --query-gpu=compute_cap"))
     assert "TORCH_CUDA_ARCH_LIST=8.6" in ask.why
+    assert "8.6+PTX" in ask.why
+    assert "Extensions have code of their own" in explain(Symptom("no-kernel-image")).what_is_known
 
 
 def test_what_the_text_leaves_open_stays_a_guess() -> None:
