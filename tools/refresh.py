@@ -30,11 +30,11 @@ from tools import make_provider_index, python_tables
 from tools.heading import heading, today
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from tools.remote_wheel import requires_of
+from wheelfix.knowledge import providers
 from wheelfix.knowledge.cuda import FAMILY, cuda_table, published_builds
 from wheelfix.knowledge.providers import (
     COMPILED_TABLE,
     module_owners,
-    parse_compiled_modules,
     pip_packages,
 )
 from wheelfix.knowledge.system import python_exports
@@ -128,7 +128,7 @@ def modules_table(index: PackageIndex, folder: Path, date: str) -> dict[str, str
 
     What is in it stays: names move between releases (numpy._core was numpy.core), and old ones are in use.
     """
-    known = parse_compiled_modules((KNOWLEDGE / COMPILED_TABLE).read_text("utf-8"))
+    known = providers.compiled_modules()
     found = {f"{top}.{name}" for top, names in known.items() for name in names}
 
     def newest_of(top: str) -> set[str]:

@@ -13,7 +13,7 @@ from tools import python_tables, refresh
 from tools.package_index import IndexFault, PackageIndex
 from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.cuda import release_for
-from wheelfix.knowledge.system import parse_python_exports
+from wheelfix.knowledge.system import python_exports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def test_the_table_says_the_same_after_it_was_written() -> None:
     found = {"39": {"PyA", "PyB"}, "310": {"PyB"}, "311": {"PyA", "PyB", "PyC"}}
     text = python_tables.exports_table({key: frozenset(names) for key, names in found.items()}, "a test", "2026-11-17")
     assert "PyA 39 311\nPyB 39-311\nPyC 311\n" in text
-    assert parse_python_exports("x", text) == {(3, int(key[1:])): names for key, names in found.items()}
+    assert python_exports.parse(text) == {(3, int(key[1:])): names for key, names in found.items()}
 
 
 def test_releases_of_torchs_extensions(served: ServedIndex, tmp_path: Path) -> None:
