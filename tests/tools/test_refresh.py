@@ -118,6 +118,9 @@ def test_a_table_that_is_behind_fails_the_check(
     served.add("torch-9.1.0-cp315-cp315-win_amd64.whl", {})
     served.add("numpy-2.5.0-cp315-cp315-win_amd64.whl", {})
     served.add("nvidia_cuda_runtime-13.0.1-py3-none-win_amd64.whl", {})
+    served.add("nvidia_cuda_cupti-13.0.1-py3-none-win_amd64.whl", {"nvidia/cu13/bin/cupti64_2099.1.0.dll": b""})
+    served.add("cuda_toolkit-13.0.1-py3-none-any.whl", {})
+    served.add("msvc_runtime-14.44.1-cp313-cp313-win_amd64.whl", {})
     monkeypatch.setattr(refresh, "named_releases", lambda: {"torch": {"9.1.0", "9.2.*"}})
     monkeypatch.setattr(refresh, "PackageIndex", lambda: PackageIndex(served.url))
     assert refresh.main(["--check"]) == 1
@@ -128,6 +131,8 @@ def test_a_table_that_is_behind_fails_the_check(
     assert "ok      python_exports.txt: newest Python known: 3.15; on the index: 3.15" in said
     assert "absent  torch==9.2.* is named" in said
     assert "torch==9.1.0" not in said
+    assert re.search(r"^behind  cuda\.toml: newest CUPTI known: 20\S+; on the index: 2099\.1\.0$", said, re.MULTILINE)
+    assert len(re.findall(r"^ok ", said, re.MULTILINE)) == 4
 
 
 def test_texts_that_name_releases_are_found() -> None:

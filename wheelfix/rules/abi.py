@@ -360,6 +360,7 @@ _FIRST_WHEELS = {
     (3, 12): (1, 26),
     (3, 13): (2, 1),
     (3, 14): (2, 3),
+    (3, 15): (2, 5),
 }
 """The oldest NumPy with Windows wheels on PyPI for a Python: an older one is not installed by accident."""
 
