@@ -5,8 +5,9 @@
     python -m tools.refresh --check        only the comparison; fails where the index is ahead of a table
 
 It asks the index that pip uses; wheels are read by range requests. What was read of them is kept for a day in
-``~/.cache/wheelfix``, so that a run that was stopped goes on where it was. The date of a table is the day on which it was
-made last, also if nothing has changed since the time before. Tables from checkouts of other repositories are not made here: :data:`FROM_CHECKOUTS` says how.
+``~/.cache/wheelfix``, so that a run that was stopped goes on where it was. The date of a table is the day on which it
+was made last, also if nothing has changed since the time before. Tables from checkouts of other repositories are not
+made here: :data:`FROM_CHECKOUTS` says how.
 """
 
 from __future__ import annotations
