@@ -192,6 +192,22 @@ def test_a_module_that_code_loads_under_the_name_that_it_was_built_as(
     assert [item.code for item in report.findings if item.code == "WF316"] == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('import torch\nload = torch.ops.load_library\nNAME = "_core"\nload_library(NAME)\n', []),
+        ("import torch\ntorch.ops.load_library(path)\n", ["WF316"]),
+        ('NAME = "_core"\n', ["WF316"]),
+    ],
+    ids=["named and loaded", "not named", "not loaded"],
+)
+def test_a_library_that_has_the_suffix_of_a_module(code: str, expected: list[str], tmp_path: Path) -> None:
+    """torchvision 0.26 has no PyInit_image any more: torch.ops.load_library loads image.pyd, and nothing imports it."""
+    library = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["decode"])
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/ops.py": code, "pkg/_core.pyd": library})
+    assert [item.code for item in report.findings if item.code == "WF316"] == expected
+
+
 def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"pkg/_core.cp3{minor}-win_amd64.pyd": MODULE for minor in (10, 11, 12)}
     report = scanned(tmp_path, {"pkg/__init__.py": "from . import _core\n", **files})
