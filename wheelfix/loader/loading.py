@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.base.values import dataclass, field, replace
@@ -196,7 +197,6 @@ class DllSearch:
         self.system = system
         self.machine = machine
         self.application_dir = application_dir
-        self._pythons = _pythons_in(view, application_dir)
         self.user_dirs = list(user_dirs)
         """Folders given to AddDllDirectory, in order."""
         self.path_dirs = list(path_dirs)
@@ -280,6 +280,13 @@ class DllSearch:
         path = self.view.find(step, key)
         return InView(path) if path else None
 
+    @functools.cached_property
+    def _pythons(self) -> dict[str, str]:
+        """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
+        files = self.view.in_folder(self.application_dir) if self.view.find(self.application_dir, "python.exe") else ()
+        own = {dll_key(base_name(path)): path for path in files if _is_python(dll_key(base_name(path)))}
+        return own if any(python_of(key) and isinstance(self.view.image(own[key]), Image) for key in own) else {}
+
     def _absent_from_prefix(self, key: str) -> bool:
         """Whether a DLL of Python itself is not in a real prefix: conda's 3.15 has no ``python3t.dll``."""
         return bool(self._pythons) and key not in self._pythons and _is_python(key)
@@ -305,15 +312,6 @@ class DllSearch:
 
 def _is_python(key: str) -> bool:
     return key in STABLE_ABI_DLLS or python_of(key) is not None
-
-
-def _pythons_in(view: FileView, folder: str) -> dict[str, str]:
-    """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
-    if not view.find(folder, "python.exe"):
-        return {}
-    found = {dll_key(base_name(path)): path for path in view.in_folder(folder)}
-    own = {key: path for key, path in found.items() if _is_python(key)}
-    return own if any(python_of(key) and isinstance(view.image(path), Image) for key, path in own.items()) else {}
 
 
 def runtime_of_python(python: tuple[int, int] | None) -> str:
