@@ -277,6 +277,24 @@ def test_a_renamed_import_of_a_new_python_is_never_ok(tag: str, dll: str, verdic
 
 
 @pytest.mark.parametrize(
+    ("tags", "dll", "verdict"),
+    [
+        ("cp316-abi3-win_amd64", "python3.dll", Verdict.UNSURE),
+        ("cp316-abi3t-win_amd64", "python3t.dll", Verdict.UNSURE),
+        ("cp315-abi3-win_amd64", "python3.dll", Verdict.BROKEN),
+    ],
+)
+def test_a_stable_abi_that_came_after_the_table(tags: str, dll: str, verdict: Verdict, tmp_path: Path) -> None:
+    """A name that is not in the table may have come with the Python that the wheel is for."""
+    files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": of_python(dll, "PyCame_Later")}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", tags, files)  # type: ignore[arg-type]
+    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    assert report.verdict is verdict
+    said = [item.message for item in report.findings if "could not tell: the table of 20" in item.message]
+    assert bool(said) is (verdict is Verdict.UNSURE)
+
+
+@pytest.mark.parametrize(
     ("name", "version", "said"),
     [
         ("torch", "99.1.0", "torch 99.1.0 is for torch 99.1; the table of"),

@@ -297,7 +297,7 @@ def unimportable(subject: Subject) -> Iterator[Finding]:
 def abi3_symbols(subject: Subject) -> Iterator[Finding]:
     """Compare what abi3 modules import from python3.dll with the list of the stable ABI."""
     claim, python = read_claim(subject.distribution.tags), subject.environment_python
-    if claim.abi3 is None:
+    if claim.abi3 is None or newer_stable_abi(subject):
         return
     for path, image in subject.images.items():
         if not any(_foreign_symbols(image, python or claim.abi3)):
@@ -331,6 +331,16 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
             evidence={"symbols": [*sorted(newer), *alien], "claimed": claim.spelled, "needs": f"{floor[0]}.{floor[1]}"},
             severity=Severity.ERROR if (alien or python) and subject.reached(path) else Severity.WARNING,
         )
+
+
+def newer_stable_abi(subject: Subject) -> str:
+    """Return where the table of the stable ABI ends, if the wheel is for a later one: it may use what came since.
+
+    Of a Python that is not released yet the table has only what was there on its day.
+    """
+    claimed, newest = read_claim(subject.distribution.tags).abi3, max(python_exports())
+    late = claimed is not None and claimed > newest
+    return f"the table of {table_date('stable_abi.txt')} ends at Python {dotted(newest)}" if late else ""
 
 
 def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, tuple[int, int]], list[str]]:
