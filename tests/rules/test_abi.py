@@ -317,6 +317,7 @@ def test_a_wheel_that_is_newer_than_the_tables(name: str, version: str, said: st
         ("cp316", ["python316.dll"], "python316t.dll", Verdict.BROKEN),
         ("cp313", ["python313.dll"], "python313.dll", Verdict.OK),
         ("cp315", ["python315t.dll", "python3t.dll"], "python3t.dll", Verdict.OK),
+        ("cp315", ["python315.dll", "abi3t-compat/python3t.dll"], "python3t.dll", Verdict.OK),
         ("cp315", ["python315t.dll"], "python3t.dll", Verdict.BROKEN),
         ("cp315", ["python315t.dll"], "python315.dll", Verdict.BROKEN),
     ],
@@ -325,6 +326,7 @@ def test_a_wheel_that_is_newer_than_the_tables(name: str, version: str, said: st
         "not free-threaded",
         "exports more than the table has",
         "python3t.dll",
+        "python.org's 3.15",
         "conda's 3.15 without python3t.dll",
         "free-threaded",
     ],
@@ -334,7 +336,9 @@ def test_a_prefix_says_what_its_python_has(
 ) -> None:
     """--python PREFIX asks the files in that folder, whatever the table says: a hint of WF418 promises it."""
     prefix = lay(tmp_path / "prefix", {"python.exe": forge_dll("python.exe"), "Lib/site-packages/README.txt": b""})
-    lay(prefix, {name: forge_dll(name, exports=["PyOfThisBuild", "PyObject_Call"]) for name in files})
+    lay(
+        prefix, {name: forge_dll(name.rpartition("/")[2], exports=["PyOfThisBuild", "PyObject_Call"]) for name in files}
+    )
     stable = imported == "python3t.dll"
     suffix = "" if stable else f".{tag}{'t' if 't' in imported[6:-4] else ''}-win_amd64"
     tags = f"{tag}-{'abi3t' if stable else tag + ('t' if suffix.startswith(f'.{tag}t') else '')}-win_amd64"

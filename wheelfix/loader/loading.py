@@ -33,7 +33,7 @@ from wheelfix.loader.loadcall import (
     runs_on,
     split_forwarder,
 )
-from wheelfix.loader.view import base_name, parent
+from wheelfix.loader.view import ABI3T_FOLDER, base_name, parent
 from wheelfix.model import (
     Driver,
     Edge,
@@ -253,7 +253,7 @@ class DllSearch:
 
     def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
         """The provider of a name that no module in the process has."""
-        if key in self._pythons and python_of(key):  # its file says what it exports, whatever a table says
+        if key in self._pythons:  # its file says what it exports, whatever a table says
             return InView(self._pythons[key])
         found = None if self._absent_from_prefix(key) else self.system.resident(name)
         if found is not None:
@@ -285,6 +285,9 @@ class DllSearch:
         """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
         files = self.view.in_folder(self.application_dir) if self.view.find(self.application_dir, "python.exe") else ()
         own = {dll_key(base_name(path)): path for path in files if _is_python(dll_key(base_name(path)))}
+        folder = f"{self.application_dir}/{ABI3T_FOLDER}".lstrip("/")
+        if own and (compatible := self.view.find(folder, "python3t.dll")):
+            own.setdefault("python3t.dll", compatible)
         return own if any(python_of(key) and isinstance(self.view.image(own[key]), Image) for key in own) else {}
 
     def _absent_from_prefix(self, key: str) -> bool:
