@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import wheelfix
 from wheelfix.diagnosis.symptoms.causes import CauseRule
 from wheelfix.diagnosis.symptoms.recognise import Form
-from wheelfix.knowledge.tables import NamePattern, TomlTable
+from wheelfix.knowledge.tables import NamePattern, Table
 from wheelfix.roots import toolkits
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
     """Yield the patterns of tables, which their loaders keep."""
     for module in modules:
         for value in list(vars(module).values()):
-            if isinstance(value, TomlTable) or (hasattr(value, "cache_info") and value.__module__ == module.__name__):
+            if isinstance(value, Table) or (hasattr(value, "cache_info") and value.__module__ == module.__name__):
                 _try(value)
     frozen = gc.get_freeze_count()  # the tests freeze what is there when they were collected
     gc.unfreeze()

@@ -19,7 +19,7 @@ import wheelfix
 from tools.heading import heading
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
-from wheelfix.knowledge.companions import RUNTIME_NEEDS, RUNTIMES, parse_runtime_needs
+from wheelfix.knowledge.companions import RUNTIME_NEEDS, RUNTIMES, runtime_needs
 from wheelfix.model import EdgeKind
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _only(names: Iterable[str]) -> str:
 def main(folders: list[str]) -> int:
     """Scan the wheels and write the table."""
     owners: dict[str, set[str]] = defaultdict(set)
-    needs = dict(parse_runtime_needs(OUTPUT.read_text(encoding="utf-8")).of_package)
+    needs = dict(runtime_needs().of_package)
     for package, name in needs:
         owners[name].add(package)
     for wheel in sorted(path for folder in folders for path in Path(folder).glob("*-win_amd64.whl")):

@@ -5,8 +5,9 @@
     python -m tools.refresh --check        only the comparison; fails where the index is ahead of a table
 
 It asks the index that pip uses; wheels are read by range requests. What was read of them is kept for a day in
-``~/.cache/wheelfix``, so that a run that was stopped goes on where it was. A table whose entries are as they were keeps
-its date. Tables from checkouts of other repositories are not made here: :data:`FROM_CHECKOUTS` says how.
+``~/.cache/wheelfix``, so that a run that was stopped goes on where it was. The date of a table is the day on which it
+was made last, also if nothing has changed since the time before. Tables from checkouts of other repositories are not
+made here: :data:`FROM_CHECKOUTS` says how.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ from tools import make_provider_index, python_tables
 from tools.heading import heading, today
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from tools.remote_wheel import requires_of
+from wheelfix.knowledge import providers
 from wheelfix.knowledge.cuda import FAMILY, cuda_table, published_builds
 from wheelfix.knowledge.providers import (
     COMPILED_TABLE,
     module_owners,
-    parse_compiled_modules,
     pip_packages,
 )
-from wheelfix.knowledge.system import python_exports
+from wheelfix.knowledge.system import python_exports, toolchains
+from wheelfix.knowledge.tables import parse_toml, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -128,16 +130,12 @@ def modules_table(index: PackageIndex, folder: Path, date: str) -> dict[str, str
 
     What is in it stays: names move between releases (numpy._core was numpy.core), and old ones are in use.
     """
-    known = parse_compiled_modules((KNOWLEDGE / COMPILED_TABLE).read_text("utf-8"))
+    known = providers.compiled_modules()
     found = {f"{top}.{name}" for top, names in known.items() for name in names}
 
     def newest_of(top: str) -> set[str]:
         versions = releases(index, next(iter(module_owners().get(top, ())), canonicalize_name(top)))
-        wheel = next((one for one in versions[max(versions)] if "-win_amd64" in one.name), None) if versions else None
-        if wheel is None:
-            return set()
-        with index.open(wheel.url) as opened, zipfile.ZipFile(opened) as archive:
-            return compiled_modules(archive.namelist())
+        return compiled_modules(members(index, versions[max(versions)] if versions else ()))
 
     with ThreadPoolExecutor(8) as pool:
         for more in pool.map(newest_of, known):
@@ -172,10 +170,26 @@ def newest(index: PackageIndex, project: str) -> Version:
     return max(found)
 
 
+def members(index: PackageIndex, files: Iterable[IndexFile]) -> list[str]:
+    """Return the members of the wheel for x64 among some files; none without one."""
+    wheel = next((file for file in files if "-win_amd64" in file.name), None)
+    if wheel is None:
+        return []
+    with index.open(wheel.url) as opened, zipfile.ZipFile(opened) as archive:
+        return archive.namelist()
+
+
+def _newest_known(texts: Iterable[str]) -> Version:
+    return max(map(Version, texts), default=Version("0"))
+
+
 def newest_python(index: PackageIndex) -> Version:
     """Return the newest Python that a wheel of NumPy for Windows is for."""
     names = [file.name for files in releases(index, "numpy").values() for file in files if "-win_amd64" in file.name]
     return max(Version(f"3.{minor}") for name in names for minor in re.findall(r"-cp3(\d+)-", name))
+
+
+_CUPTI = re.compile(r"cupti64_(\d+\.[0-9.]+)\.dll")
 
 
 def comparisons(index: PackageIndex) -> Iterator[tuple[str, str, Version, Version]]:
@@ -183,8 +197,17 @@ def comparisons(index: PackageIndex) -> Iterator[tuple[str, str, Version, Versio
     known = Version(".".join(map(str, max(published_builds()))))
     yield "torch_builds.toml", "torch", known, newest(index, "torch")
     yield "python_exports.txt", "Python", Version(".".join(map(str, max(python_exports())))), newest_python(index)
-    toolkits = [Version(".".join(map(str, one))) for one in cuda_table().releases]
-    yield "cuda.toml", "CUDA", max(toolkits), newest(index, "nvidia-cuda-runtime")
+    table = cuda_table()
+    toolkit = _newest_known("{}.{}".format(*one) for one in table.releases)
+    yield "cuda.toml", "CUDA", toolkit, newest(index, "nvidia-cuda-runtime")
+    cupti = releases(index, "nvidia-cuda-cupti")
+    names = [name for name in members(index, cupti[max(cupti)]) if "cupti64_" in name]
+    known, there = (_newest_known(_CUPTI.findall(" ".join(one))) for one in (table.cupti.values(), names))
+    yield "cuda.toml", "CUPTI", known, there
+    rows = parse_toml("cuda_libraries.toml", read_text("cuda_libraries.toml"))["toolkit"]
+    yield "cuda_libraries.toml", "toolkit", _newest_known(row["cuda"] for row in rows), newest(index, "cuda-toolkit")
+    toolset = _newest_known("{}.{}".format(*toolset) for _, toolset in toolchains().compilers)
+    yield "toolchains.toml", "Visual C++ runtime", toolset, newest(index, "msvc-runtime")
 
 
 NAMED = re.compile(r"(?<![\w.-])([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)==([0-9][0-9.]*(?:\.\*)?)(?![\w.*])")
@@ -240,12 +263,11 @@ def _rows(text: str) -> list[str]:
 
 
 def write(tables: dict[str, str], folder: Path) -> Iterator[str]:
-    """Write the tables that have changed and yield what has; others keep their date."""
+    """Write the tables and yield what has changed in them besides the date."""
     for name, text in tables.items():
         path = folder / name
         changed = changes(path.read_text("utf-8") if path.exists() else "", text)
-        if changed:
-            path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_text(text, encoding="utf-8", newline="\n")
         yield f"{name}: {f'{len(changed)} lines changed' if changed else 'as it was'}"
         yield from (f"    {line[:150]}" for line in changed[:12])
         if len(changed) > 12:

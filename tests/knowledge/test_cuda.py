@@ -8,12 +8,12 @@ from wheelfix.knowledge.cards import (
     architecture,
     build_flags,
     capability_of_arch,
+    card_names,
     card_table,
     close_names,
     known_archs,
     named_cards,
     nvidia_capability,
-    parse_card_names,
 )
 from wheelfix.knowledge.cuda import (
     cuda_libraries,
@@ -30,7 +30,7 @@ from wheelfix.knowledge.cuda import (
     toolkits_of,
     toolkits_of_file,
 )
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import TableFault
 from wheelfix.model import FileVersion
 
 
@@ -276,7 +276,7 @@ def test_build_flags() -> None:
 
 def test_every_architecture_of_the_list_is_known() -> None:
     known = known_archs() | {architecture.name for architecture in card_table().architectures.values()}
-    cards = parse_card_names("card_names.txt", read_text("card_names.txt"))
+    cards = card_names()
     assert len(cards) > 600
     assert {arch for card in cards.values() for arch in card.archs} <= known
 
@@ -338,4 +338,4 @@ def test_names_that_are_close() -> None:
 @pytest.mark.parametrize("line", ["sm_86 GeForce RTX 3060", ": GeForce", "sm_86: Tesla", "sm_86: T4\nsm_86: Tesla T4"])
 def test_a_damaged_list_is_refused(line: str) -> None:
     with pytest.raises(TableFault, match="cannot be used"):
-        parse_card_names("card_names.txt", line)
+        card_names.parse(f"# source: x\n{line}")

@@ -9,7 +9,6 @@ from wheelfix.knowledge.companions import (
     companion_rules,
     companions_of,
     needs_in_practice,
-    parse_runtime_needs,
     program_of,
     programs,
     runtime_need,
@@ -326,7 +325,7 @@ def test_torch_is_left_out() -> None:
 @pytest.mark.parametrize("line", ["a b 90", "a b 140 maybe"])
 def test_lines_that_make_no_sense_are_refused(line: str) -> None:
     with pytest.raises(TableFault):
-        parse_runtime_needs(line)
+        runtime_needs.parse(f"# source: x\n{line}")
 
 
 @pytest.mark.parametrize(

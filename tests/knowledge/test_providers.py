@@ -15,6 +15,7 @@ from tests.support.tiers import impossible
 from tools.package_index import PackageIndex
 from tools.refresh import compiled_modules, compiled_table
 from tools.remote_wheel import Contents, comparable, dlls_of, read_contents
+from wheelfix.knowledge import providers
 from wheelfix.knowledge.cuda import cuda_part, cuda_table
 from wheelfix.knowledge.families import families
 from wheelfix.knowledge.provider_index import DISTRIBUTIONS as DISTRIBUTIONS_TABLE
@@ -34,7 +35,6 @@ from wheelfix.knowledge.providers import (
     is_compiled,
     module_owners,
     owners_of,
-    parse_compiled_modules,
     pip_packages,
     shippers,
     versions_with,
@@ -160,7 +160,7 @@ def test_the_tool_lists_what_a_wheel_has() -> None:
     ]
     found = compiled_modules(members)
     assert found == {"pkg.sub._fast", "pkg._abi", "other._x"}
-    assert parse_compiled_modules(compiled_table(found, "2026-01-01")) == {
+    assert providers.compiled_modules.parse(compiled_table(found, "2026-01-01")) == {
         "other": frozenset({"_x"}),
         "pkg": frozenset({"_abi", "sub._fast"}),
     }

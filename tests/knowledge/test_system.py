@@ -13,7 +13,6 @@ from wheelfix.knowledge.system import (
     classify,
     contract,
     missing_from_python,
-    parse_python_exports,
     python_exports,
     python_file,
     python_of,
@@ -26,10 +25,10 @@ from wheelfix.knowledge.targets import (
     State,
     chosen_targets,
     documented_since,
+    functions_since,
     known_target,
     missing_exports,
     parse_cep28,
-    parse_since,
     parse_target_list,
     presence,
     release,
@@ -270,9 +269,9 @@ EXPORTS = "# source: x\n# columns: 310 311\n"
     ids=["no source", "no column", "unknown column", "no names", "no columns"],
 )
 def test_a_table_that_cannot_be_used_is_refused(text: str) -> None:
-    assert parse_python_exports("x.txt", EXPORTS + "PyObject_Call 310-311\n").keys() == {(3, 10), (3, 11)}
+    assert python_exports.parse(EXPORTS + "PyObject_Call 310-311\n").keys() == {(3, 10), (3, 11)}
     with pytest.raises(TableFault):
-        parse_python_exports("python_exports.txt", text)
+        python_exports.parse(text)
 
 
 # -------------------------------------------------------------------------------------------------------------- targets
@@ -498,4 +497,4 @@ def test_since_when_functions_exist() -> None:
 )
 def test_a_table_of_functions_that_cannot_be_used_is_refused(text: str) -> None:
     with pytest.raises(TableFault):
-        parse_since("windows_since.txt", text)
+        functions_since.parse(text)

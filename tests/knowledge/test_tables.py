@@ -16,7 +16,9 @@ import wheelfix
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.knowledge import cards, companions, cuda, families, providers, system, tables, winerrors
 from wheelfix.knowledge import system as toolchains
-from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, TomlTable, parse_names, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, Table, TableFault, parse_toml, read_text
+
+NAMES = Table("names.txt", Checker.names)
 
 
 @pytest.mark.parametrize(
@@ -30,12 +32,12 @@ from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, TomlTabl
 )
 def test_a_bad_list_is_refused(text: str, fault: str) -> None:
     with pytest.raises(TableFault) as caught:
-        parse_names("names.txt", text)
+        NAMES.parse(text)
     assert fault in caught.value.faults
 
 
 def test_a_good_list_is_a_set_of_names() -> None:
-    assert parse_names("names.txt", "# source: x\na.dll\nb.dll\n") == {"a.dll", "b.dll"}
+    assert NAMES.parse("# source: x\na.dll\nb.dll\n") == {"a.dll", "b.dll"}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_every_pattern_of_every_table_can_be_compiled(monkeypatch: pytest.Monkey
         assert len(seen) > before
 
 
-CONTRADICTIONS: dict[str, tuple[TomlTable[Any], list[tuple[str, str, str]]]] = {
+CONTRADICTIONS: dict[str, tuple[Table[Any], list[tuple[str, str, str]]]] = {
     "cards.toml": (
         cards.card_table,
         [

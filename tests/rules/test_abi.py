@@ -192,6 +192,22 @@ def test_a_module_that_code_loads_under_the_name_that_it_was_built_as(
     assert [item.code for item in report.findings if item.code == "WF316"] == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('import torch\nload = torch.ops.load_library\nNAME = "_core"\nload_library(NAME)\n', []),
+        ("import torch\ntorch.ops.load_library(path)\n", ["WF316"]),
+        ('NAME = "_core"\n', ["WF316"]),
+    ],
+    ids=["named and loaded", "not named", "not loaded"],
+)
+def test_a_library_that_has_the_suffix_of_a_module(code: str, expected: list[str], tmp_path: Path) -> None:
+    """torchvision 0.26 has no PyInit_image any more: torch.ops.load_library loads image.pyd, and nothing imports it."""
+    library = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["decode"])
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/ops.py": code, "pkg/_core.pyd": library})
+    assert [item.code for item in report.findings if item.code == "WF316"] == expected
+
+
 def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"pkg/_core.cp3{minor}-win_amd64.pyd": MODULE for minor in (10, 11, 12)}
     report = scanned(tmp_path, {"pkg/__init__.py": "from . import _core\n", **files})
@@ -261,6 +277,24 @@ def test_a_renamed_import_of_a_new_python_is_never_ok(tag: str, dll: str, verdic
 
 
 @pytest.mark.parametrize(
+    ("tags", "dll", "verdict"),
+    [
+        ("cp316-abi3-win_amd64", "python3.dll", Verdict.UNSURE),
+        ("cp316-abi3t-win_amd64", "python3t.dll", Verdict.UNSURE),
+        ("cp315-abi3-win_amd64", "python3.dll", Verdict.BROKEN),
+    ],
+)
+def test_a_stable_abi_that_came_after_the_table(tags: str, dll: str, verdict: Verdict, tmp_path: Path) -> None:
+    """A name that is not in the table may have come with the Python that the wheel is for."""
+    files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": of_python(dll, "PyCame_Later")}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", tags, files)  # type: ignore[arg-type]
+    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    assert report.verdict is verdict
+    said = [item.message for item in report.findings if "could not tell: the table of 20" in item.message]
+    assert bool(said) is (verdict is Verdict.UNSURE)
+
+
+@pytest.mark.parametrize(
     ("name", "version", "said"),
     [
         ("torch", "99.1.0", "torch 99.1.0 is for torch 99.1; the table of"),
@@ -283,6 +317,7 @@ def test_a_wheel_that_is_newer_than_the_tables(name: str, version: str, said: st
         ("cp316", ["python316.dll"], "python316t.dll", Verdict.BROKEN),
         ("cp313", ["python313.dll"], "python313.dll", Verdict.OK),
         ("cp315", ["python315t.dll", "python3t.dll"], "python3t.dll", Verdict.OK),
+        ("cp315", ["python315.dll", "abi3t-compat/python3t.dll"], "python3t.dll", Verdict.OK),
         ("cp315", ["python315t.dll"], "python3t.dll", Verdict.BROKEN),
         ("cp315", ["python315t.dll"], "python315.dll", Verdict.BROKEN),
     ],
@@ -291,6 +326,7 @@ def test_a_wheel_that_is_newer_than_the_tables(name: str, version: str, said: st
         "not free-threaded",
         "exports more than the table has",
         "python3t.dll",
+        "python.org's 3.15",
         "conda's 3.15 without python3t.dll",
         "free-threaded",
     ],
@@ -300,7 +336,9 @@ def test_a_prefix_says_what_its_python_has(
 ) -> None:
     """--python PREFIX asks the files in that folder, whatever the table says: a hint of WF418 promises it."""
     prefix = lay(tmp_path / "prefix", {"python.exe": forge_dll("python.exe"), "Lib/site-packages/README.txt": b""})
-    lay(prefix, {name: forge_dll(name, exports=["PyOfThisBuild", "PyObject_Call"]) for name in files})
+    lay(
+        prefix, {name: forge_dll(name.rpartition("/")[2], exports=["PyOfThisBuild", "PyObject_Call"]) for name in files}
+    )
     stable = imported == "python3t.dll"
     suffix = "" if stable else f".{tag}{'t' if 't' in imported[6:-4] else ''}-win_amd64"
     tags = f"{tag}-{'abi3t' if stable else tag + ('t' if suffix.startswith(f'.{tag}t') else '')}-win_amd64"

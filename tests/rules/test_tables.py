@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.knowledge.cards import cuda_of_driver, driver_for_ptx, driver_needed, drivers, last_driver
-from wheelfix.knowledge.system import parse_stable_abi, stable_abi
+from wheelfix.knowledge.system import stable_abi
 from wheelfix.knowledge.tables import TableFault
 
 
@@ -25,7 +25,7 @@ def test_the_stable_abi_knows_old_and_new_symbols() -> None:
 )
 def test_a_damaged_list_is_refused(text: str) -> None:
     with pytest.raises(TableFault):
-        parse_stable_abi("x.txt", text)
+        stable_abi.parse(text)
 
 
 def test_drivers_of_releases_and_cards() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tools import make_system_dlls as maker
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.tables import read_names
+from wheelfix.knowledge.tables import entries, read_text
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def test_the_committed_lists_are_what_the_script_writes(tmp_path: Path) -> None:
     """
     names = maker.system_names(wine_tree(tmp_path, ["combase"]))
     for machine in ("amd64", "arm64"):
-        committed = read_names(f"system_{machine}.txt")
+        committed = set(entries(read_text(f"system_{machine}.txt")))
         assert set(maker.ADDED["all"]) | set(maker.ADDED[machine]) <= committed
         assert len(committed & names[machine]) > 0.95 * len(committed)
         assert not maker.DROPPED & committed
@@ -54,5 +54,5 @@ def test_the_committed_lists_are_what_the_script_writes(tmp_path: Path) -> None:
 def test_nothing_in_the_lists_is_somebody_elses() -> None:
     """A name in the list of Windows that another table claims would be hidden or would hide that table."""
     for machine, table in ((Machine.AMD64, "amd64"), (Machine.X86, "x86"), (Machine.ARM64, "arm64")):
-        kinds = {classify(name, machine).kind for name in read_names(f"system_{table}.txt")}
+        kinds = {classify(name, machine).kind for name in entries(read_text(f"system_{table}.txt"))}
         assert kinds == {"system", "ucrt"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tools import make_windows_since as maker
-from wheelfix.knowledge.targets import parse_since
+from wheelfix.knowledge.targets import functions_since
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ def test_the_table(tmp_path: Path) -> None:
         (tmp_path / f"nf-some-{name.lower()}.md").write_text(text, encoding="utf-8")
     older = [(17134, "an old SDK", {"Contradicted", "New_"})]
     text = maker.render(maker.functions(tmp_path), older, "abc", "2026-01-01")
-    table = parse_since("windows_since.txt", text)
+    table = functions_since.parse(text)
     assert {key: since.build for key, since in table.items()} == {
         ("kernel32.dll", "New"): 20348,
         ("api-ms-win-core-some-l1-1-0.dll", "New"): 20348,

@@ -13,7 +13,7 @@ from tools import python_tables, refresh
 from tools.package_index import IndexFault, PackageIndex
 from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.cuda import release_for
-from wheelfix.knowledge.system import parse_python_exports
+from wheelfix.knowledge.system import python_exports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def test_the_table_says_the_same_after_it_was_written() -> None:
     found = {"39": {"PyA", "PyB"}, "310": {"PyB"}, "311": {"PyA", "PyB", "PyC"}}
     text = python_tables.exports_table({key: frozenset(names) for key, names in found.items()}, "a test", "2026-11-17")
     assert "PyA 39 311\nPyB 39-311\nPyC 311\n" in text
-    assert parse_python_exports("x", text) == {(3, int(key[1:])): names for key, names in found.items()}
+    assert python_exports.parse(text) == {(3, int(key[1:])): names for key, names in found.items()}
 
 
 def test_releases_of_torchs_extensions(served: ServedIndex, tmp_path: Path) -> None:
@@ -118,6 +118,9 @@ def test_a_table_that_is_behind_fails_the_check(
     served.add("torch-9.1.0-cp315-cp315-win_amd64.whl", {})
     served.add("numpy-2.5.0-cp315-cp315-win_amd64.whl", {})
     served.add("nvidia_cuda_runtime-13.0.1-py3-none-win_amd64.whl", {})
+    served.add("nvidia_cuda_cupti-13.0.1-py3-none-win_amd64.whl", {"nvidia/cu13/bin/cupti64_2099.1.0.dll": b""})
+    served.add("cuda_toolkit-13.0.1-py3-none-any.whl", {})
+    served.add("msvc_runtime-14.44.1-cp313-cp313-win_amd64.whl", {})
     monkeypatch.setattr(refresh, "named_releases", lambda: {"torch": {"9.1.0", "9.2.*"}})
     monkeypatch.setattr(refresh, "PackageIndex", lambda: PackageIndex(served.url))
     assert refresh.main(["--check"]) == 1
@@ -128,6 +131,8 @@ def test_a_table_that_is_behind_fails_the_check(
     assert "ok      python_exports.txt: newest Python known: 3.15; on the index: 3.15" in said
     assert "absent  torch==9.2.* is named" in said
     assert "torch==9.1.0" not in said
+    assert re.search(r"^behind  cuda\.toml: newest CUPTI known: 20\S+; on the index: 2099\.1\.0$", said, re.MULTILINE)
+    assert len(re.findall(r"^ok ", said, re.MULTILINE)) == 4
 
 
 def test_texts_that_name_releases_are_found() -> None:
@@ -136,10 +141,10 @@ def test_texts_that_name_releases_are_found() -> None:
     assert all(Version(version.removesuffix(".*")) for versions in found.values() for version in versions)
 
 
-def test_a_table_whose_entries_are_the_same_keeps_its_date(tmp_path: Path) -> None:
+def test_what_changed_is_said_without_the_date(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("# date: 2026-01-01\na\n", encoding="utf-8")
     assert [*refresh.write({"x.txt": "# date: 2027-01-01\na\n"}, tmp_path)] == ["x.txt: as it was"]
-    assert (tmp_path / "x.txt").read_text("utf-8") == "# date: 2026-01-01\na\n"
+    assert (tmp_path / "x.txt").read_text("utf-8") == "# date: 2027-01-01\na\n"  # it was compared on that day
     assert [*refresh.write({"x.txt": "# date: 2027-01-01\nb\n"}, tmp_path)] == [
         "x.txt: 2 lines changed",
         "    -a",

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.test_schemas import validate
+from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from tests.trial.host import HostPython
 from wheelfix.cli import try_
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.loader.profile import Profile
+from wheelfix.pycode.importer import import_end
 from wheelfix.trial import run, wine
 from wheelfix.trial.model import TrialOptions
-from wheelfix.trial.run import expectations, install, modules_to_try, requirements_of
+from wheelfix.trial.run import expectations, expected_end, install, modules_to_try, requirements_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -403,3 +406,17 @@ def test_code_that_needs_what_users_install(tmp_path: Path) -> None:
         "    raise OSError('install Kerberos') from None\nfrom . import _a\n"
     )
     assert answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))["p"] == ("fails", 0, "")
+
+
+@pytest.mark.parametrize(
+    ("python", "wanted"), [((3, 14), "PyInit__core"), ((3, 15), "PyModExport__core or PyInit__core")]
+)
+def test_a_module_without_an_entry_is_expected_to_fail_as_its_python_says(python: tuple[int, int], wanted: str) -> None:
+    files = {
+        "Lib/site-packages/pkg/__init__.py": "from . import _core\n",
+        "Lib/site-packages/pkg/_core.pyd": forge_dll("_core.pyd", exports=["PyInit_other"]),
+    }
+    view = make_view(files)
+    expected = expected_end(view, import_end(view, Profile(python=python), "pkg"))
+    assert expected.message == f"ImportError: dynamic module does not define module export function ({wanted})"
+    assert expected.named == "_core.pyd"

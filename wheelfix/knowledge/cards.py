@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
-from wheelfix.knowledge.tables import Checker, Pair, TableFault, pair, read_text, table
+from wheelfix.knowledge.tables import Checker, Pair, entries, pair, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,7 +146,6 @@ def library_release(group: str, title: str, capability: Capability) -> str:
     return ""
 
 
-_CARD_NAMES = "card_names.txt"
 SERIES = ("rtx", "gtx", "gt", "rx", "arc")
 """What people leave out before the number: 4090, 7900 XTX."""
 
@@ -160,21 +159,17 @@ class NamedCard:
     """As compilers call them: ``sm_86``, ``gfx1100``, ``intel_acm-g10``."""
 
 
-def parse_card_names(table: str, text: str) -> Mapping[tuple[bool, str], NamedCard]:
-    """Return the cards of a list, by whether NVIDIA made them and by the name without what sellers add to it."""
+@table("card_names.txt")
+def card_names(check: Checker) -> Mapping[tuple[bool, str], NamedCard]:
+    """Return the cards of the list, by whether NVIDIA made them and by the name without what sellers add to it."""
     found: dict[tuple[bool, str], NamedCard] = {}
-    faults = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line or line.startswith("#"):
-            continue
+    for line in entries(check.text):
         archs, colon, name = line.partition(": ")
         card = NamedCard(name, tuple(archs.split()))
         key = _key(name, bool(card.archs) and vendor_of(card.archs[0]) == NVIDIA)
         if not colon or not card.archs or not key[1] or key in found:
-            faults.append(f"line {number}: {line!r}")
+            check.refuse(line)
         found[key] = card
-    if faults:
-        raise TableFault(table, faults)
     return found
 
 
@@ -185,7 +180,7 @@ def _key(name: str, nvidia: bool) -> tuple[bool, str]:
 @functools.cache
 def _all() -> Mapping[tuple[bool, str], NamedCard]:
     """Every card of the list and of the tables; what a table says counts more, because its sources are the makers'."""
-    found = dict(parse_card_names(_CARD_NAMES, read_text(_CARD_NAMES)))
+    found = dict(card_names())
     for key, card in card_table().cards.items():
         found[True, key] = NamedCard(card.name, ("sm_{}{}".format(*card.capability),))
     for key, other in other_cards().cards.items():

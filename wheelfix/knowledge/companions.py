@@ -11,7 +11,7 @@ from wheelfix.base.specifiers import as_specifiers, as_version
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, NamePattern, TableFault, entries, read_text, table
+from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
 from wheelfix.model import Severity, dll_key
 
 if TYPE_CHECKING:
@@ -222,24 +222,19 @@ class RuntimeNeeds:
     """The same for names that one package alone has."""
 
 
-def parse_runtime_needs(text: str) -> RuntimeNeeds:
-    """Turn the table's text into values; a line with a runtime that does not exist is refused."""
+@table(RUNTIME_NEEDS)
+def runtime_needs(check: Checker) -> RuntimeNeeds:
+    """Return the table; a line with a runtime that does not exist is refused."""
     of_package: dict[tuple[str, str], str] = {}
     unique: dict[str, str] = {}
-    for line in entries(text):
-        package, name, runtime, *flags = line.split()
-        if runtime not in RUNTIMES or flags not in ([], ["unique"]):
-            raise TableFault(RUNTIME_NEEDS, [f"{line!r} is not a package, a name, a runtime and perhaps 'unique'"])
+    for line in entries(check.text):
+        package, name, runtime, *flags = (*line.split(), "", "", "")
+        if runtime not in RUNTIMES or flags[:-3] not in ([], ["unique"]):
+            check.refuse(line)
         of_package[package, name] = runtime
-        if flags:
+        if "unique" in flags:
             unique[name] = runtime
     return RuntimeNeeds(of_package, unique)
-
-
-@functools.lru_cache(maxsize=1)
-def runtime_needs() -> RuntimeNeeds:
-    """Return the table of this package."""
-    return parse_runtime_needs(read_text(RUNTIME_NEEDS))
 
 
 def runtime_need(package: str, name: str) -> str:

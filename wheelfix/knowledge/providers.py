@@ -16,7 +16,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, NamePattern, entries, read_text, table
+from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
 from wheelfix.model import Machine, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -138,16 +138,11 @@ def _major(version: str) -> int:
     return int(version.partition("!")[2].partition(".")[0] or version.partition(".")[0].partition("!")[0])
 
 
-def parse_modules(text: str) -> dict[str, tuple[str, ...]]:
-    """Turn the table's text into modules with their distributions."""
-    rows = map(str.split, entries(text))
-    return {module: tuple(owners) for module, *owners in rows}
-
-
-@functools.lru_cache(maxsize=1)
-def module_owners() -> Mapping[str, tuple[str, ...]]:
+@table("modules.txt")
+def module_owners(check: Checker) -> Mapping[str, tuple[str, ...]]:
     """Return every module of the table with the distributions that have it."""
-    return {**_OF_EARLIER_RELEASES, **parse_modules(read_text("modules.txt"))}
+    rows = map(str.split, entries(check.text))
+    return {**_OF_EARLIER_RELEASES, **{module: tuple(owners) for module, *owners in rows}}
 
 
 _OF_EARLIER_RELEASES = {"pkg_resources": ("setuptools",)}
@@ -171,16 +166,11 @@ _BY_CONVENTION = frozenset({"_C", "_ext", "_C_flashattention", "_moe_C", "_C_sta
 _SUFFIX = "_cuda"
 
 
-def parse_compiled_modules(text: str) -> dict[str, frozenset[str]]:
-    """Turn the table's text into packages with the names below them."""
-    rows = map(str.split, entries(text))
+@table(COMPILED_TABLE)
+def compiled_modules(check: Checker) -> Mapping[str, frozenset[str]]:
+    """Return packages with the names of what is compiled below them."""
+    rows = map(str.split, entries(check.text))
     return {top: frozenset(names) for top, *names in rows}
-
-
-@functools.lru_cache(maxsize=1)
-def compiled_modules() -> Mapping[str, frozenset[str]]:
-    """Return the table of this package."""
-    return parse_compiled_modules(read_text(COMPILED_TABLE))
 
 
 def is_compiled(module: str) -> bool:

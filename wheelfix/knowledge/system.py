@@ -9,19 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from wheelfix.base.parsing import number_pair
 from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import (
-    Checker,
-    NamePattern,
-    Pair,
-    TableFault,
-    entries,
-    header_field,
-    pair,
-    read_names,
-    read_text,
-    table,
-    without_source,
-)
+from wheelfix.knowledge.tables import Checker, NamePattern, Pair, Table, entries, header_field, pair, table
 from wheelfix.model import Machine, dll_key
 
 if TYPE_CHECKING:
@@ -153,8 +141,8 @@ def runtimes(check: Checker) -> Runtimes:
 
 
 @functools.cache
-def _names(table: str) -> frozenset[str]:
-    return read_names(table)
+def _names(name: str) -> frozenset[str]:
+    return Table(name, Checker.names)()
 
 
 def system_dlls(machine: Machine) -> frozenset[str]:
@@ -263,26 +251,18 @@ def _classify_api_set(key: str) -> DllClass:
 Version = tuple[int, int]
 
 
-def parse_stable_abi(table: str, text: str) -> dict[str, Version]:
-    """Return symbol to the version that added it; repeated or unreadable lines are refused."""
-    symbols: dict[str, Version] = {}
-    faults = without_source(text)
-    for line in entries(text):
-        name, _, version = line.partition(" ")
-        major, _, minor = version.partition(".")
-        if not (major.isdigit() and minor.isdigit()) or name in symbols:
-            faults.append(f"{line!r} cannot be used")
-            continue
-        symbols[name] = (int(major), int(minor))
-    if faults or not symbols:
-        raise TableFault(table, faults or ["no symbols"])
-    return symbols
-
-
-@functools.cache
-def stable_abi() -> dict[str, Version]:
+@table("stable_abi.txt")
+def stable_abi(check: Checker) -> dict[str, Version]:
     """Return every symbol of the stable ABI on Windows with the version that added it."""
-    return parse_stable_abi("stable_abi.txt", read_text("stable_abi.txt"))
+    symbols: dict[str, Version] = {}
+    for line in entries(check.text):
+        name, _, version = line.partition(" ")
+        added = number_pair(*version.partition(".")[::2])
+        if added is None or name in symbols:
+            check.refuse(line)
+        else:
+            symbols[name] = added
+    return symbols
 
 
 _UNLISTED = "PyUnstable_"
@@ -291,33 +271,25 @@ STABLE_ABI_DLLS = ("python3.dll", "python3t.dll")
 """What modules for the stable ABI import; the second, for free-threaded Pythons, has the same functions (PEP 803)."""
 
 
-def parse_python_exports(table: str, text: str) -> dict[Version, frozenset[str]]:
-    """Return version to the public names that its DLL exports; unreadable lines are refused."""
-    faults = without_source(text)
-    columns = header_field(text, "columns").split()
+@table("python_exports.txt")
+def python_exports(check: Checker) -> dict[Version, frozenset[str]]:
+    """Return the public exports of ``python37.dll`` and its successors, by version."""
+    columns = header_field(check.text, "columns").split()
     places = {column: place for place, column in enumerate(columns)}
     together: dict[str, list[str]] = {}  # most names are in the same few versions, which are parsed once
-    for line in entries(text):
+    for line in entries(check.text):
         name, _, versions = line.partition(" ")
         together.setdefault(versions, []).append(name)
     found: dict[str, set[str]] = {column: set() for column in columns}
     for versions, names in together.items():
         ends = [part.partition("-")[::2] for part in versions.split()]
         if not ends or not all(first in places and (last or first) in places for first, last in ends):
-            faults += [f"{f'{name} {versions}'.rstrip()!r} cannot be used" for name in names]
+            check.refuse(f"{names[0]} {versions}")
             continue
         for first, last in ends:
             for column in columns[places[first] : places[last or first] + 1]:
                 found[column].update(names)
-    if faults or not together:
-        raise TableFault(table, faults or ["no symbols"])
     return {(int(column[0]), int(column[1:])): frozenset(names) for column, names in found.items()}
-
-
-@functools.cache
-def python_exports() -> dict[Version, frozenset[str]]:
-    """Return the public exports of ``python37.dll`` and its successors, by version."""
-    return parse_python_exports("python_exports.txt", read_text("python_exports.txt"))
 
 
 def exports_of_python(dll: str) -> Collection[str] | None:

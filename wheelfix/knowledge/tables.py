@@ -81,30 +81,6 @@ def tables_date() -> str:
     return max(map(table_date, CURRENT))
 
 
-def without_source(text: str) -> list[str]:
-    """Return the fault of a text table that does not say where it is from."""
-    return [] if header_field(text, "source") else ["no source"]
-
-
-def parse_names(table: str, text: str) -> frozenset[str]:
-    """Return the names of a list with one folded name per line; unsorted or repeated ones are refused."""
-    names = entries(text)
-    faults = []
-    if names != sorted(set(names)):
-        faults += [f"{later!r} after {earlier!r}" for earlier, later in itertools.pairwise(names) if later <= earlier]
-    if names != [*map(str.lower, map(str.strip, names))]:
-        faults += [f"{name!r} is not folded" for name in names if name != name.strip().lower()]
-    faults += without_source(text)
-    if faults:
-        raise TableFault(table, faults)
-    return frozenset(names)
-
-
-def read_names(table: str) -> frozenset[str]:
-    """Return the names of a text list of this package."""
-    return parse_names(table, read_text(table))
-
-
 class NamePattern:
     """A pattern over a whole folded DLL name, compiled when a name first begins as it does.
 
@@ -187,9 +163,23 @@ _IN_TABLES = {"first": "from", "last": "to", "distribution": "name"}
 class Checker:
     """Collects the faults of one table, so that all of them are reported at once."""
 
-    def __init__(self, table: str, tree: Mapping[str, Any] | None = None) -> None:
-        self.table, self.tree = table, tree or {}
+    def __init__(self, table: str, tree: Mapping[str, Any] | None = None, text: str = "") -> None:
+        self.table, self.tree, self.text = table, tree or {}, text
         self.faults: list[str] = []
+
+    def names(self) -> frozenset[str]:
+        """Return the names of a list with one folded name per line; unsorted or repeated ones are refused."""
+        names = entries(self.text)
+        if names != sorted(set(names)):
+            pairs = itertools.pairwise(names)
+            self.faults += [f"{later!r} after {earlier!r}" for earlier, later in pairs if later <= earlier]
+        if names != [*map(str.lower, map(str.strip, names))]:
+            self.faults += [f"{name!r} is not folded" for name in names if name != name.strip().lower()]
+        return frozenset(names)
+
+    def refuse(self, line: str) -> None:
+        """Note a line that cannot be understood."""
+        self.faults.append(f"{line[:80]!r} cannot be used")
 
     def values(self, key: str, kind: type[_Value]) -> tuple[_Value, ...]:
         """Return the entries under ``key`` as values of a class, whose fields say what an entry must and may have."""
@@ -278,8 +268,11 @@ class Checker:
             raise TableFault(self.table, self.faults)
 
 
-class TomlTable(Generic[_Value]):
-    """A TOML table of this package: called, it returns the table's values, which are read and checked once."""
+class Table(Generic[_Value]):
+    """A table of this package: called, it returns the table's values, which are read and checked once.
+
+    A table is TOML, or text with an entry in a line; its first lines say where it is from.
+    """
 
     def __init__(self, name: str, check: Callable[[Checker], _Value]) -> None:
         self._name, self._check = name, check
@@ -292,12 +285,17 @@ class TomlTable(Generic[_Value]):
 
     def parse(self, text: str) -> _Value:
         """Return the values of a table with this text; every fault is reported at once."""
-        check = Checker(self._name, parse_toml(self._name, text))
+        if self._name.endswith(".toml"):
+            check = Checker(self._name, parse_toml(self._name, text))
+        else:
+            check = Checker(self._name, text=text)
+            check.faults += [] if header_field(text, "source") else ["no source"]
+            check.faults += [] if entries(text) else ["no entries"]
         found = self._check(check)
         check.finish()
         return found
 
 
-def table(name: str) -> Callable[[Callable[[Checker], _Value]], TomlTable[_Value]]:
+def table(name: str) -> Callable[[Callable[[Checker], _Value]], Table[_Value]]:
     """Make the reader of a table from a function that takes its values from a :class:`Checker`."""
-    return lambda check: TomlTable(name, check)
+    return lambda check: Table(name, check)

@@ -35,7 +35,7 @@ from wheelfix.base.parsing import number_pair, parse_json, whole_number
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.system import classify, contract
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import Checker, TableFault, entries, header_field, read_text, table
 from wheelfix.model import Exports, Machine, dll_key
 
 if TYPE_CHECKING:
@@ -318,7 +318,6 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-TABLE = "windows_since.txt"
 RELEASES = {
     9200: "Windows 8",
     9600: "Windows 8.1",
@@ -360,39 +359,28 @@ def release(build: int) -> str:
     return f"{name} (build {build})" if name else f"build {build}"
 
 
-def parse_since(table: str, text: str) -> dict[tuple[str, str], Since]:
+@table("windows_since.txt")
+def functions_since(check: Checker) -> dict[tuple[str, str], Since]:
     """Return folded DLL and function to the build that has it first; lines that cannot be used are refused."""
-    lines = text.splitlines()
-    source = next((line.removeprefix("# source: ") for line in lines if line.startswith("# source: ")), "")
-    date = next((line.removeprefix("# date: ") for line in lines if line.startswith("# date: ")), "")
-    faults = [f"no {what}" for what, value in (("source", source), ("date", date)) if not value]
+    source, date = header_field(check.text, "source"), header_field(check.text, "date")
     found: dict[tuple[str, str], Since] = {}
     made: dict[int, Since] = {}
-    for line in lines:
-        if line.startswith("#"):
-            continue
+    for line in entries(check.text):
         words = line.split()
         build = whole_number(words[1]) if len(words) > 2 else None
         if build is None:
-            faults.append(f"{line[:80]!r} cannot be used")
+            check.refuse(line)
             continue
         since = made.setdefault(build, Since(build, source, date))
         for function in words[2:]:
             if found.setdefault((words[0], function), since) is not since:
-                faults.append(f"{words[0]} {function} twice")
-    if faults or not found:
-        raise TableFault(table, faults or ["no functions"])
+                check.faults.append(f"{words[0]} {function} twice")
     return found
-
-
-@functools.cache
-def _table() -> dict[tuple[str, str], Since]:
-    return parse_since(TABLE, read_text(TABLE))
 
 
 def documented_since(dll: str, function: str) -> Since | None:
     """Return since when a DLL exports a function, if that is Windows 8 or later; None for all others."""
-    return _table().get((dll_key(dll), function))
+    return functions_since().get((dll_key(dll), function))
 
 
 NAMES = ("windows-11", "windows-10-1809", "windows-n", "server-core-2022", "nano-server", "wine")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.base.values import dataclass, field, replace
@@ -32,7 +33,7 @@ from wheelfix.loader.loadcall import (
     runs_on,
     split_forwarder,
 )
-from wheelfix.loader.view import base_name, parent
+from wheelfix.loader.view import ABI3T_FOLDER, base_name, parent
 from wheelfix.model import (
     Driver,
     Edge,
@@ -196,7 +197,6 @@ class DllSearch:
         self.system = system
         self.machine = machine
         self.application_dir = application_dir
-        self._pythons = _pythons_in(view, application_dir)
         self.user_dirs = list(user_dirs)
         """Folders given to AddDllDirectory, in order."""
         self.path_dirs = list(path_dirs)
@@ -253,7 +253,7 @@ class DllSearch:
 
     def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
         """The provider of a name that no module in the process has."""
-        if key in self._pythons and python_of(key):  # its file says what it exports, whatever a table says
+        if key in self._pythons:  # its file says what it exports, whatever a table says
             return InView(self._pythons[key])
         found = None if self._absent_from_prefix(key) else self.system.resident(name)
         if found is not None:
@@ -280,6 +280,16 @@ class DllSearch:
         path = self.view.find(step, key)
         return InView(path) if path else None
 
+    @functools.cached_property
+    def _pythons(self) -> dict[str, str]:
+        """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
+        files = self.view.in_folder(self.application_dir) if self.view.find(self.application_dir, "python.exe") else ()
+        own = {dll_key(base_name(path)): path for path in files if _is_python(dll_key(base_name(path)))}
+        folder = f"{self.application_dir}/{ABI3T_FOLDER}".lstrip("/")
+        if own and (compatible := self.view.find(folder, "python3t.dll")):
+            own.setdefault("python3t.dll", compatible)
+        return own if any(python_of(key) and isinstance(self.view.image(own[key]), Image) for key in own) else {}
+
     def _absent_from_prefix(self, key: str) -> bool:
         """Whether a DLL of Python itself is not in a real prefix: conda's 3.15 has no ``python3t.dll``."""
         return bool(self._pythons) and key not in self._pythons and _is_python(key)
@@ -305,15 +315,6 @@ class DllSearch:
 
 def _is_python(key: str) -> bool:
     return key in STABLE_ABI_DLLS or python_of(key) is not None
-
-
-def _pythons_in(view: FileView, folder: str) -> dict[str, str]:
-    """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
-    if not view.find(folder, "python.exe"):
-        return {}
-    found = {dll_key(base_name(path)): path for path in view.in_folder(folder)}
-    own = {key: path for key, path in found.items() if _is_python(key)}
-    return own if any(python_of(key) and isinstance(view.image(path), Image) for key, path in own.items()) else {}
 
 
 def runtime_of_python(python: tuple[int, int] | None) -> str:

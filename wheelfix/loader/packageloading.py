@@ -124,6 +124,12 @@ def has_entry(view: FileView, path: str) -> bool:
     return any(entry + name in image.exports.names for entry in ENTRIES)
 
 
+def without_entry(name: str, python: tuple[int, int] | None) -> str:
+    """What Python 3 says about a module without such a function; PEP 793 has added one to look for."""
+    wanted = f"PyInit_{name}" if python is None or python < (3, 15) else f"PyModExport_{name} or PyInit_{name}"
+    return f"dynamic module does not define module export function ({wanted})"
+
+
 def stem(path: str) -> str:
     """The name of a module's file, without its suffixes."""
     return base_name(path).split(".")[0]

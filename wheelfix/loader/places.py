@@ -17,7 +17,17 @@ from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.installations import conda_folders, find_installations, normal_path, record_paths
 from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.requirements import Requirements
-from wheelfix.loader.view import BASE, PE_SUFFIXES, SITE_PACKAGES, USER, FileView, Layer, ViewFile, base_name
+from wheelfix.loader.view import (
+    ABI3T_FOLDER,
+    BASE,
+    PE_SUFFIXES,
+    SITE_PACKAGES,
+    USER,
+    FileView,
+    Layer,
+    ViewFile,
+    base_name,
+)
 from wheelfix.model import canonical, dll_key, fold
 from wheelfix.streams.source import FileSource
 
@@ -216,7 +226,8 @@ def _uses_system_packages(prefix: Path) -> bool:
 
 def _prefix_files(prefix: Path, label: str) -> Iterator[ViewFile]:
     yield from _walk_flat(prefix, label.rstrip("/"))
-    for spelled in ("Library/bin", "DLLs", "Scripts", "bin", "Library/usr/bin", "Library/mingw-w64/bin"):
+    folders = ("Library/bin", "DLLs", "Scripts", "bin", "Library/usr/bin", "Library/mingw-w64/bin", ABI3T_FOLDER)
+    for spelled in folders:
         yield from _walk_flat(_descend(prefix, tuple(spelled.lower().split("/"))), label + spelled)
 
 

@@ -13,7 +13,7 @@ from wheelfix.loader.loadcall import (
     PATH_NOT_FOUND,
     PROC_NOT_FOUND,
 )
-from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.packageloading import loading_of, without_entry
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Missing, Prediction, dll_key
 
@@ -95,8 +95,7 @@ def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None 
         if outcome.code == PROC_NOT_FOUND and version < (3, 0):
             return f"ImportError: dynamic module does not define init function (init{name})"
         if outcome.code == PROC_NOT_FOUND:
-            wanted = f"PyInit_{name}" if version < (3, 15) else f"PyModExport_{name} or PyInit_{name}"  # PEP 793
-            return f"ImportError: dynamic module does not define module export function ({wanted})"
+            return f"ImportError: {without_entry(name, python)}"
         kind = "ImportError" if version < (3, 6) else "ModuleNotFoundError"
         return f"{kind}: No module named '{outcome.event.module}'"
     if outcome.event.cause == "folder" and outcome.code == FILE_NOT_FOUND:

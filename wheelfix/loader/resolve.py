@@ -155,6 +155,8 @@ class Companions:
 _ENTRIES_OF_PYTHON_2 = ("init",)
 _LOADERS = (b"spec_from_file_location", b"ExtensionFileLoader", b"load_dynamic")
 """What loads a module by its path, under a name that is given."""
+_LIBRARY_LOADERS = (b"load_library(", b"LoadLibrary(", b"CDLL(", b"PyDLL(", b"WinDLL(")
+"""What loads a file that is not a module: torch.ops.load_library, ctypes."""
 
 
 def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
@@ -206,17 +208,21 @@ def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
             name = base_name(path.rpartition("/")[0])
         if any(entry + name in image.exports.names for entry in entries):
             continue
-        if _is_module(image, entries) and not _is_loaded_as(view, image, entries):
+        if _is_module(image, entries) and not _is_loaded_as(view, image, entries, name):
             detail = f"it does not export {entries[0]}{name}"
             yield LoadOutcome(LoadEvent(path, "module", module_name(path)), PROC_NOT_FOUND, (base_name(path),), detail)
 
 
-def _is_loaded_as(view: FileView, image: Image, entries: tuple[str, ...]) -> bool:
-    """Whether code loads a module by its path, under the name that it was built as: torchcodec does."""
+def _is_loaded_as(view: FileView, image: Image, entries: tuple[str, ...], stem: str) -> bool:
+    """Whether code loads a module by its path, under the name that it was built as, as torchcodec does.
+
+    A file without any entry is a library, for code that names it and loads libraries: torchvision's image.pyd.
+    """
     built = [name.removeprefix(entry) for name in image.exports.names for entry in entries if name.startswith(entry)]
-    if not built or next(python_code(view, _LOADERS), None) is None:
+    names = [name.encode() for name in built] or [f'"{stem}"'.encode(), f"'{stem}'".encode()]
+    if next(python_code(view, _LOADERS if built else _LIBRARY_LOADERS), None) is None:
         return False
-    return next(python_code(view, tuple(name.encode() for name in built)), None) is not None
+    return next(python_code(view, tuple(names)), None) is not None
 
 
 def _is_module(image: Image, entries: tuple[str, ...]) -> bool:

@@ -8,7 +8,7 @@ import posixpath
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at
+from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.pycode.budget import PYTHON_ERRORS, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
@@ -426,7 +426,7 @@ class Importer:
             made.failure = LoadFault("extension", path, failure)
             raise Thrown(made)
         if not has_entry(self.run.machine.view, path):
-            text = f"dynamic module does not define module export function (PyInit_{last})"
+            text = without_entry(last, self.run.machine.profile.python)
             made = Instance(Native("ImportError"), {"args": (text,), "name": last})
             made.failure = LoadFault("entry", path, None)
             raise Thrown(made)

@@ -297,7 +297,7 @@ def unimportable(subject: Subject) -> Iterator[Finding]:
 def abi3_symbols(subject: Subject) -> Iterator[Finding]:
     """Compare what abi3 modules import from python3.dll with the list of the stable ABI."""
     claim, python = read_claim(subject.distribution.tags), subject.environment_python
-    if claim.abi3 is None:
+    if claim.abi3 is None or newer_stable_abi(subject):
         return
     for path, image in subject.images.items():
         if not any(_foreign_symbols(image, python or claim.abi3)):
@@ -333,6 +333,16 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def newer_stable_abi(subject: Subject) -> str:
+    """Return where the table of the stable ABI ends, if the wheel is for a later one: it may use what came since.
+
+    Of a Python that is not released yet the table has only what was there on its day.
+    """
+    claimed, newest = read_claim(subject.distribution.tags).abi3, max(python_exports())
+    late = claimed is not None and claimed > newest
+    return f"the table of {table_date('stable_abi.txt')} ends at Python {dotted(newest)}" if late else ""
+
+
 def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return symbols from python3.dll that came later than ``oldest``, and those that are not in the list at all."""
     known = stable_abi()
@@ -360,6 +370,7 @@ _FIRST_WHEELS = {
     (3, 12): (1, 26),
     (3, 13): (2, 1),
     (3, 14): (2, 3),
+    (3, 15): (2, 5),
 }
 """The oldest NumPy with Windows wheels on PyPI for a Python: an older one is not installed by accident."""
 

@@ -35,7 +35,7 @@ from wheelfix.model import (
     canonical,
     dll_key,
 )
-from wheelfix.rules.abi import for_another_python
+from wheelfix.rules.abi import for_another_python, newer_stable_abi
 from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
@@ -589,6 +589,9 @@ def unexported(subject: Subject) -> Iterator[Finding]:
             consequence = "the first call to it ends the process (0xC06D007F)"
         else:
             consequence = f"loading {importer} fails with error {182 if isinstance(edge.unexported[0], int) else 127}"
+        unknown = newer_stable_abi(subject) if isinstance(edge.provider, PythonRuntime) else ""
+        if unknown:
+            consequence = f"could not tell: {unknown}"
         yield finding(
             "WF310",
             subject.origin(own) if own else edge.name,
@@ -605,7 +608,11 @@ def unexported(subject: Subject) -> Iterator[Finding]:
                 "kind": edge.kind.value,
                 "loaded": loaded,
             },
-            severity=Severity.ERROR if loaded and edge.kind is EdgeKind.IMPORT else Severity.WARNING,
+            severity=Severity.WARNING
+            if not loaded or edge.kind is not EdgeKind.IMPORT
+            else Severity.UNSURE
+            if unknown
+            else Severity.ERROR,
         )
 
 

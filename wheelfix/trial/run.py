@@ -452,7 +452,9 @@ def expected_end(view: FileView, end: ImportEnd) -> Expected:
     if fault.cause == "module":
         return _without_module(fault.target)
     if fault.cause == "entry":
-        return _without_entry(fault.target)
+        return Expected(
+            ImportAnswer.FAILS, "ImportError", message=f"ImportError: {end.message}", named=base_name(fault.target)
+        )
     cause = {"load": "code"}.get(fault.cause, fault.cause)
     code = (
         failure.code
@@ -479,13 +481,6 @@ def _without_module(name: str) -> Expected:
     """Return what is expected where a package imports a module of its own that the wheel does not have."""
     message = f"ModuleNotFoundError: No module named '{name}'"
     return Expected(ImportAnswer.FAILS, "ModuleNotFoundError", message=message, named=name)
-
-
-def _without_entry(path: str) -> Expected:
-    """Return what is expected of a file that can be loaded, but is not a module."""
-    name = base_name(path).split(".")[0]
-    message = f"ImportError: dynamic module does not define module export function (PyInit_{name})"
-    return Expected(ImportAnswer.FAILS, "ImportError", message=message, named=base_name(path))
 
 
 def expected_failure(prediction: Prediction) -> Expected:
