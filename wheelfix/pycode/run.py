@@ -72,8 +72,9 @@ _WHOLE = object()
 """Stands for all items of a list, dictionary or set among what a branch has changed."""
 MAX_UNCLEAR = 10
 """Statements that are passed over and matter to DLLs; behind more of them little is known."""
-MAX_PASSED = 40
-"""How often any statement is passed over. Importing Kivy does so about twenty times, NumPy would hundreds of times."""
+STEPS_FOR_PASSED = 6_000
+"""For so many steps that are allowed one statement may be passed over, the same one again counted again, and ten in any
+case. Importing Kivy does so about twenty times, which ``try`` follows; NumPy would do so hundreds of times."""
 _OF_RUN = (
     "steps",
     "environment",
@@ -239,7 +240,7 @@ class PythonRun:
         else:
             node, last = None, place[1]
         self.passed_over += 1
-        if self.passed_over > MAX_PASSED:
+        if self.passed_over > max(MAX_UNCLEAR, self.most_steps // STEPS_FOR_PASSED):
             raise OutOfSteps("too much of its code cannot be followed")
         if any((one.reason, one.file, one.line) == (text, *place) for one in self.unclear):
             return  # a function that is called again leaves the same statement out
