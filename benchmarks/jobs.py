@@ -128,6 +128,27 @@ def scan_small(bench: Bench) -> Job:
     return Job("scan-small", "Scan a wheel of 100 small members", (contender, *peers))
 
 
+def scan_code(bench: Bench) -> Job:
+    """Scanning packages whose Python code has to be followed, on one core."""
+    scans = []
+    for wheel in map(bench.material.wheel, m.WITH_CODE):
+        name = wheel.name.split("-")[0]
+        words = ("scan", "-j", "1", wheel, "-o", f"{name}.txt")
+        scans.append(bench.wheelfix(f"scan -j 1 {name}", *words, accepted=(0, 1, 2)))
+    return Job("scan-code", "Scan packages with code about DLLs", tuple(scans))
+
+
+def scan_ordinary(bench: Bench) -> Job:
+    """Scanning small wheels in which nothing is wrong."""
+    contenders: list[Contender] = []
+    for wheel in map(bench.material.wheel, m.ORDINARY):
+        name = wheel.name.split("-")[0]
+        contenders.append(bench.wheelfix(f"scan {name}", "scan", wheel, "-o", f"{name}.txt"))
+        show = f"delvewheel show {name}"
+        contenders += bench.peers(show, "delvewheel", f"{{tool}} show {shlex.quote(str(wheel))}")
+    return Job("scan-ordinary", "Scan small wheels in which nothing is wrong", tuple(contenders))
+
+
 def scan_set(bench: Bench, key: str, names: tuple[str, ...]) -> Job:
     """Scanning wheels as one installation, on one core: what they share is read once."""
     wheels = [bench.material.wheel(name) for name in names]
@@ -295,6 +316,8 @@ JOBS: dict[str, Callable[[Bench], Job]] = {
     "scan-cudnn": lambda bench: scan(bench, "scan-cudnn", m.CUDNN, "nvidia-cudnn-cu11 (734 MB)", 100),
     "scan-set": lambda bench: scan_set(bench, "scan-set", (m.TORCH, m.TORCHVISION, m.TORCHAUDIO)),
     "scan-set-code": lambda bench: scan_set(bench, "scan-set-code", (m.NUMPY, m.SCIPY)),
+    "scan-code": scan_code,
+    "scan-ordinary": scan_ordinary,
     "repair-trust": repair_trust,
     "repair-locked": repair_locked,
     "repair-full": repair_full,

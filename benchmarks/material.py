@@ -35,6 +35,17 @@ TORCHVISION = "torchvision-0.22.1-cp311-cp311-win_amd64.whl"
 TORCHAUDIO = "torchaudio-2.7.1-cp311-cp311-win_amd64.whl"
 NUMPY = "numpy-2.2.6-cp311-cp311-win_amd64.whl"
 SCIPY = "scipy-1.15.3-cp311-cp311-win_amd64.whl"
+WITH_CODE = (
+    *(NUMPY, SCIPY, "pyglet-2.1.19-py3-none-any.whl", "blosc2-4.14.1-cp311-abi3-win_amd64.whl"),
+    *("wxpython-4.3.2-cp311-cp311-win_amd64.whl", "Kivy-2.3.1-cp311-cp311-win_amd64.whl"),
+)
+"""Packages with much Python code about DLLs."""
+ORDINARY = (
+    *("pyzmq-27.3.0-cp311-cp311-win_amd64.whl", "psycopg2_binary-2.9.13-cp311-cp311-win_amd64.whl"),
+    *("shapely-2.2.0-cp311-cp311-win_amd64.whl", "sentencepiece-0.2.3-cp311-cp311-win_amd64.whl"),
+    "lxml-6.1.3-cp311-cp311-win_amd64.whl",
+)
+"""Small wheels in which nothing is wrong."""
 OPENMP = "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"
 CUDNN = "nvidia_cudnn_cu11-8.9.4.25-py3-none-win_amd64.whl"
 CUBLAS = "nvidia_cublas_cu11-11.10.3.66-py3-none-win_amd64.whl"

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from wheelfix.model import LoadOutcome, UnreadCall
     from wheelfix.pycode.importer import ImportEnd, Imports
 
-_NAMES = re.compile(r"\w+")
 _PATCH = b"# start delvewheel patch", b"# end delvewheel patch"
 """The lines around the code that delvewheel puts into a file."""
 _FOLLOWED: weakref.WeakKeyDictionary[FileView, dict[Profile, FollowedImports]] = weakref.WeakKeyDictionary()
@@ -210,43 +209,45 @@ class FollowedImports:
         ran = {path for end in self.tops.values() for path in end.ran}
         others = [file.path for file in self._files if file.may_fail and file.path not in ran and counts(file.path)]
         ends = {**self.tops, **{path: self.of(_module(path)) for path in others[:MAX_PACKAGES]}}
-        found = (self._fault_of(path, end, path not in others or self.runs(path)) for path, end in ends.items())
-        return tuple(dict.fromkeys(fault for fault in found if fault is not None))
+        found = []
+        for path, end in ((path, end) for path, end in ends.items() if end.error or not end.decided):
+            met = self._fault_of(path, end)
+            fault = met or self._unseen(path, end)
+            if fault is not None:
+                reached = path not in others or self.runs(path)
+                found.append(replace(fault, reached=reached, sure=met.sure if met is not None else not reached))
+        return tuple(dict.fromkeys(found))
 
-    def _fault_of(self, root: str, end: ImportEnd, reached: bool) -> CodeFault | None:
-        """What an import of a file meets; None if nothing is known to fail."""
+    def _fault_of(self, root: str, end: ImportEnd) -> CodeFault | None:
+        """What an import that fails, or may fail, meets; None if nothing is known to fail."""
         absent = [one for file in self._files if file.path in end.ran for one in file.absent]
         if end.error and (end.decided or end.fault is not None or end.missed) and _is_own(end):
             fault = _fault(self._view, root, end)
             matters = any(one.matters for one in end.unclear)
-            names = [name for name in fault.names if "/" in name] if fault is not None else []
-            if not matters or {*names} <= {one.name for one in absent}:
+            names = {name for name in fault.names if "/" in name} if fault is not None else set()
+            if not matters or names <= {one.name for one in absent}:
                 if fault is None:
                     return None
-                return replace(fault, sure=fault.sure and not matters, reached=reached, searched=_searched(end))
-        if end.decided and not end.error:
-            return None
+                return replace(fault, sure=fault.sure and not matters, searched=_searched(end))
         places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
         for call in (call for file in self._files if file.path in end.ran for call in file.unread_calls):
-            if (
-                call.at_import
-                and not call.guarded
-                and call.function != ADD_FOLDER
-                and _is_at(call.file, call.line, places)
-            ):
+            loads = call.at_import and not call.guarded and call.function != ADD_FOLDER
+            if loads and _is_at(call.file, call.line, places):
                 name = f"{call.function}({call.argument})"
-                return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False, reached=reached)
+                return CodeFault("unread", root, call.file, call.line, (name,), "", sure=False)
         if not end.decided:
             # Behind a module that may or may not be there, as in pyvips, is what is loaded without it.
             depends = {one.file for one in end.unclear if one.imports}
             inside = (one for one in absent if "/" in one.name)
             met = [one for one in inside if one.file in depends or _is_at(one.file, one.line, places)]
             met += [one for one in absent if one.along_path]
-            if met:
-                return _of_absent(root, met, reached=reached)
-        unseen = [one for file in self._files if file.path == root and root not in end.ran for one in file.absent]
-        own = [one for one in unseen if "/" in one.name]
-        return replace(_of_absent(root, own, reached=reached), sure=not reached) if own else None
+            return _of_absent(root, met)
+        return None
+
+    def _unseen(self, root: str, end: ImportEnd) -> CodeFault | None:
+        """What a file asks for that its package does not have, where no import gets to it."""
+        absent = [one for file in self._files if file.path == root and root not in end.ran for one in file.absent]
+        return _of_absent(root, [one for one in absent if "/" in one.name])
 
     def calls(self, calls: Iterable[UnreadCall]) -> tuple[UnreadCall, ...]:
         """Calls that could not be read, with whether an import gets to them; one that was followed does without."""
@@ -271,7 +272,7 @@ class FollowedImports:
 
     def _is_done_without(self, path: str, seen: set[str]) -> bool:
         """Whether some file of the package imports a file, and every one that does goes on without it."""
-        users = [file for file in self._importers(path) if file not in seen][:MAX_IMPORTERS]
+        users = [*itertools.islice((file for file in self._importers(path) if file not in seen), MAX_IMPORTERS)]
         seen.update(users)
         uncaught = [file for file in users if not self._imports_of(file, NOT_FOUND).get(_module(path))]
         if f"{SITE_PACKAGES}/{top_level(path)}/__init__.py" in uncaught:
@@ -282,8 +283,9 @@ class FollowedImports:
         """The Python files of the package that import a module, or have its name as a string, as lazy imports do."""
         module = _module(path)
         word = module.rpartition(".")[2]
+        named = re.compile(rf"\b{re.escape(word)}\b")
         for file, source in python_code(self._view, (word.encode(),)):
-            if file == path or word not in _NAMES.findall(source):
+            if file == path or not named.search(source):
                 continue
             # A file that is too large to be read was generated; that it names the module is enough.
             if (
@@ -393,10 +395,10 @@ def _is_at(file: str, line: int, places: list[tuple[str, int, int]]) -> bool:
     return any(path == file and first <= line <= last for path, first, last in places)
 
 
-def _of_absent(root: str, absent: Sequence[Absent], *, reached: bool = False) -> CodeFault:
+def _of_absent(root: str, absent: Sequence[Absent]) -> CodeFault | None:
     """The fault of code that is known to ask for what is not there, if it gets that far."""
     names = tuple(dict.fromkeys(one.name for one in absent))
-    return CodeFault("load", root, absent[0].file, absent[0].line, names, NOT_FOUND, sure=False, reached=reached)
+    return CodeFault("load", root, absent[0].file, absent[0].line, names, NOT_FOUND, sure=False) if names else None
 
 
 def _searched(end: ImportEnd) -> tuple[str, ...]:

@@ -237,16 +237,16 @@ class CodeBudget:
         else:
             self.tokens -= tokens
             try:
-                return parse_code(source)
+                tree = parse_code(source)
             except OutOfBudget as reason:
                 self.give_up(path, str(reason))
+            else:
+                self.trees.add(path, tree, tokens)
+                return tree
         return None
 
     def parse_more(self, source: str, path: str) -> ast.Module | None:
-        """Return the syntax tree of a file that is followed because another imports it; None if it cannot be parsed.
-
-        Those of ordinary files are kept: several files of a package import the same ones.
-        """
+        """Return the syntax tree of a file that is followed because another imports it; None if it cannot be parsed."""
         known = self.trees.by_path.get(path)
         if known is not None:
             return known

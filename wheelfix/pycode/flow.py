@@ -7,7 +7,7 @@ reading a file takes both ways, and what they do counts as possible.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.pycode.objects import (
     UNKNOWN,
@@ -50,7 +50,6 @@ MAX_TURNS_READ = 24
 """Turns of ``while`` in a file that is read; most loops that go on for longer wait for something."""
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Raise)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-"""A ``return`` in a function that is only defined here does not leave the code around it."""
 _CHANGING = frozenset(
     "add_dll_directory CDLL WinDLL OleDLL PyDLL LoadLibrary LoadLibraryExW LoadLibraryW dlopen cdll windll load_library"
     " chdir environ putenv import_module __import__ exec".split()
@@ -511,20 +510,11 @@ class Flow:
 
     def concerns(self, node: ast.AST, depth: int = DEEPEST) -> bool:
         """Whether a statement may change what is loaded, or where the code goes on."""
-        leaving = _LEAVING if depth == DEEPEST else ast.Raise
-        defined = {id(inner) for outer in ast.walk(node) if isinstance(outer, _DEFINING) for inner in ast.walk(outer)}
-        for inner in ast.walk(node):
-            self.run.step()
-            if isinstance(inner, leaving) and id(inner) not in defined:
-                return True
-            name = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
-            if name in _CHANGING:
-                return True
-            if isinstance(inner, ast.ImportFrom | ast.Import) and self.run.imports_own(inner):
-                return True
-            if isinstance(inner, ast.Call) and self._calls_own(inner.func, depth):
-                return True
-        return False
+        found = _concern_of(node)
+        self.run.step(found.size)
+        if found.changes or found.raises or (found.leaves and depth == DEEPEST):
+            return True
+        return any(map(self.run.imports_own, found.imports)) or any(self._calls_own(one, depth) for one in found.calls)
 
     def _calls_own(self, function: ast.expr, depth: int) -> bool:
         """Whether a call leads to code of the package in which something concerns DLLs."""
@@ -542,6 +532,39 @@ class Flow:
             body = starter.statements if isinstance(starter, CodeFunction) else []
             return depth == 0 or any(self.concerns(one, depth - 1) for one in body)
         return isinstance(found, Instance)
+
+
+class _Concern(NamedTuple):
+    """What is in a statement, or an expression, that may concern DLLs."""
+
+    size: int
+    changes: bool
+    """Whether it names what changes the search for DLLs, or loads something."""
+    raises: bool
+    leaves: bool
+    """Whether it leaves the function or loop around it."""
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    calls: tuple[ast.expr, ...]
+
+
+def _concern_of(node: ast.AST) -> _Concern:
+    """The same for every time that a node is asked about, so that its tree is walked once."""
+    known: _Concern | None = getattr(node, "concern", None)
+    if known is None:
+        inside = list(ast.walk(node))
+        # A ``return`` in a function that is only defined here does not leave the code around it.
+        defined = {id(inner) for outer in inside if isinstance(outer, _DEFINING) for inner in ast.walk(outer)}
+        leaving = [one for one in inside if isinstance(one, _LEAVING) and id(one) not in defined]
+        known = _Concern(
+            len(inside),
+            any(getattr(one, "attr", getattr(one, "id", "")) in _CHANGING for one in inside),
+            any(isinstance(one, ast.Raise) for one in leaving),
+            bool(leaving),
+            tuple(one for one in inside if isinstance(one, ast.Import | ast.ImportFrom)),
+            tuple(one.func for one in inside if isinstance(one, ast.Call)),
+        )
+        node.concern = known  # type: ignore[attr-defined]
+    return known
 
 
 def _asks_environment(node: ast.expr) -> bool:

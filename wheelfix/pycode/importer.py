@@ -619,8 +619,10 @@ class Imports:
         """
         self._view, self._profile, self._files = view, profile, ViewFiles(view, profile)
         self._complete, self._bare, self._steps, self._process = complete, bare, steps, process
-        self._packages: dict[tuple[str, bool], tuple[PythonRun, ImportEnd, bool]] = {}
-        """The runs that have imported top-level packages, how that ended, and whether it went to the end."""
+        self._packages: dict[tuple[str, bool], PythonRun] = {}
+        """The runs that have imported top-level packages."""
+        self._ends: dict[tuple[str, bool], tuple[ImportEnd, bool, bool]] = {}
+        """How imports have ended, whether they went to the end, and whether their code asks for a venv."""
 
     def end(
         self, module: str, *, assumed: frozenset[str] = frozenset(), until: Mapping[str, int] | None = None
@@ -659,15 +661,21 @@ class Imports:
 
     def _shared(self, module: str, deep: bool) -> tuple[ImportEnd, bool]:
         """The end of an import, from where its top-level package is imported, and whether the code asks for a venv."""
-        top = module.partition(".")[0]
+        top, parts = module.partition(".")[0], module.split(".")
         if (top, deep) not in self._packages:
-            run = self._new_run(deep=deep)
-            self._packages[top, deep] = run, *_end(run, top)
-        run, end, whole = self._packages[top, deep]
-        if module == top or not whole:
-            return end, run.machine.asked_base
+            run = self._packages[top, deep] = self._new_run(deep=deep)
+            self._note(run, top, *_end(run, top))
+        for above in (".".join(parts[:count]) for count in range(1, len(parts) + 1)):
+            end, whole, asked_base = self._ends.get((above, deep), (None, True, False))
+            if end is not None and (above == module or not whole):  # what is imported first does not go to its end
+                return end, asked_base
+        run = self._packages[top, deep]
         with run.apart():
-            return _end(run, module, start=False)[0], run.machine.asked_base
+            self._note(run, module, *_end(run, module, start=False))
+        return self._ends[module, deep][::2]
+
+    def _note(self, run: PythonRun, module: str, end: ImportEnd, whole: bool) -> None:
+        self._ends[module, run.deep] = end, whole, run.machine.asked_base
 
 
 def import_end(view: FileView, profile: Profile, module: str, **options: Any) -> ImportEnd:

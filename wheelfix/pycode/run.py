@@ -71,8 +71,22 @@ _MISSING = object()
 _WHOLE = object()
 """Stands for all items of a list, dictionary or set among what a branch has changed."""
 MAX_UNCLEAR = 10
-"""Statements that are passed over; behind more of them little is known."""
-_OF_RUN = ("steps", "environment", "depth", "returned", "handled", "modules", "ran", "foreign", "unclear")
+"""Statements that are passed over and matter to DLLs; behind more of them little is known."""
+STEPS_FOR_PASSED = 6_000
+"""For so many steps that are allowed one statement may be passed over, the same one again counted again, and ten in any
+case. Importing Kivy does so about twenty times, which ``try`` follows; NumPy would do so hundreds of times."""
+_OF_RUN = (
+    "steps",
+    "environment",
+    "depth",
+    "returned",
+    "handled",
+    "modules",
+    "ran",
+    "foreign",
+    "unclear",
+    "passed_over",
+)
 _OF_MACHINE = (
     *("folder", "variables", "done", "others", "missed", "codes", "refused", "last_chain", "toolkits"),
     *("asked", "asked_base", "own_absent"),
@@ -206,6 +220,7 @@ class PythonRun:
         """Files, each with the last line that concerns DLLs: after all of these nothing else has to be followed."""
         self.assumed: frozenset[str] = frozenset()
         """Top-level modules that are taken to be there although they are not."""
+        self.passed_over = 0
         self.unclear: list[Unclear] = []
         """Statements that were passed over because it is not known what they do."""
         self.reading: CodeReading | None = None
@@ -221,16 +236,18 @@ class PythonRun:
         text = str(reason) if isinstance(reason, Undecided) else f"{NOT_MODELLED} ({type(reason).__name__})"
         place = reason.error.place if isinstance(reason, Thrown) else getattr(reason, "place", ("", 0))
         if node is not None and place in (("", 0), (file, node.lineno)):
-            imports = isinstance(node, ast.Import | ast.ImportFrom)
-            inside = any(isinstance(one, ast.Import | ast.ImportFrom) for one in ast.walk(node))
-            found = Unclear(
-                text, file, node.lineno, node.end_lineno or 0, imports, imports or self._loads(file), inside
-            )
+            place, last = (file, node.lineno), node.end_lineno or 0
         else:
-            matters = isinstance(reason, OutOfSteps) or self._loads(place[0])
-            found = Unclear(text, place[0], place[1], place[1], matters=matters)
-        if found not in self.unclear:  # a function that is called again leaves the same statement out
-            self.unclear.append(found)
+            node, last = None, place[1]
+        self.passed_over += 1
+        if self.passed_over > max(MAX_UNCLEAR, self.most_steps // STEPS_FOR_PASSED):
+            raise OutOfSteps("too much of its code cannot be followed")
+        if any((one.reason, one.file, one.line) == (text, *place) for one in self.unclear):
+            return  # a function that is called again leaves the same statement out
+        imports = isinstance(node, ast.Import | ast.ImportFrom)
+        inside = node is not None and any(isinstance(one, ast.Import | ast.ImportFrom) for one in ast.walk(node))
+        matters = imports or (node is None and isinstance(reason, OutOfSteps)) or self._loads(place[0])
+        self.unclear.append(Unclear(text, *place, last, imports, matters, inside))
         if sum(one.matters for one in self.unclear) >= MAX_UNCLEAR:
             raise OutOfSteps("too much of its code cannot be followed")
 

@@ -31,7 +31,7 @@ from wheelfix.pycode.objects import (
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator
 
     from wheelfix.pycode.run import PythonRun
 
@@ -371,15 +371,20 @@ class Statements:
         self.run.bind(node.name, made)
 
 
-def assigned(node: ast.AST) -> Iterator[str]:
-    """The names that a statement, or one inside of it, gives a value to."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            yield inner.id
-        elif isinstance(inner, ast.alias):
-            yield (inner.asname or inner.name).partition(".")[0]
-        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield inner.name
+def assigned(node: ast.AST) -> tuple[str, ...]:
+    """The names that a statement, or one inside of it, gives a value to; its tree is walked once."""
+    known: tuple[str, ...] | None = getattr(node, "assigned", None)
+    if known is None:
+        names = []
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                names.append(inner.id)
+            elif isinstance(inner, ast.alias):
+                names.append((inner.asname or inner.name).partition(".")[0])
+            elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names.append(inner.name)
+        known = node.assigned = tuple(dict.fromkeys(names))  # type: ignore[attr-defined]
+    return known
 
 
 def _yielded(node: ast.stmt) -> ast.Yield | ast.YieldFrom | None:
