@@ -173,7 +173,9 @@ def _is_served(card: Capability, listed: list[Capability | None], archs: str) ->
 
 _FRAME = re.compile(r"File [\"“]([^\"“”]{1,500})[\"”], line \d|(?<!\w)([A-Za-z]:[\\/][^:\"\r\n]{1,300}?\.py):\d{1,6}")
 _FRAME_REACH = 40
-_OWN_FRAMES = frozenset({"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython"})
+_OWN_FRAMES = frozenset(
+    {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
+)
 _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
@@ -515,6 +517,8 @@ def _same_story(first: Symptom, second: Symptom) -> bool:
         return second.kind in ("faulting-module", "faulting-part", "exit-code")
     if first.kind.startswith("dialog-") and second.kind == "bundle-python":
         return True  # the box before it says why Python was not loaded
+    if first.kind == "bundle-python" and first.code is None and second.kind in ("sentence", "winerror"):
+        return True  # the loader's own words for the reason
     if second.code is None and second.path and second.path == first.path:
         return True  # the rest of a broken line, or the same in other words
     if first.kind == second.kind:

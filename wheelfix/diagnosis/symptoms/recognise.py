@@ -202,7 +202,7 @@ _NAME = r"[A-Za-z0-9_][A-Za-z0-9_+-]{0,119}(?:\.[A-Za-z0-9_+-]{1,40}){0,5}?"
 _HOLES = {
     "dll": rf"(?<![A-Za-z0-9_]){_QUOTE}(?=(?P<dlls>{_NAME}\.(?:dll|pyd)))(?P=dlls){_QUOTE}",
     "file": rf"(?<![\w\\/.]){_QUOTE}(?!\s)"
-    rf"(?=(?P<path>(?:[A-Za-z]:[\\/])?[^\"“”„«»*?<>|:\r\n]{{1,260}}?\.(?:dll|pyd|exe)))(?P=path){_QUOTE}",
+    rf"(?=(?P<path>(?:[A-Za-z]:)?[^\"“”„«»*?<>|:\r\n]{{1,260}}?\.(?:dll|pyd|exe)))(?P=path){_QUOTE}",
     "symbol": rf"{_QUOTE}(?=(?P<d_symbol>[!#-&(-~]{{1,300}}))(?P=d_symbol){_QUOTE}",
 }
 _FORM_HOLE = re.compile(r"\{(\w+)\}")
