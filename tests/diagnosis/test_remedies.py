@@ -120,7 +120,7 @@ WINGET = {
 }
 """Identifiers with the folder of their manifest in microsoft/winget-pkgs, below manifests/. What was removed there is
 not offered: ArtifexSoftware.GhostScript (winget-pkgs#122307; "no package found": ocrmypdf/OCRmyPDF#1198)."""
-CONDA_FORGE = {"cuda-version", "ffmpeg", "pango", "cairo", "glib"}
+CONDA_FORGE = {"numpy", "cuda-version", "ffmpeg", "pango", "cairo", "glib"}
 """Packages that are feedstocks of conda-forge, besides those of the table of providers."""
 VARIABLES = {
     "BUILD_TEST": "0",
@@ -218,6 +218,8 @@ DOCUMENTED = (
     r"sfc /scannow",
     # https://docs.conda.io/projects/conda/en/stable/commands/list.html
     r"conda list [\w.-]+",
+    # https://docs.conda.io/projects/conda/en/stable/commands/update.html
+    r"conda update numpy",
     # https://gitlab.winehq.org/wine/wine/-/wikis/Man-Pages/wineboot
     r"wineboot --update",
     # https://learn.microsoft.com/dotnet/framework/install/how-to-determine-which-versions-are-installed

@@ -264,7 +264,7 @@ def by_end(log: Log | None) -> tuple[list[Symptom], list[Symptom]]:
 
 
 def _order(proof: _Proof, log: Log | None) -> tuple[bool, bool, bool, int]:
-    """Sort what the files prove before what the text suggests, guesses last, what ended the program first.
+    """Sort what the files prove before what the text suggests, then what ended the program, guesses last.
 
     An exception of an earlier traceback was caught where another one, that is known as well, ends the text.
     """
@@ -273,7 +273,7 @@ def _order(proof: _Proof, log: Log | None) -> tuple[bool, bool, bool, int]:
     ending = log.ending if log else None
     known = ending is not None and log is not None and any(map(ending.has, log.symptoms))
     caught = known and symptom is not None and symptom.raised and ending is not None and not ending.has(symptom)
-    return case is None, confidence is Confidence.GUESS, caught, list(Confidence).index(confidence)
+    return case is None, caught, confidence is Confidence.GUESS, list(Confidence).index(confidence)
 
 
 def _harmless(survived: Iterable[Symptom]) -> Iterator[str]:

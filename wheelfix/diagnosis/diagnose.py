@@ -18,7 +18,7 @@ from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Evidence, GatheredE
 from wheelfix.diagnosis.recorded import describe
 from wheelfix.diagnosis.symptoms.model import Log, TextLimits, environment_prefix
 from wheelfix.diagnosis.symptoms.reader import contradictions, read_log, read_machine
-from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings
+from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings, windows_report
 from wheelfix.errors import InputError, UsageError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.exam.sets import examine_set
@@ -91,6 +91,8 @@ _SHORT = 4096
 def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence, stack: ExitStack) -> None:
     """Add the symptoms and recordings of the text to the evidence."""
     file = _rereadable(text, stack)
+    if isinstance(file.read(0), bytes) and (report := windows_report(cast("IO[bytes]", file), request.text_source)):
+        file = io.StringIO(report)
     is_pml = file.read(len(PML_MAGIC)) == PML_MAGIC
     file.seek(0)
     if is_pml:

@@ -32,6 +32,7 @@ TEXTS = {
     "bundle-build-folder": r"Failed to load Python DLL 'C:\code\build\app\_internal\python311.dll'.",
     "api-set-warning": "6633 WARNING: lib not found: api-ms-win-crt-runtime-l1-1-0.dll dependency of python.exe",
     "pywin32-service": "This executable doesn't have pythonXX.dll and/or pywintypesXX.dll in the same",
+    "gcc-option": "cl : Command line error D8021 : invalid numeric argument '/Wno-cpp'",
     "gcc-builtin": "HighsHash.h(107,46): error C3861: '__builtin_clz': identifier not found",
     "nvcc-std-ambiguous": "compiled_autograd.h(1134): error C2872: 'std': ambiguous symbol",
     "compiler-crash": "cluster.c(1495) : fatal error C1001: Internal compiler error.",

@@ -64,8 +64,13 @@ class CauseRule:
             and all(any(map(one.fullmatch, _SUBJECTS[name](symptom))) for name, one in self.patterns.items())
             and (not self.via or symptom.details.get("via") == self.via)
             and all(_CONDITIONS[name](symptom) for name in self.conditions)
-            and (not self.runtime or runtime_need(symptom.package, symptom.module or symptom.file) == self.runtime)
+            and (not self.runtime or self._needs_runtime(symptom))
         )
+
+    def _needs_runtime(self, symptom: Symptom) -> bool:
+        """Whether the published wheel expects the runtime on the machine; conda's packages come with their own."""
+        in_conda = symptom.details.get("environment") == "conda"
+        return not in_conda and runtime_need(symptom.package, symptom.module or symptom.file) == self.runtime
 
 
 def _is_of_windows(symptom: Symptom) -> bool:

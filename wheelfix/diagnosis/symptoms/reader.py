@@ -173,7 +173,9 @@ def _is_served(card: Capability, listed: list[Capability | None], archs: str) ->
 
 _FRAME = re.compile(r"File [\"“]([^\"“”]{1,500})[\"”], line \d|(?<!\w)([A-Za-z]:[\\/][^:\"\r\n]{1,300}?\.py):\d{1,6}")
 _FRAME_REACH = 40
-_OWN_FRAMES = frozenset({"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython"})
+_OWN_FRAMES = frozenset(
+    {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
+)
 _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
@@ -198,6 +200,8 @@ _LINKED = re.compile(r"During handling of the above exception|The above exceptio
 _TRACEBACK = "Traceback (most recent call last)"
 _IMPORTS = re.compile(r"(?:^|[\s>])(?:from\s+(?P<whole>\.*[\w.]{0,200})\s+)?import\s+(?P<name>\*|[\w.]{1,200})")
 _IMPORT_REACH = 2
+_LOADS = re.compile(r"load_module\('(\w{1,100})'")
+_IMP_FRAMES = 6
 _STARTS_PROGRAM = re.compile(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
 """What follows the error of a program that could not be started, where the traceback is printed after the error."""
 _OF_ADDED_FOLDERS = frozenset({"dll-folder"})
@@ -313,6 +317,9 @@ class _Notes:
             self._added_folder = number
         if "import " in text and (imported := _IMPORTS.search(text)):
             self._imported = number, *_imported(imported["whole"], imported["name"])
+        elif "load_module(" in text and (loaded := _LOADS.search(text)):
+            # Frames of imp follow it.
+            self._imported = number + _IMP_FRAMES, loaded[1], ""
         if not window[0].hot or self._known(text):
             return True
         lines = [_clean(line.text) for line in window]
@@ -508,6 +515,10 @@ def _same_story(first: Symptom, second: Symptom) -> bool:
         return False
     if first.kind == "faulting-module":
         return second.kind in ("faulting-module", "faulting-part", "exit-code")
+    if first.kind.startswith("dialog-") and second.kind == "bundle-python":
+        return True  # the box before it says why Python was not loaded
+    if first.kind == "bundle-python" and first.code is None and second.kind in ("sentence", "winerror"):
+        return True  # the loader's own words for the reason
     if second.code is None and second.path and second.path == first.path:
         return True  # the rest of a broken line, or the same in other words
     if first.kind == second.kind:

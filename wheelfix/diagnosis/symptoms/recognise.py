@@ -202,7 +202,7 @@ _NAME = r"[A-Za-z0-9_][A-Za-z0-9_+-]{0,119}(?:\.[A-Za-z0-9_+-]{1,40}){0,5}?"
 _HOLES = {
     "dll": rf"(?<![A-Za-z0-9_]){_QUOTE}(?=(?P<dlls>{_NAME}\.(?:dll|pyd)))(?P=dlls){_QUOTE}",
     "file": rf"(?<![\w\\/.]){_QUOTE}(?!\s)"
-    rf"(?=(?P<path>(?:[A-Za-z]:[\\/])?[^\"“”„«»*?<>|:\r\n]{{1,260}}?\.(?:dll|pyd|exe)))(?P=path){_QUOTE}",
+    rf"(?=(?P<path>(?:[A-Za-z]:)?[^\"“”„«»*?<>|:\r\n]{{1,260}}?\.(?:dll|pyd|exe)))(?P=path){_QUOTE}",
     "symbol": rf"{_QUOTE}(?=(?P<d_symbol>[!#-&(-~]{{1,300}}))(?P=d_symbol){_QUOTE}",
 }
 _FORM_HOLE = re.compile(r"\{(\w+)\}")
@@ -359,6 +359,8 @@ _RETOLD = re.compile(
 """What people write when they translate the sentence of error 126 themselves."""
 _RETOLD_START = re.compile(r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化", re.IGNORECASE)
 """The same for error 1114."""
+_RETOLD_MANIFEST = re.compile(r"application configuration is incorrect", re.IGNORECASE)
+"""What Windows XP says for error 14001."""
 _OF_A_PROCEDURE = re.compile(r"proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
 _EXCERPT = 400
 _NARROWEST = 72
@@ -499,6 +501,8 @@ def _last_resort(symptom: Symptom) -> Symptom:
         return replace(symptom, code=126, confidence=Confidence.LIKELY)
     if known is None and _RETOLD_START.search(sentence):
         return replace(symptom, code=1114, confidence=Confidence.LIKELY)
+    if known is None and _RETOLD_MANIFEST.search(sentence):
+        return replace(symptom, code=14001, confidence=Confidence.LIKELY)
     if known is None:
         return symptom
     return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)

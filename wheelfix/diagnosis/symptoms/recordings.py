@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import re
+import struct
+from collections import deque
 from typing import IO, TYPE_CHECKING, Any
 
 from wheelfix.base.parsing import parse_json
@@ -20,7 +22,7 @@ from wheelfix.diagnosis.symptoms.model import (
     in_windows_folder,
     win32_code,
 )
-from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks
+from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks, sniff_encoding
 from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
@@ -630,6 +632,128 @@ def read_recordings(text: Text, limits: TextLimits | None = None) -> tuple[Recor
         return (found,)
     results = (reader.result() for reader in readers)
     return tuple(result for result in results if result is not None)
+
+
+# ------------------------------------------------------------------------------------------- files that Windows writes
+
+_EVTX_MAGIC, _DUMP_MAGIC = b"ElfFile\x00", b"MDMP"
+_NOTHING = "There is no crash and no refused load in it.\n"
+_KEPT = 20
+"""Records of an event log that are used at most, the last ones."""
+_MOST_MODULES = 4096
+_CRASH = ("AppName", "AppVersion", "", "ModuleName", "ModuleVersion", "", "ExceptionCode", *[""] * 3, "", "ModulePath")
+"""What the values of event 1000 are where they have no names."""
+
+
+def windows_report(file: IO[bytes], source: str) -> str | None:
+    """Return what an event log, a Report.wer or a minidump says, in the words of the event viewer; None for others."""
+    head = file.read(512)
+    file.seek(0)
+    if head.startswith(_EVTX_MAGIC):
+        return _event_log(file, source)
+    if head.startswith(_DUMP_MAGIC):
+        return _minidump(file, source)
+    text = head.decode(sniff_encoding(head), "replace")
+    if "EventType=" in text and text.lstrip("\ufeff").startswith("Version="):
+        return _error_report(file.read(_MAX_REPORT))
+    return None
+
+
+_MAX_REPORT = 1 << 22
+
+
+def _crash_lines(module: str, version: str, code: str, path: str) -> str:
+    """The lines of the event viewer about a crash."""
+    lines = [f"Faulting module name: {module}, version: {version or '0.0.0.0'}"]
+    lines += [f"Exception code: 0x{code.lower().removeprefix('0x')}"] if code else []
+    return "\n".join([*lines, *([f"Faulting module path: {path}"] if path else [])]) + "\n"
+
+
+def _event_log(file: IO[bytes], source: str) -> str:
+    try:
+        from evtx import PyEvtxParser
+    except ImportError as error:
+        raise InputError(
+            source,
+            because="it is an event log of Windows, and the package evtx is not installed",
+            hint='python -m pip install "wheelfix[events]"; or save it as text in the event viewer (Save As)',
+        ) from error
+    told: deque[str] = deque(maxlen=_KEPT)
+    try:
+        for record in PyEvtxParser(file).records_json():
+            event = parse_json(record["data"]) if record else {}
+            told.extend(filter(None, [_event(event.get("Event") or {})]))
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(source, because=f"it cannot be read as an event log: {error}") from error
+    return "".join(told) or _NOTHING
+
+
+def _event(event: dict[str, Any]) -> str:
+    """Return what one event says about a load or a crash, or nothing."""
+    system, data = event.get("System") or {}, event.get("EventData") or {}
+    number = system.get("EventID")
+    number = number.get("#text") if isinstance(number, dict) else number
+    provider = ((system.get("Provider") or {}).get("#attributes") or {}).get("Name", "")
+    values = data.get("Data") if isinstance(data, dict) else None
+    listed = values.get("#text") if isinstance(values, dict) else values
+    if isinstance(listed, list):
+        data = {name: value for name, value in zip(_CRASH, listed, strict=False) if name}
+    fields = {str(name): str(value) for name, value in data.items()} if isinstance(data, dict) else {}
+    if provider == "Application Error" and str(number) == "1000":
+        names = ("ModuleName", "ModuleVersion", "ExceptionCode", "ModulePath")
+        return _crash_lines(*(fields.get(name, "") for name in names)) if fields.get("ModuleName") else ""
+    # 3076 is written where a policy only watches, and the file was loaded.
+    if provider.endswith("CodeIntegrity") and str(number) in ("3033", "3077"):
+        path, process = fields.get("File Name", ""), fields.get("Process Name", "")
+        return (
+            f"Code Integrity determined that a process ({process}) attempted to load {path} that did not meet the "
+            "signing level requirements or violated code integrity policy.\n"
+        )
+    return ""
+
+
+def _error_report(data: bytes) -> str:
+    """Return what a Report.wer says; its values have names of their own on lines before them."""
+    text = data.decode(sniff_encoding(data), "replace").lstrip("\ufeff")
+    rows = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    names = {value: rows.get(key.replace(".Name", ".Value"), "") for key, value in rows.items() if ".Name" in key}
+    module = names.get("Fault Module Name", "")
+    loaded = (value for key, value in rows.items() if key.startswith("LoadedModule["))
+    path = next((one for one in loaded if base_name(one).lower() == module.lower()), "")
+    if not module:
+        return _NOTHING
+    return _crash_lines(module, names.get("Fault Module Version", ""), names.get("Exception Code", ""), path)
+
+
+def _minidump(file: IO[bytes], source: str) -> str:
+    """Return in which module a minidump says that the process crashed.
+
+    The layout is that of minidumpapiset.h: a directory of streams, of which 4 has the modules and 6 the exception.
+    """
+
+    def take(form: str, place: int) -> tuple[int, ...]:
+        file.seek(place)
+        return struct.unpack(form, file.read(struct.calcsize(form)))
+
+    try:
+        count, directory = take("<II", 8)
+        found = (take("<III", directory + 12 * one) for one in range(min(count, 256)))
+        streams = {kind: start for kind, _, start in found}
+        if 4 not in streams or 6 not in streams:
+            return _NOTHING
+        (code,), (address,) = take("<I", streams[6] + 8), take("<Q", streams[6] + 24)
+        modules = min(take("<I", streams[4])[0], _MOST_MODULES)
+        for start in (streams[4] + 4 + 108 * one for one in range(modules)):
+            base, size = take("<QI", start)
+            if base <= address < base + size:
+                (name,), (high, low) = take("<I", start + 20), take("<II", start + 32)
+                length = min(take("<I", name)[0], 2 * 32767)
+                path = file.read(length).decode("utf-16-le", "replace")
+                version = f"{high >> 16}.{high & 0xFFFF}.{low >> 16}.{low & 0xFFFF}"
+                return _crash_lines(base_name(path), version, f"{code:08x}", path)
+    except struct.error as error:
+        raise InputError(source, because="it cannot be read as a minidump: it ends too early") from error
+    return f"Exception code: 0x{code:08x}\n"
 
 
 _HOW_TO_RECORD = """\
