@@ -75,7 +75,7 @@ def test_a_path_that_does_not_exist_says_what_is_there(
     dist: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     said = failed(capsys, command, "nope.whl")
-    assert said == "wheelfix: error: nope.whl does not exist\n  because: this folder holds 1 wheel\n"
+    assert said == "wheelfix: error: nope.whl does not exist\n  hint: this folder holds 1 wheel\n"
 
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])

@@ -11,7 +11,7 @@ from wheelfix.base.values import dataclass, field, replace
 from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.cli.commands import say
 from wheelfix.cli.output import Output
-from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.paths import expand_inputs, given_paths
 from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import InputError, WheelfixError, failure_of
@@ -45,7 +45,7 @@ def execute(args: argparse.Namespace) -> int:
         from wheelfix.cli.try_ import check_trial, try_written
 
         check_trial(args)
-    inputs = expand_inputs(args.paths, folders=False, windows_only=True)
+    inputs = expand_inputs(given_paths(args.paths, "ci"), folders=False, windows_only=True)
     groups = []
     for own, paths in group_inputs(args, inputs.files):
         for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import name_parts
 from wheelfix.base.inputfiles import will_read
-from wheelfix.base.options import RemoteOptions
+from wheelfix.base.options import RemoteOptions, shell_line
 from wheelfix.base.values import dataclass
 from wheelfix.cli.commands import as_given, say
 from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError, shown_url
-from wheelfix.remote.addresses import is_remote
+from wheelfix.remote.addresses import is_remote, is_url
 from wheelfix.remote.client import Client
 from wheelfix.report.words import human_size
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.remote.ranges import WheelPath
+
+
+_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
+"""What may be the name of a project; with a dot it is more likely a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ def expand_inputs(
         try:
             if is_remote(word) and not os.path.lexists(word):
                 found: list[WheelPath] = [_remote(word, client)]
+            elif client is not None and re.fullmatch(_NAME, word) and not os.path.lexists(word):
+                found = [_newest(word, client)]
             else:
                 found = [*_expand(word, folders=folders)]
             for path in found:
@@ -93,14 +99,38 @@ def other_system(name: str) -> str:
     return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform
 
 
+def given_paths(paths: list[str], what: str) -> list[str]:
+    """Return what was typed, or ``dist`` where nothing was and there is such a folder."""
+    if paths:
+        return paths
+    if not Path("dist").is_dir():
+        hint = "name a wheel, or a folder of wheels; dist is used if it exists"
+        raise UsageError(f"wheelfix {what} needs a PATH", hint=hint)
+    say("wheelfix: no PATH was given: dist is used")
+    return ["dist"]
+
+
 def _remote(word: str, client: Client | None) -> WheelPath:
     if client is None:
+        download = shell_line(["python", "-m", "pip", "download", "--no-deps", "--platform", "win_amd64", word])
         raise InputError(
             f"{shown_url(word)} is not on this disk",
             because="this command works on files",
-            hint="download the wheel first: python -m pip download --no-deps --platform win_amd64 NAME==VERSION",
+            hint="download the wheel first" + ("" if is_url(word) else f": {download}"),
         )
     return client.find(word)
+
+
+def _newest(word: str, client: Client) -> WheelPath:
+    """Return the newest wheel of a project on the package index; a slip in the name of a file is one, too."""
+    try:
+        return client.find(word)
+    except (InputError, EnvironmentFailure) as error:
+        raise (InputError if isinstance(error, InputError) else NetworkFailure)(
+            f"{word} is neither a file or folder here nor a project on the package index",
+            because=[reason for reason in (_nearest(Path(word)), str(error)) if reason],
+            hint=error.hint,
+        ) from error
 
 
 def _expand(word: str, *, folders: bool) -> list[Path]:
@@ -114,9 +144,7 @@ def _expand(word: str, *, folders: bool) -> list[Path]:
         return _open_folder(path, folders=folders)
     if path.exists() or not glob.has_magic(word):
         if not os.path.lexists(path):
-            name = re.fullmatch("[A-Za-z0-9][A-Za-z0-9_-]*", word)
-            hint = f"for the wheel on the package index add its version: {word}==VERSION" if name else ""
-            raise InputError(f"{word} does not exist", because=_nearest(path), hint=hint)
+            raise InputError(f"{word} does not exist", hint=_nearest(path))
         return [path]
     # Path.glob takes no absolute pattern. sorted() makes the order ours: the file system's differs from disk to disk.
     matches = sorted(Path(match) for match in glob.glob(word, recursive=True))  # noqa: PTH207

@@ -23,7 +23,7 @@ from wheelfix.cli.common import (
     write_result,
 )
 from wheelfix.cli.output import made_by, write_reports
-from wheelfix.cli.paths import expand_inputs, remote_options, say_skipped
+from wheelfix.cli.paths import expand_inputs, given_paths, remote_options, say_skipped
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.repairs.repair import FailedRepair
@@ -118,8 +118,6 @@ def _refuse(args: argparse.Namespace) -> None:
     for broken, what, because in rules:
         if broken:
             raise UsageError(f"{what} contradict each other" if " and " in what else what, because=because)
-    if not (args.paths or args.locked or args.env):
-        raise UsageError("nothing to repair", hint="name a wheel, or --locked FILE, or --env PREFIX --package NAME")
 
 
 class RepairOutput:
@@ -223,6 +221,8 @@ class RepairOutput:
 
 def execute(args: argparse.Namespace) -> int:
     """Repair every input and return the worst exit code."""
+    if not args.locked and not args.env:
+        args.paths = given_paths(args.paths, "repair")
     options = repair_options(args)
     if args.env is not None:
         return _execute_installed(args, options)

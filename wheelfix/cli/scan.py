@@ -19,6 +19,7 @@ from wheelfix.cli.output import Output
 from wheelfix.cli.paths import (
     Inputs,
     expand_inputs,
+    given_paths,
     open_client,
     remote_options,
     say_bytes,
@@ -82,8 +83,8 @@ def _driver(text: str) -> str:
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, print each as it comes, and return the worst exit code."""
     output = Output.from_args(args)
-    if not args.paths and args.lockfile is None:
-        raise UsageError("wheelfix scan needs a PATH", hint="name a wheel, a folder of wheels or an environment")
+    if args.lockfile is None:
+        args.paths = given_paths(args.paths, "scan")
     if args.lockfile is None and (args.lock_extras or args.lock_groups):
         option = "--extra" if args.lock_extras else "--group"
         raise UsageError(f"{option} says what is installed of a lock file", hint="name that with --lockfile FILE")

@@ -45,7 +45,7 @@ def execute(args: argparse.Namespace) -> int:
     """Sign every wheel and return the worst exit code."""
     options = sign_options(args)
     check_can_verify()
-    SignCommand.parse(options.command)
+    SignCommand.parse(options.command, started=not args.dry_run)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     say_skipped(inputs)
     results = _Results(args)

@@ -76,13 +76,18 @@ def short_path(path: str) -> str:
 
 def sentence(finding: Finding) -> str:
     """Return a finding's message with the whole path of what it is about, said once."""
-    subject = short_path(finding.subject)
+    return about(finding.subject, finding.message)
+
+
+def about(path: str, message: str) -> str:
+    """Return a message with the whole path of what it is about, said once."""
+    subject = short_path(path)
     base = posixpath.basename(subject)
-    if not subject or subject in finding.message:
-        return finding.message
-    if base and finding.message.startswith(base) and not _goes_on(finding.message[len(base) : len(base) + 1]):
-        return subject + finding.message[len(base) :]
-    return finding.message if base and base in finding.message else f"{subject}: {finding.message}"
+    if not subject or subject in message:
+        return message
+    if base and message.startswith(base) and not _goes_on(message[len(base) : len(base) + 1]):
+        return subject + message[len(base) :]
+    return message if base and base in message else f"{subject}: {message}"
 
 
 def _goes_on(char: str) -> bool:

@@ -23,6 +23,7 @@ from wheelfix.report.html.element import Html, badge, bullets, el, fold, folded,
 from wheelfix.report.html.graph import build_graph, draw_files, draw_needs
 from wheelfix.report.words import (
     KIND_WORDS,
+    about,
     and_more,
     count,
     human_change,
@@ -617,7 +618,7 @@ def _build_row(how: str, path: str, words: str) -> Html:
 def _problems(title: str, problems: Sequence[Problem]) -> Html | None:
     items = [
         el("li", badge(problem.severity.value, problem.severity.value), " ",
-           el("a", el("code", problem.code), href=f"#{problem.code}"), f" {problem.message}")
+           el("a", el("code", problem.code), href=f"#{problem.code}"), f" {about(problem.subject, problem.message)}")
         for problem in problems
     ]  # fmt: skip
     return _titled(title, items, len(items)) if items else None
