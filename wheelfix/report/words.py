@@ -16,6 +16,7 @@ from wheelfix.model import (
     EdgeKind,
     Finding,
     InView,
+    Malformed,
     MayComeFrom,
     Missing,
     OwnedBy,
@@ -93,6 +94,14 @@ def about(path: str, message: str) -> str:
 def _goes_on(char: str) -> bool:
     """Whether a character after a name belongs to a longer name."""
     return char.isalnum() or char in ("_", ".", "-")
+
+
+def image_counts(report: ScanReport) -> tuple[str, ...]:
+    """Return ``9 DLLs``, ``2 extension modules`` and, where there are any, ``1 program``."""
+    ends = [item.path.lower().rpartition(".")[2] for item in report.images if not isinstance(item.facts, Malformed)]
+    modules, programs = ends.count("pyd"), ends.count("exe")
+    found = (count(len(ends) - modules - programs, "DLL"), count(modules, "extension module"))
+    return (*found, count(programs, "program")) if programs else found
 
 
 def label(report: ScanReport) -> str:

@@ -28,6 +28,7 @@ from wheelfix.report.words import (
     count,
     human_change,
     human_size,
+    image_counts,
     import_statement,
     label,
     sentence,
@@ -226,7 +227,7 @@ def _row(name: str, report: ScanReport, document: Document, shown: Sequence[Seve
         el("td", badge(verdict, verdict), failed, data_value=RANKS[verdict]),
         el("td", _problem(report), class_="what"),
         *(_number(numbers[severity], _plural(severity)) for severity in shown),
-        _number(len(report.images), "DLLs"),
+        _number(int(image_counts(report)[0].split()[0]), "DLLs"),
         el("td", human_size(size), class_="number", data_value=size, data_label="size"),
         data_kind=verdict,
         data_words=f"{verdict} {codes} {failure.words if failure else ''}",
@@ -334,7 +335,7 @@ def _wheel(name: str, report: ScanReport, document: Document, *, unfolded: bool)
 def _facts(report: ScanReport, context: Context) -> Html:
     size = human_size(sum(image.facts.size for image in report.images))
     facts = [f"{report.name} {report.version}".strip(), and_more(report.tags, 3), report.machine.value]
-    facts.append(f"{count(len(report.images), 'DLL')}, {size}")
+    facts.append(f"{', '.join(image_counts(report))}, {size}")
     added = [image.facts.size for image in report.images if image.path in context.sources]
     facts += [f"{len(added)} vendored, {human_size(sum(added))}"] if added else []
     digest = context.sha256.get(report.path)
