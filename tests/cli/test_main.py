@@ -29,7 +29,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import KINDS, SCAN_KINDS
+from wheelfix.report.document import KINDS, SCAN_KINDS
 from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules import registry
 from wheelfix.rules.registry import all_rules, page

@@ -12,8 +12,8 @@ from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Server
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RemoteOptions, ScanOptions
+from wheelfix.cli.common import expand_inputs
 from wheelfix.cli.main import main
-from wheelfix.cli.paths import expand_inputs
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
 

@@ -22,7 +22,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import KINDS, render
+from wheelfix.report.document import KINDS, render
 from wheelfix.report.text import render_scan
 from wheelfix.rules.registry import all_rules, page
 

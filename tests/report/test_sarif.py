@@ -13,8 +13,11 @@ import sarif_pydantic
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from tests.support.tiers import IMPOSSIBLE
 from wheelfix.errors import InputError
-from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.formats import render
+from wheelfix.report.document import (
+    Context,
+    FailedInput,
+    render,
+)
 from wheelfix.report.sarif import file_uri, fingerprint
 from wheelfix.rules.registry import all_rules
 

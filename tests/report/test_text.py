@@ -36,8 +36,11 @@ from wheelfix.model import (
     System,
 )
 from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
-from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.formats import render
+from wheelfix.report.document import (
+    Context,
+    FailedInput,
+    render,
+)
 from wheelfix.report.text import FITS, Hints, render_scan, render_summary, spell_archs
 from wheelfix.report.words import count, image_counts, import_statement, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit

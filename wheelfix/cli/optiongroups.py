@@ -20,7 +20,7 @@ from wheelfix.cli.commands import (
     only_typed,
 )
 from wheelfix.report.canvas import COLOURS
-from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.report.document import SCAN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -44,7 +44,7 @@ from wheelfix.cli.optiongroups import (
 )
 from wheelfix.errors import UsageError
 from wheelfix.report.canvas import COLOURS
-from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.report.document import SCAN_KINDS
 
 if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers

@@ -15,15 +15,18 @@ from wheelfix.cli.common import (
     check_target_folder,
     environment_of,
     exit_code,
+    expand_inputs,
+    given_paths,
     limits,
     refuse_contradiction,
+    remote_options,
     root_options,
+    say_skipped,
     style_of,
     target_words,
     write_result,
 )
 from wheelfix.cli.output import made_by, write_reports
-from wheelfix.cli.paths import expand_inputs, given_paths, remote_options, say_skipped
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.repairs.repair import FailedRepair

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.options import SignOptions
 from wheelfix.cli.commands import as_given, say, say_failure
-from wheelfix.cli.common import exit_code, limits, write_result
-from wheelfix.cli.paths import expand_inputs, say_skipped
+from wheelfix.cli.common import (
+    exit_code,
+    expand_inputs,
+    limits,
+    say_skipped,
+    write_result,
+)
 from wheelfix.errors import UsageError, WheelfixError, failure_of
 from wheelfix.pe.authenticode.verify import check_trusted_roots
 from wheelfix.repairs.sign import SignCommand, check_can_verify, matches, pe_files, sign
