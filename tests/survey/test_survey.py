@@ -332,10 +332,10 @@ def test_a_library_that_is_not_installed_is_named_with_the_extra(
         "fsspec": ["s3://bucket"],
         "distributed": [str(wheels), "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"],
     }[library]
-    assert main(["survey", *words, "-o", str(tmp_path / "out")]) == Exit.USAGE
+    assert main(["survey", *words, "-o", str(tmp_path / "out")]) == Exit.ENVIRONMENT
     said = capsys.readouterr().err
     assert library in said
-    assert "pip install wheelfix[" in said
+    assert 'python -m pip install "wheelfix[' in said
 
 
 # ----------------------------------------------------------------------------------------------------- package indexes
