@@ -25,7 +25,7 @@ from wheelfix.plan.model import plan_from_json
 from wheelfix.repairs.repair import repair_wheel, replay
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.diagnosis import render_diagnosis, render_json
-from wheelfix.report.formats import KINDS, render
+from wheelfix.report.document import KINDS, render
 from wheelfix.report.text import render_scan
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Write the measured figures of benchmarks/results.json into the README and into a page with a plot.
+"""Write the measured figures of benchmarks/results.json into a page with a plot.
 
 The file holds ``{"machine": …, "command": …, "tasks": [{"key": …, "title": …, "runs": [{"tool", "seconds", "cpu",
 "memory_mb"}, …], "targets": [{"words", "value", "held"}, …]}, …]}``; the first run of a task is wheelfix's. Without the
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent.parent
-RESULTS, README = HERE / "benchmarks" / "results.json", HERE / "README.md"
+RESULTS = HERE / "benchmarks" / "results.json"
 PAGE, PLOT = HERE / "docs" / "reference" / "benchmarks.md", HERE / "docs" / "assets" / "growth.svg"
-START, END = "<!-- benchmarks:start -->", "<!-- benchmarks:end -->"
 
 
-def section(results: Mapping[str, Any]) -> str:
-    """Return the README's section: a line for each task, and every target that was missed."""
+def overview(results: Mapping[str, Any]) -> str:
+    """Return a line for each task, and every target that was missed."""
     rows = []
     for task in results["tasks"]:
         own, *others = task["runs"]
@@ -38,11 +37,8 @@ def section(results: Mapping[str, Any]) -> str:
         for target in task.get("targets", ())
         if not target["held"]
     ]
-    return (
-        f"## Speed\n\nMeasured on {results['machine']} with `{results['command']}`; repeat it on yours. Every run is\n"
-        "in [the whole table](docs/reference/benchmarks.md).\n\n"
-        + table(("job", "wheelfix", "that is"), rows)
-        + ("Aims that were missed:\n\n" + "".join(missed) + "\n" if missed else "")
+    return table(("job", "wheelfix", "that is"), rows) + (
+        "Aims that were missed:\n\n" + "".join(missed) + "\n" if missed else ""
     )
 
 
@@ -73,7 +69,7 @@ def page(results: Mapping[str, Any] | None) -> str:
         f"Measured on {results['machine']} with `{results['command']}`: {versions}. All commands of a job ran in\n"
         f"turn, {results.get('rounds', 1)} rounds, the best of each counts; peers that take long ran once. Memory is\n"
         "that of the largest process.\n\n"
-    )
+    ) + overview(results)
     for task in results["tasks"]:
         own = task["runs"][0]["seconds"]
         rows = [
@@ -135,19 +131,10 @@ def _draw(lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def filled(readme: str, results: Mapping[str, Any] | None) -> str:
-    """Return the README with the section between the markers, or with nothing there."""
-    before, start, rest = readme.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise ValueError(f"the README does not have {START} or {END}")
-    return f"{before}{START}\n{section(results) if results else ''}{END}{after}"
-
-
 def current() -> dict[Path, str]:
-    """Return what the README, the page and the plot should be."""
+    """Return what the page and the plot should be."""
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None
-    return {README: filled(README.read_text(encoding="utf-8"), results), PAGE: page(results), PLOT: plot(results)}
+    return {PAGE: page(results), PLOT: plot(results)}
 
 
 def stale() -> list[Path]:

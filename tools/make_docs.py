@@ -7,6 +7,7 @@ python -m tools.make_docs --check   say what would change, and exit with 1 if an
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -36,9 +37,30 @@ MAKERS = (
 )
 
 
+SOURCE = "."
+"""What README and pages install: a checkout until there is a release, then ``wheelfix``; nothing else has to change."""
+INSTALLING = ("../README.md", "howto/install.md", "howto/ci.md", "howto/delvewheel.md")
+
+
+def installing_from(source: str, text: str) -> str:
+    """Return a page on which every command installs wheelfix from there."""
+    released = source == "wheelfix"
+    text = re.sub(
+        r'((?:pip|pipx|uv tool) install "?)(?:\.|wheelfix)(?=\[|$)', rf"\g<1>{source}", text, flags=re.MULTILINE
+    )
+    text = re.sub(
+        r"uvx (?:--from \S+ )?wheelfix", "uvx wheelfix" if released else f"uvx --from {source} wheelfix", text
+    )
+    return re.sub(r'(?<=")(pip install )?(?:WHEELFIX|wheelfix)(?="\]?$)', rf"\g<1>{source if released else 'WHEELFIX'}",
+                  text, flags=re.MULTILINE)  # fmt: skip
+
+
 def generated() -> dict[Path, str]:
-    """Return every generated page by its path under ``docs``."""
-    return {Path(path): text for maker in MAKERS for path, text in maker.pages()}
+    """Return every generated page by its path under ``docs``, and those of which the commands that install are."""
+    pages = {Path(path): text for maker in MAKERS for path, text in maker.pages()}
+    for path in INSTALLING:
+        pages[Path(path)] = installing_from(SOURCE, (DOCS / path).read_text(encoding="utf-8"))
+    return pages
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:

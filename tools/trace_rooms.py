@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import wheelfix
 from wheelfix.base.values import is_value
 from wheelfix.demo import example
-from wheelfix.report.formats import render
+from wheelfix.report.document import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

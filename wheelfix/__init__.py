@@ -1,6 +1,7 @@
 """wheelfix: say why a Windows wheel will not import, and write one that does.
 
-The functions here are what the command line uses: :func:`scan`, :func:`repair`, :func:`verify` and :func:`diagnose`.
+The functions here are what the command line uses: :func:`scan`, :func:`repair`, :func:`verify`,
+:func:`diagnose` and :func:`diff`.
 They are imported when they are first asked for, so that ``wheelfix --version`` answers at once.
 """
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Finding, ScanReport
     from wheelfix.repairs.repair import repair_wheel as repair
     from wheelfix.repairs.sign import Signed, sign
+    from wheelfix.report.builds import diff
 
 __version__ = "0.1.0"
 
@@ -34,6 +36,7 @@ __all__ = [
     "WheelfixError",
     "__version__",
     "diagnose",
+    "diff",
     "repair",
     "scan",
     "scan_all",
@@ -52,12 +55,17 @@ _HOMES = {
     "SignOptions": "wheelfix.base.options",
     "Signed": "wheelfix.repairs.sign",
     "diagnose": "wheelfix.diagnosis.diagnose",
+    "diff": "wheelfix.report.builds",
     "repair": "wheelfix.repairs.repair:repair_wheel",
     "scan": "wheelfix.exam.scan",
     "scan_all": "wheelfix.exam.scan",
     "sign": "wheelfix.repairs.sign",
     "verify": "wheelfix.exam.verify",
 }
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> object:

@@ -95,6 +95,21 @@ class EnvironmentFailure(WheelfixError):
     exit_code = Exit.ENVIRONMENT
 
 
+def install_extra(name: str) -> str:
+    """Return the command that installs what an extra needs; it works also where wheelfix came from a folder."""
+    return f'python -m pip install "wheelfix[{name}]"'
+
+
+class MissingExtra(EnvironmentFailure):
+    """A library that only some jobs need is not installed."""
+
+    def __init__(self, what: str, *libraries: str, extra: str, hint: str = "") -> None:
+        verb = "is" if len(libraries) == 1 else "are"
+        super().__init__(
+            what, because=f"{' and '.join(libraries)} {verb} not installed", hint=f"{install_extra(extra)}{hint}"
+        )
+
+
 class NetworkFailure(EnvironmentFailure):
     """A server cannot be reached, or what it answers cannot be used."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import importlib
 import re
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -730,3 +731,13 @@ class ScanReport:
     def verdict(self) -> Verdict:
         """Broken with an error, unsure where that could not be decided, risky with a warning, else ok."""
         return verdict_of(self.findings)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the report as ``wheelfix scan --format json`` has it for one wheel."""
+        # What draws reports stands above this module, and is asked for by its name.
+        value: dict[str, Json] = importlib.import_module("wheelfix.report.json_").scan_value(self)
+        return value
+
+    def to_json(self) -> str:
+        """Return the same as a text."""
+        return str(importlib.import_module("wheelfix.report.json_").dump(self.to_dict()))

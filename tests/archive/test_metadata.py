@@ -15,8 +15,8 @@ from tests.support.wheels import build_wheel
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
 from wheelfix.archive.names import FileName, name_parts, without_variant
 from wheelfix.archive.reader import Archive
+from wheelfix.cli.common import other_system
 from wheelfix.cli.main import main
-from wheelfix.cli.paths import other_system
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit, InputError
 from wheelfix.exam.verify import verify

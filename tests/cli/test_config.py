@@ -91,7 +91,7 @@ def test_paths_count_from_the_file(tmp_path):
     ("text", "what", "hint"),
     [
         ('\nfial-on = "error"', "wheelfix.toml:2: there is no option 'fial-on'", "did you mean 'fail-on'?"),
-        ("[repair]\nverify = true", "wheelfix.toml:2: there is no option 'verify' of repair", "--show-config"),
+        ("[repair]\nverify = true", "wheelfix.toml:2: there is no option 'verify' of repair", "--help"),
         ('fail-on = "eror"', "wheelfix.toml:1: fail-on is one of error, warning, never, not 'eror'", "'error'?"),
         ("fail-on = true", "wheelfix.toml:1: fail-on is a text, not True", ""),
         ("verify = 1", "wheelfix.toml:1: verify is true or false, not 1", ""),
@@ -99,7 +99,7 @@ def test_paths_count_from_the_file(tmp_path):
         ("ignore = [1]", "wheelfix.toml:1: ignore is a list of texts, not [1]", ""),
         ("[wheels.torch]\n\njobs = 1", "wheelfix.toml:3: 'jobs' cannot differ from wheel to wheel", "above the wheels"),
         ('wheels = ["torch"]', "wheelfix.toml:1: wheels holds one table for each name", ""),
-        ("wheels = { torch = { xyz = 1 } }", "wheelfix.toml:1: there is no option 'xyz'", "--show-config"),
+        ("wheels = { torch = { xyz = 1 } }", "wheelfix.toml:1: there is no option 'xyz'", "--help"),
         ("fail-on = ", "is not valid TOML", ""),
         ("wheels = 1", "wheelfix.toml:1: wheels holds one table for each name", ""),
     ],
@@ -362,8 +362,41 @@ def test_show_config(folder, capsys, monkeypatch):
     assert rows["fail-on"] == ["info", "wheelfix.toml:1"]
     assert rows["jobs"] == ["3", "environment variable WHEELFIX_JOBS"]
     assert rows["no-discover"] == ["true", "command line"]
-    assert rows["verify"] == ["false", "default"]
+    assert "default" not in out
+    assert list(rows)[1:4] == ["fail-on", "jobs", "no-discover"]  # as they were written: file, variable, command line
     assert "wheels called torch:\nignore  WF6  wheelfix.toml:4\n" in out
+
+
+def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory, capsys, monkeypatch):
+    """The file of a project may not: anybody can put one into a folder."""
+    monkeypatch.setattr("sys.platform", "linux")
+    home, toolkit = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("toolkit")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    (toolkit / "gone.dll").write_bytes(forge_dll("gone.dll", exports=["f"]))
+    own = home / "wheelfix" / "wheelfix.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f"root = ['{toolkit}']\nno-discover = true\nfail-on = 'never'\n")
+    (folder / "wheelfix.toml").write_text('fail-on = "error"\n')
+    module = forge_dll("_x.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__x"])
+    build_wheel(folder / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module})
+    assert main(["scan"]) == 1  # the project's file overrides the user's
+    assert str(toolkit) in capsys.readouterr().out
+    assert main(["repair", "--show-config"]) == 0
+    out = capsys.readouterr().out
+    assert f"configured by {own} and {(folder / 'wheelfix.toml').resolve()}" in out
+    assert f"{toolkit}" in out
+    assert f"{own}:1" in out
+    assert main(["scan", "--config", "none", "--show-config"]) == 0
+    assert "configured by no file" in capsys.readouterr().out
+    (folder / "wheelfix.toml").write_text(f"root = ['{toolkit}']\n")
+    assert main(["scan"]) == 2
+    assert "leads out of the folder of the file" in capsys.readouterr().err
+
+
+def test_the_name_of_a_command_is_no_answer_to_itself(folder, capsys):
+    (folder / "wheelfix.toml").write_text('roots = ["x"]\n')
+    assert main(["scan", "x.whl"]) == 2
+    assert "did you mean 'root'?" in capsys.readouterr().err
 
 
 def test_wheels_of_a_name_are_scanned_their_own_way(folder, capsys):

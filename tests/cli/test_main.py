@@ -30,7 +30,7 @@ from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
 from wheelfix.knowledge.tables import tables_date
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import KINDS, SCAN_KINDS
+from wheelfix.report.document import KINDS, SCAN_KINDS
 from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules import registry
 from wheelfix.rules.registry import all_rules, page

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.remote.indexes import index_of
 from tests.support.wheels import build_wheel
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.main import main
@@ -108,3 +109,77 @@ def test_python_is_a_folder_or_its_program(tmp_path: Path, capsys: pytest.Captur
         assert main(["scan", "dist", "--python", python, "--no-discover"]) == 1
         outputs.append(capsys.readouterr().out.replace(python, "PYTHON"))
     assert outputs[0].partition("What to do")[0] == outputs[1].partition("What to do")[0]
+
+
+# ------------------------------------------------------------------------------------------- what people type first
+
+
+@pytest.mark.parametrize("command", ["scan", "repair", "ci"])
+def test_dist_is_what_is_meant_without_a_path(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--no-discover"]) == 1
+    told = capsys.readouterr()
+    assert "dist is used" in told.err
+    assert "pkg-1.0-cp311-cp311-win_amd64.whl" in told.out + told.err
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert main([command, "--no-discover"]) == 2
+    assert f"wheelfix {command} needs a PATH" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "dist"], "did you mean 'scan'?"),
+        (["show", "dist"], "did you mean 'scan'?"),
+        (["fix", "dist"], "did you mean 'repair'?"),
+        (["scan", "dist", "--report", "x.html"], "did you mean html=x.html?"),
+        (["scan", "dist", "--report", "out/x.md"], "did you mean markdown=out/x.md?"),
+        (["scan", "dist", "--target", "windows11"], "did you mean 'windows-11'?"),
+    ],
+)
+def test_slips_are_answered_with_what_was_meant(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_explain_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "301"]) == 0
+    assert capsys.readouterr().out.startswith("WF301 missing-dependency\n")
+    assert main(["explain", "126"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("WinError 126: The specified module could not be found.\n")
+    assert "wheelfix explain WF126" in out
+    assert main(["explain", "999999"]) == 2
+
+
+def test_a_name_alone_is_the_newest_wheel_on_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"demo/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", exports=["PyInit__x"])}
+    wheels = [build_wheel(tmp_path / "files", "demo", version, files=files) for version in ("1.2", "1.10")]
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
+    with index_of(wheels) as server:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{server.url}/simple")
+        assert main(["scan", "demo", "--python-version", "3.11", "--no-discover"]) == 0
+        assert capsys.readouterr().out.startswith("demo-1.10-")
+        assert main(["scan", "dsit"]) == 3
+        err = capsys.readouterr().err
+        assert "dsit is neither a file or folder here nor a project on the package index" in err
+
+
+def test_a_requirement_gets_the_command_that_downloads_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["repair", "demo==1.0"]) == 3
+    assert "pip download --no-deps --platform win_amd64 demo==1.0\n" in capsys.readouterr().err
+
+
+def test_a_file_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    """It "does not exist because this folder holds 1 wheel"."""
+    assert main(["scan", "dist/nope.whl"]) == 3
+    assert capsys.readouterr().err == ("wheelfix: error: dist/nope.whl does not exist\n  hint: dist holds 1 wheel\n")

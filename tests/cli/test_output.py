@@ -201,7 +201,7 @@ def test_misuse(build, capsys):
     assert "--write-baseline needs --baseline FILE" in capsys.readouterr().err
     code, _, err = scan_with_baseline(capsys)
     assert code == 2
-    assert "there is not a baseline known.json\n  hint: --write-baseline makes it" in err
+    assert "there is no baseline known.json\n  hint: --write-baseline makes it" in err
 
 
 def test_what_is_known_is_not_listed_as_missing(build, capsys):

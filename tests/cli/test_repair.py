@@ -22,7 +22,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import KINDS, render
+from wheelfix.report.document import KINDS, render
 from wheelfix.report.text import render_scan
 from wheelfix.rules.registry import all_rules, page
 
@@ -75,7 +75,7 @@ def test_a_path_that_does_not_exist_says_what_is_there(
     dist: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     said = failed(capsys, command, "nope.whl")
-    assert said == "wheelfix: error: nope.whl does not exist\n  because: this folder holds 1 wheel\n"
+    assert said == "wheelfix: error: nope.whl does not exist\n  hint: this folder holds 1 wheel\n"
 
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])

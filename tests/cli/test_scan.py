@@ -161,7 +161,6 @@ def test_a_github_job_gets_a_summary(dist, capsys, monkeypatch, tmp_path):
         (["-q", "-v", "dist"], "not allowed with argument"),
         (["--root", "nowhere", "dist"], "the file or folder does not exist"),
         (["-o", "dist", "dist"], "dist is a folder"),
-        ([], "PATH"),
     ],
 )
 def test_misuse(dist, capsys, argv, message):

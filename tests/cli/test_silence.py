@@ -11,8 +11,8 @@ import pytest
 import wheelfix
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.cli.common import other_system
 from wheelfix.cli.main import main
-from wheelfix.cli.paths import other_system
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError, WheelfixError

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.docs.pages import PAGES, shown_commands, split
+from tests.docs.pages import HERE, PAGES, blocks, shown_commands, split
 from wheelfix.cli.commands import COMMANDS, root_parser
-from wheelfix.cli.parsers import command_parser
+from wheelfix.cli.main import main
+from wheelfix.cli.parsers import command_parser, current_spelling
+from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.errors import Exit
 from wheelfix.rules.registry import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 SHOWN = sorted({words: place for page in PAGES for place, words in shown_commands(page)}.items())
 
@@ -30,7 +39,7 @@ def test_parses(words):
     if "--help" in parts or "-h" in parts:
         return
     parser.require_nothing()  # prose names commands with an option only, as in `wheelfix repair --drop-test-artifacts`
-    parser.parse_strictly(parts[1:])
+    parser.parse_strictly(current_spelling(parts[0], parts[1:]))
 
 
 def test_codes_in_examples_exist():
@@ -46,3 +55,36 @@ def test_exit_codes():
         line.split("|")[1].strip() for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")
     ]
     assert rows[2:] == [str(code.value) for code in Exit]
+
+
+def test_the_readme_is_short_and_begins_with_error_command_and_result() -> None:
+    lines = (HERE / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    screen = "\n".join(lines[:34])
+    parts = ("OSError: [WinError 126]", "$ wheelfix scan dist", "$ wheelfix repair", "OK  ")
+    places = [screen.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def readme_commands() -> Iterator[list[str]]:
+    """The commands in blocks of text, without what stands beside them after three blanks."""
+    for block in blocks(HERE / "README.md"):
+        for line in block.text.splitlines() if block.language == "text" else ():
+            if line.startswith("wheelfix "):
+                yield split(re.split(" {3}", line)[0].removeprefix("wheelfix "))
+
+
+@pytest.mark.parametrize("words", list(readme_commands()), ids=" ".join)
+def test_commands_of_the_readme_work_when_they_are_pasted(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder with a wheel in ``dist``; what needs a network or Windows is only understood."""
+    monkeypatch.chdir(tmp_path)
+    example = kepler_cu117()
+    write_wheel(example, tmp_path / "dist")
+    write_roots(example, tmp_path / "roots")
+    (tmp_path / "error.txt").write_text("OSError: [WinError 126] The specified module could not be found.\n")
+    if {"--fetch", "numpy", "try", "demo"} & set(words):
+        assert command_parser(words[0]).parse_args(words[1:]) is not None
+        return
+    assert main(words) in (0, 1, 5)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import WRITTEN, blocks, fits, split, steps
+from tests.docs.pages import HERE, WRITTEN, blocks, fits, split, steps
 from tests.real.listing import named
 from tests.support.tiers import wheel
 from wheelfix.cli.main import main
@@ -100,6 +100,15 @@ def test_python(page, place, capsys):
                 _, mark, comment = line.partition("  # ")
                 if mark and line.startswith("print("):
                     assert comment.strip().partition("…")[0].strip() in printed, line
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/howto/python.md"])
+def test_python_has_the_types_that_a_checker_wants(page, tmp_path):
+    text = "".join(block.text for block in blocks(HERE / page) if block.language == "python")
+    (tmp_path / "example.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(tmp_path / "example.py")]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("page", pages_with("toml"), ids=name)

@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from tests.docs.pages import DOCS, HERE
+from tests.docs.pages import DOCS, HERE, WRITTEN
 from tools import make_benchmark_table, make_docs, make_pictures, make_screenshots
 from wheelfix.cli.commands import COMMANDS
 
@@ -57,13 +57,13 @@ def test_a_benchmark_table():
         {"key": "growth", "title": "Growing", "runs": growth, "targets": []},
     ]
     results = {"machine": "a machine", "command": "python dev.py bench", "tasks": tasks}
-    text = make_benchmark_table.filled("a\n<!-- benchmarks:start -->\nold\n<!-- benchmarks:end -->\nb\n", results)
-    assert "Measured on a machine with `python dev.py bench`" in text
+    text = make_benchmark_table.overview(results)
     assert "| A task | 0.50 s, 60 MB | 12 × faster than delvewheel show |" in text
     assert "- A task: 20 MB was the aim, 60.4 was measured." in text
     assert "12 times as fast" not in text
-    assert "Speed" not in make_benchmark_table.filled(text, None)
     page = make_benchmark_table.page(results)
+    assert "Measured on a machine with `python dev.py bench`" in page
+    assert text in page
     assert "| delvewheel show | 6.00 s | 5.90 s | 33 MB | 12.00 |" in page
     assert "- held: 12 times as fast: 12.0" in page
     assert make_benchmark_table.plot(results).count("<polyline") == 2
@@ -73,3 +73,22 @@ def test_the_site_lists_every_command():
     site = yaml.safe_load((HERE / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = json.dumps(site["nav"])
     assert [name for name in COMMANDS if f"reference/commands/{name}.md" not in listed] == []
+
+
+def test_one_word_switches_every_command_that_installs():
+    for path in make_docs.INSTALLING:
+        now = (make_docs.DOCS / path).read_text(encoding="utf-8")
+        released = make_docs.installing_from("wheelfix", now)
+        assert make_docs.installing_from(make_docs.SOURCE, now) == now
+        assert make_docs.installing_from(make_docs.SOURCE, released) == now
+        assert released != now
+    changed = make_docs.installing_from("wheelfix", 'pip install ".[fetch]"\nuvx --from . wheelfix scan dist\n')
+    assert changed == 'pip install "wheelfix[fetch]"\nuvx wheelfix scan dist\n'
+
+
+def test_nothing_is_installed_that_is_not_on_the_index_yet():
+    """``wheelfix[extra]`` works where wheelfix is installed already: pip reads the extra from what is installed."""
+    assert make_docs.SOURCE == "."
+    for page in WRITTEN:
+        for word in ("pip install wheelfix\n", "pipx install wheelfix", "uvx wheelfix", 'requires = ["wheelfix"]'):
+            assert word not in page.read_text(encoding="utf-8") or page.name == "CHANGELOG.md", page

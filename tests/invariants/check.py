@@ -21,7 +21,7 @@ from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Severity, Verdict
 from wheelfix.repairs.repair import RepairOutcome, repair_wheel
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import KINDS, render
+from wheelfix.report.document import KINDS, render
 from wheelfix.report.text import render_scan
 
 if TYPE_CHECKING:

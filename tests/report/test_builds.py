@@ -21,7 +21,7 @@ from wheelfix.report.builds import (
     steady,
 )
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.formats import render
+from wheelfix.report.document import render
 
 
 def build(*files: File, problems: tuple[Problem, ...] = (), **settings) -> Build:

@@ -12,8 +12,11 @@ from tests.report.samples import broken_torch, check_golden, clean_wheel, risky_
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Finding, Severity
 from wheelfix.report import safe
-from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.formats import render
+from wheelfix.report.document import (
+    Context,
+    FailedInput,
+    render,
+)
 
 FAILURE = FailedInput(
     "dist/x.whl", InputError("dist/x.whl is no wheel", because="it is no ZIP archive", hint="build again")

@@ -23,8 +23,13 @@ from wheelfix.report import safe
 from wheelfix.report.builds import Comparison, render_diff
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.diagnosis import render_diagnosis
-from wheelfix.report.document import Context, FailedInput, PlanReport
-from wheelfix.report.formats import SCAN_KINDS, render
+from wheelfix.report.document import (
+    SCAN_KINDS,
+    Context,
+    FailedInput,
+    PlanReport,
+    render,
+)
 from wheelfix.report.html.scan import render_comparison, render_repairs
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.text import render_scan, render_summary

@@ -25,8 +25,11 @@ from wheelfix.model import (
     ScanReport,
     Severity,
 )
-from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.formats import render
+from wheelfix.report.document import (
+    Context,
+    FailedInput,
+    render,
+)
 
 pytestmark = [
     pytest.mark.browser,

@@ -15,8 +15,7 @@ from tests.support.tiers import IMPOSSIBLE
 from wheelfix.base.values import replace
 from wheelfix.errors import InputError
 from wheelfix.model import Severity
-from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.formats import render
+from wheelfix.report.document import Context, FailedInput, render
 from wheelfix.report.sarif import file_uri, fingerprint
 from wheelfix.rules.registry import all_rules
 

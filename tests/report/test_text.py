@@ -36,9 +36,13 @@ from wheelfix.model import (
     System,
 )
 from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
-from wheelfix.report.document import Context, FailedInput
+from wheelfix.report.document import (
+    Context,
+    FailedInput,
+    render,
+)
 from wheelfix.report.text import FITS, Hints, render_scan, render_summary, spell_archs
-from wheelfix.report.words import count, import_statement, label, provider_phrase, sentence
+from wheelfix.report.words import count, image_counts, import_statement, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit
 
 ASCII = TextStyle(80, colour=False, unicode=False)
@@ -468,3 +472,12 @@ def test_provider_phrase(provider, expected):
 
 def test_count():
     assert (count(0, "DLL"), count(1, "DLL"), count(2, "DLL")) == ("0 DLLs", "1 DLL", "2 DLLs")
+
+
+def test_a_page_counts_what_a_text_counts():
+    """A torch of 11 DLLs had 14 in the page, which counted modules and programs."""
+    report = broken_torch()
+    assert image_counts(report) == ("3 DLLs", "1 extension module")
+    page = render("html", [report])
+    assert "amd64 · 3 DLLs, 1 extension module, " in page
+    assert ", 3 DLLs, 1 extension module" in render_scan(report, ASCII)

@@ -90,6 +90,15 @@ def test_named_questions(wheels: Path, tmp_path: Path, question: str, values: li
     assert len(ask(tmp_path / "out", question, values).rows) == expected
 
 
+def test_who_ships_a_dll_whose_name_has_a_hash(tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    forged_wheel(wheels, "one", dll="libpq-f81e1880e53c9b2acc2a45e78d57cbab.dll", needs="kernel32.dll")
+    forged_wheel(wheels, "two", dll="libpq.dll", needs="kernel32.dll")
+    forged_wheel(wheels, "three", dll="libpq-5.dll", needs="kernel32.dll")
+    survey(wheels, tmp_path / "out")
+    assert {row[0] for row in ask(tmp_path / "out", "who-ships", ["libpq.dll"]).rows} == {"one", "two"}
+
+
 def test_wheels_that_load_what_a_kind_of_windows_does_not_have(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -323,10 +332,10 @@ def test_a_library_that_is_not_installed_is_named_with_the_extra(
         "fsspec": ["s3://bucket"],
         "distributed": [str(wheels), "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"],
     }[library]
-    assert main(["survey", *words, "-o", str(tmp_path / "out")]) == Exit.USAGE
+    assert main(["survey", *words, "-o", str(tmp_path / "out")]) == Exit.ENVIRONMENT
     said = capsys.readouterr().err
     assert library in said
-    assert "pip install wheelfix[" in said
+    assert 'python -m pip install "wheelfix[' in said
 
 
 # ----------------------------------------------------------------------------------------------------- package indexes

@@ -247,7 +247,9 @@ class FileName:
             raise InputError(
                 f"{path} has no wheel name",
                 because="the name is not of the form name-version-python-abi-platform.whl",
-                hint="give the wheel back the name it was built with",
+                hint=f"a browser has changed it: rename it to {own}"
+                if (own := re.sub(r" ?\(\d+\)(?=\.whl$)", "", path.name)) != path.name
+                else "give the wheel back the name it was built with",
             )
         tags = expand_tag(f"{parts['python']}-{parts['abi']}-{parts['platform']}")
         if tags is None:

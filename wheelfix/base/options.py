@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import UsageError, shown_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def all_cores() -> int:
@@ -24,6 +21,28 @@ def as_paths(given: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
     """Return paths: callers from Python may give one or several, and strings too."""
     several = (given,) if isinstance(given, (str, Path)) else given
     return tuple(Path(one) for one in several)
+
+
+class Lenient:
+    """Options that take one text or path where several may be given, and a text for a path, as callers write them."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Make tuples and paths of what was given; TypeError, by the name of the field, for what cannot be meant."""
+        for name, kind in type(self).__annotations__.items():
+            value = getattr(self, name)
+            if value is not None and kind.startswith(("tuple[", "Path")):
+                object.__setattr__(self, name, _as_annotated(f"{type(self).__name__}.{name}", kind, value))
+
+
+def _as_annotated(name: str, kind: str, value: object) -> object:
+    several = kind.startswith("tuple[")
+    items = list(value) if several and isinstance(value, Iterable) and not isinstance(value, str | Path) else [value]
+    if not all(isinstance(item, str | Path) for item in items):
+        raise TypeError(f"{name} takes {'texts or paths' if several else 'a path'}, not {value!r}")
+    made = tuple(Path(item) if "Path" in kind else str(item) for item in items if isinstance(item, str | Path))
+    return made if several else made[0]
 
 
 def shell_line(words: Iterable[str], *, windows: bool = sys.platform == "win32") -> str:
@@ -90,7 +109,7 @@ class InstallTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteOptions:
+class RemoteOptions(Lenient):
     """How to reach wheels that are not on this disk."""
 
     index_url: str = ""
@@ -130,7 +149,7 @@ class RemoteOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RootOptions:
+class RootOptions(Lenient):
     """Where DLLs may come from, and whose signatures on them count."""
 
     roots: tuple[Path, ...] = ()
@@ -149,7 +168,7 @@ class RootOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanOptions:
+class ScanOptions(Lenient):
     """How to scan a wheel."""
 
     assume: tuple[str, ...] = ()
@@ -216,7 +235,7 @@ def repeated(options: ScanOptions) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Renaming:
+class Renaming(Lenient):
     """What delvewheel is asked for where it puts DLLs into ``<distribution>.libs``, named as its options."""
 
     namespace_pkgs: tuple[str, ...] = ()
@@ -267,7 +286,7 @@ _NOT_IN_NAMES = r'[<>:;"/\\|?*\x00-\x1f]'
 
 
 @dataclass(frozen=True, slots=True)
-class RepairOptions:
+class RepairOptions(Lenient):
     """How to repair a wheel."""
 
     wheel_dir: Path | None = None
@@ -312,7 +331,7 @@ class RepairOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SignOptions:
+class SignOptions(Lenient):
     """How to sign the PE files of a wheel."""
 
     command: str

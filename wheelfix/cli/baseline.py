@@ -96,7 +96,7 @@ class Baseline:
         try:
             document = read_json(path)
         except FileNotFoundError as error:
-            raise UsageError(f"there is not a baseline {path}", hint="--write-baseline makes it") from error
+            raise UsageError(f"there is no baseline {path}", hint="--write-baseline makes it") from error
         except ValueError as error:
             raise InputError(f"{path} is not a baseline", because=str(error)) from error
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:

@@ -10,8 +10,8 @@ from wheelfix.base.inputfiles import begin_run
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.cli.commands import say
+from wheelfix.cli.common import expand_inputs, given_paths
 from wheelfix.cli.output import Output
-from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import InputError, WheelfixError, failure_of
@@ -19,8 +19,10 @@ from wheelfix.exam.examination import ScanFailure, Shares, file_size
 from wheelfix.exam.scan import scan_inputs
 from wheelfix.plan.make import allowed_names
 from wheelfix.repairs.repair import lost_repair, repair, targets_differ, with_jobs
-from wheelfix.report.document import FailedInput
-from wheelfix.report.formats import slim
+from wheelfix.report.document import (
+    FailedInput,
+    slim,
+)
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.rules.registry import check_patterns
 
@@ -45,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
         from wheelfix.cli.try_ import check_trial, try_written
 
         check_trial(args)
-    inputs = expand_inputs(args.paths, folders=False, windows_only=True)
+    inputs = expand_inputs(given_paths(args.paths, "ci"), folders=False, windows_only=True)
     groups = []
     for own, paths in group_inputs(args, inputs.files):
         for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):

@@ -1,25 +1,40 @@
-"""What several commands share: their options, where results go, and the exit code of many reports."""
+"""What several commands share: their options, from what was typed to the things to look at, and where results go."""
 
 from __future__ import annotations
 
+import glob
+import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.names import name_parts
 from wheelfix.base.inputfiles import check_text_target, will_read
-from wheelfix.base.options import Limits, RootOptions
-from wheelfix.base.values import replace
+from wheelfix.base.options import Limits, RemoteOptions, RootOptions, shell_line
+from wheelfix.base.values import dataclass, replace
 from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
-from wheelfix.cli.commands import as_given
-from wheelfix.errors import EnvironmentFailure, Exit, UsageError
+from wheelfix.cli.commands import as_given, say
+from wheelfix.errors import (
+    EnvironmentFailure,
+    Exit,
+    InputError,
+    NetworkFailure,
+    UsageError,
+    WheelfixError,
+    shown_url,
+)
 from wheelfix.knowledge.targets import chosen_targets
+from wheelfix.remote.addresses import is_remote, is_url
+from wheelfix.remote.client import Client
 from wheelfix.report.canvas import TextStyle, look_of
+from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from wheelfix.errors import WheelfixError
+    from wheelfix.remote.ranges import WheelPath
 
 ENTRY = 640
 """Bytes of a directory entry with a long name; who allows more members allows a larger directory."""
@@ -145,3 +160,206 @@ def write_result(text: str, output: Path | None) -> None:
     with AtomicFile(output) as file:  # under a name that the next run knows, should this one be killed
         file.write(text.encode("utf-8", "replace"))
         file.commit()
+
+
+# ---------------------------------------------------------------------- from what was typed to the things to look at
+
+
+_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
+"""What may be the name of a project; with a dot it is more likely a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs of a command."""
+
+    paths: tuple[WheelPath, ...]
+    """Wheels, and folders that are not folders of wheels (an environment, a package)."""
+    failures: tuple[WheelfixError, ...]
+    """What was typed and stands for nothing, or cannot be reached; the other inputs are used."""
+    words: tuple[str, ...]
+    """What was typed for each failure."""
+    skipped: tuple[WheelPath, ...] = ()
+    """Wheels for other systems, where the command is about Windows wheels."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that are on this disk."""
+        return tuple(path for path in self.paths if isinstance(path, Path))
+
+
+def expand_inputs(
+    words: Iterable[str], *, folders: bool = True, windows_only: bool = False, client: Client | None = None
+) -> Inputs:
+    """Expand patterns (cmd.exe and PowerShell pass them through) and folders of wheels.
+
+    With a ``client`` a word may also be the URL of a wheel, or a requirement such as ``torch==2.7.1``.
+
+    ``folders`` says whether a folder without wheels makes sense to the command, as an environment or a package;
+    ``windows_only`` leaves wheels for other systems out, and refuses a run in which nothing else is left.
+    """
+    paths: dict[str, WheelPath] = {}
+    failures: list[WheelfixError] = []
+    failed: list[str] = []
+    for word in words:
+        try:
+            if is_remote(word) and not os.path.lexists(word):
+                found: list[WheelPath] = [_remote(word, client)]
+            elif client is not None and re.fullmatch(_NAME, word) and not os.path.lexists(word):
+                found = [_newest(word, client)]
+            else:
+                found = [*_expand(word, folders=folders)]
+            for path in found:
+                paths.setdefault(_identity(path), path)
+        except (InputError, NetworkFailure) as error:
+            failures.append(error)
+            failed.append(shown_url(word))
+        except OSError as error:  # no permission, a name too long, a share that is gone
+            failures.append(
+                EnvironmentFailure(f"cannot access {shown_url(word)}", because=error.strerror or str(error))
+            )
+            failed.append(shown_url(word))
+    if not paths and not failures:
+        raise UsageError("no input was given", hint="name a wheel, a folder, or a pattern such as dist/*.whl")
+    will_read(path for path in paths.values() if isinstance(path, Path))
+    skipped = tuple(path for path in paths.values() if windows_only and other_system(path.name))
+    kept = tuple(path for path in paths.values() if path not in skipped)
+    if skipped and not kept and not failures:
+        raise UsageError(
+            f"no Windows wheel among the inputs: {', '.join(path.name for path in skipped[:3])}"
+            + (f" and {len(skipped) - 3} more" if len(skipped) > 3 else ""),
+            hint="wheels for Windows have a platform tag such as win_amd64",
+        )
+    return Inputs(kept, tuple(failures), tuple(failed), skipped)
+
+
+def other_system(name: str) -> str:
+    """Return the platform tags of a wheel that is for other systems alone, as its file name says; else nothing."""
+    platform = name_parts(name).get("platform", "")
+    return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform
+
+
+def given_paths(paths: list[str], what: str) -> list[str]:
+    """Return what was typed, or ``dist`` where nothing was and there is such a folder."""
+    if paths:
+        return paths
+    if not Path("dist").is_dir():
+        hint = "name a wheel, or a folder of wheels; dist is used if it exists"
+        raise UsageError(f"wheelfix {what} needs a PATH", hint=hint)
+    say("wheelfix: no PATH was given: dist is used")
+    return ["dist"]
+
+
+def _remote(word: str, client: Client | None) -> WheelPath:
+    if client is None:
+        download = shell_line(["python", "-m", "pip", "download", "--no-deps", "--platform", "win_amd64", word])
+        raise InputError(
+            f"{shown_url(word)} is not on this disk",
+            because="this command works on files",
+            hint="download the wheel first" + ("" if is_url(word) else f": {download}"),
+        )
+    return client.find(word)
+
+
+def _newest(word: str, client: Client) -> WheelPath:
+    """Return the newest wheel of a project on the package index; a slip in the name of a file is one, too."""
+    try:
+        return client.find(word)
+    except (InputError, EnvironmentFailure) as error:
+        raise (InputError if isinstance(error, InputError) else NetworkFailure)(
+            f"{word} is neither a file or folder here nor a project on the package index",
+            because=[reason for reason in (_nearest(Path(word)), str(error)) if reason],
+            hint=error.hint,
+        ) from error
+
+
+def _expand(word: str, *, folders: bool) -> list[Path]:
+    if not word:
+        raise InputError("an empty path was given", hint="check the variable that should hold it")
+    path = Path(word)
+    if "://" in word and not os.path.lexists(path):
+        because = "an address has to begin with http:// or https://"
+        raise InputError(f"{shown_url(word)} is neither a file nor a wheel on a server", because=because)
+    if path.is_dir():
+        return _open_folder(path, folders=folders)
+    if path.exists() or not glob.has_magic(word):
+        if not os.path.lexists(path):
+            raise InputError(f"{word} does not exist", hint=_nearest(path))
+        return [path]
+    # Path.glob takes no absolute pattern. sorted() makes the order ours: the file system's differs from disk to disk.
+    matches = sorted(Path(match) for match in glob.glob(word, recursive=True))  # noqa: PTH207
+    if not matches:
+        raise InputError(
+            f"the pattern {word} matches nothing",
+            because=_nearest(Path(word)),
+            hint="was the wheel built, and is this the right folder?",
+        )
+    found: list[Path] = []
+    for match in matches:
+        found += _open_folder(match, folders=folders) if match.is_dir() else [match]
+    return found
+
+
+def _open_folder(folder: Path, *, folders: bool) -> list[Path]:
+    wheels = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
+    # scipy 1.17.1 installs an empty file with the name of its wheel, so a folder of installed files may have one.
+    if wheels and not (folders and any(folder.glob("*.dist-info"))):
+        return wheels
+    if folders and any(folder.iterdir()):
+        return [folder]
+    raise InputError(f"the folder {folder} holds no wheel", hint="name the wheel itself, or the folder that holds it")
+
+
+def _nearest(path: Path) -> str:
+    """Say how much of the path exists, which shows where the mistake is."""
+    for parent in path.parents:
+        if glob.has_magic(str(parent)):
+            continue
+        if parent.is_dir():
+            wheels = sum(1 for item in parent.iterdir() if item.suffix.lower() == ".whl")
+            where = "this folder" if str(parent) == "." else str(parent)
+            return f"{where} holds {wheels or 'no'} wheel{'' if wheels == 1 else 's'}"
+        if str(parent) not in (".", parent.anchor):
+            return f"there is no folder {parent}"
+    return ""
+
+
+def _identity(path: WheelPath) -> str:
+    """Two spellings of one file are one input."""
+    if not isinstance(path, Path):
+        return path.url
+    return os.path.normcase(os.path.realpath(path))
+
+
+def remote_options(args: argparse.Namespace) -> RemoteOptions:
+    """Return how to reach wheels on servers, as the command line says."""
+    options = RemoteOptions(
+        **as_given(args, "index_url offline platform python_version cache_dir"),
+        extra_index_urls=tuple(args.extra_index_url),
+        fetch=getattr(args, "fetch", False),
+        trusted=tuple(getattr(args, "trust_distribution", ())),
+        deps=getattr(args, "deps", False),
+        cache=not args.no_cache,
+    )
+    _ = options.target  # a slip is said once, before anything is asked
+    return options
+
+
+def open_client(args: argparse.Namespace) -> Client:
+    """Return what reads wheels from servers; nothing is asked before there is something to read."""
+    return Client(remote_options(args), say=lambda text: say(f"wheelfix: {text}"))
+
+
+def say_bytes(paths: Iterable[WheelPath], args: argparse.Namespace) -> None:
+    """Say how many bytes were read of wheels on servers."""
+    for path in paths:
+        if not isinstance(path, Path) and path.size and not args.quiet:
+            share = 100 * path.fetched / path.size
+            of = f"{human_size(path.fetched)} of {human_size(path.size)} ({share:.1f} %)"
+            say(f"wheelfix: {path.name}: read {of} from the server")
+
+
+def say_skipped(inputs: Inputs) -> None:
+    """Say which wheels are not looked at."""
+    for path in inputs.skipped:
+        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")

@@ -12,7 +12,7 @@ from wheelfix.base.values import dataclass
 from wheelfix.cli.commands import COMMANDS, CommaList
 from wheelfix.cli.parsers import command_parser
 from wheelfix.errors import Exit
-from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.report.document import SCAN_KINDS
 from wheelfix.rules.registry import all_rules
 
 if TYPE_CHECKING:

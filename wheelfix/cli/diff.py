@@ -11,9 +11,11 @@ from wheelfix.base.parsing import MAX_JSON
 from wheelfix.cli.commands import as_given, say_failure
 from wheelfix.cli.common import (
     exit_code,
+    expand_inputs,
+    open_client,
+    say_bytes,
 )
 from wheelfix.cli.output import made_by, write_reports
-from wheelfix.cli.paths import expand_inputs, open_client, say_bytes
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.scan import scan_all

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
 from wheelfix.cli.common import write_result
 from wheelfix.errors import Exit, UsageError
+from wheelfix.knowledge.winerrors import winerror
 from wheelfix.report import json_
 from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.pages import render_page, render_rules
@@ -15,15 +17,21 @@ from wheelfix.rules.registry import all_rules, find_rule, nearest, page
 if TYPE_CHECKING:
     import argparse
 
+    from wheelfix.knowledge.winerrors import WinError
     from wheelfix.rules.registry import Rule
 
 
 def execute(args: argparse.Namespace) -> int:
     """Print the pages or the list."""
     rules: list[Rule] = []
+    texts: list[str] = []
     pages = bool(args.code)
     for word in args.code:
-        rule = find_rule(word)
+        error = winerror(int(word)) if whole_number(word, 10) is not None else None
+        if error is not None and args.format != "json":
+            texts.append(_winerror_page(error))
+            continue
+        rule = find_rule(f"WF{word}" if word.isdigit() else word)
         begun = [known for known in all_rules() if known.code.startswith(word.upper())] if rule is None else []
         if rule is None and not begun:
             close = " or ".join(nearest(word))
@@ -34,12 +42,21 @@ def execute(args: argparse.Namespace) -> int:
     if args.format == "json":
         write_result(json_.render_rules(rules or all_rules()), args.output)
         return Exit.OK
-    if not pages:
+    if not pages or not (rules or texts):
         write_result(_listing(rules or list(all_rules()), args.format, plain=args.output is not None), args.output)
         return Exit.OK
-    texts = [page(rule.code) for rule in rules]
+    texts += [page(rule.code) for rule in rules]
     write_result(_pages(texts, args.format, plain=args.output is not None), args.output)
     return Exit.OK
+
+
+def _winerror_page(error: WinError) -> str:
+    """Return what an error code of Windows means, as a page."""
+    lines = [f"# WinError {error}: {error.text}", "", error.meaning, "", "## What to do", ""]
+    lines += [f"- {remedy}" for remedy in error.remedies]
+    rule = find_rule(f"WF{error}")
+    also = f" `wheelfix explain {rule.code}` is about {rule.name}, a finding." if rule is not None else ""
+    return "\n".join([*lines, "", f"`wheelfix diagnose` finds the cause of an error message.{also}", ""])
 
 
 def _listing(rules: list[Rule], style: str, *, plain: bool) -> str:

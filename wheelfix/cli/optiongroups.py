@@ -20,7 +20,7 @@ from wheelfix.cli.commands import (
     only_typed,
 )
 from wheelfix.report.canvas import COLOURS
-from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.report.document import SCAN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +47,10 @@ def size(text: str) -> int:
 def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str, Path]:
     """Return ``sarif=out.sarif`` as a kind and a file."""
     kind, equals, name = text.partition("=")
+    suffixes = {"htm": "html", "md": "markdown", "txt": "text", "xml": "junit"}
+    suffix = kind.rpartition(".")[2].lower()
+    if not equals and "." in kind and suffixes.get(suffix, suffix) in kinds:
+        raise argparse.ArgumentTypeError(f"{text!r} has no kind; did you mean {suffixes.get(suffix, suffix)}={text}?")
     if kind not in kinds:
         meant = did_you_mean(kind, kinds)
         raise argparse.ArgumentTypeError(

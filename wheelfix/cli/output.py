@@ -19,8 +19,14 @@ from wheelfix.cli.commands import say, say_failure
 from wheelfix.cli.common import exit_code, style_of, write_result
 from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.document import DEFAULT, Context, FailedInput
-from wheelfix.report.formats import render, slim, without_images
+from wheelfix.report.document import (
+    DEFAULT,
+    Context,
+    FailedInput,
+    render,
+    slim,
+    without_images,
+)
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.text import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.report.words import count
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.cli.baseline import Baseline
-    from wheelfix.cli.paths import Inputs
+    from wheelfix.cli.common import Inputs
     from wheelfix.model import ScanReport
     from wheelfix.remote.ranges import WheelPath
 

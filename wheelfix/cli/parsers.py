@@ -44,7 +44,7 @@ from wheelfix.cli.optiongroups import (
 )
 from wheelfix.errors import UsageError
 from wheelfix.report.canvas import COLOURS
-from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.report.document import SCAN_KINDS
 
 if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
@@ -79,7 +79,7 @@ def _scan(subparsers: Subparsers) -> None:
         metavar="PATH",
         nargs="*",
         help="a wheel, a pattern, a folder of wheels, an environment, a package folder, the URL of a wheel, or a "
-        "distribution on the package index with its version: torch==2.7.1",
+        "project on the package index: torch==2.7.1, or numpy for the newest (default: dist)",
     )
     add_words(parser, "--package", "NAME", "in an environment: only this distribution")
     add_set_options(parser)
@@ -128,7 +128,9 @@ def _repair(subparsers: Subparsers) -> None:
         "The input is never touched without --in-place; nothing is written if something stays broken.",
         REPAIR_EXAMPLES,
     )
-    parser.add_argument("paths", metavar="PATH", nargs="*", help="a wheel, a pattern, a folder of wheels")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="*", help="a wheel, a pattern, a folder of wheels (default: dist)"
+    )
     _add_repair_target(parser)
     add_policy_options(parser)
     add_writing_options(parser)
@@ -252,7 +254,9 @@ def _ci(subparsers: Subparsers) -> None:
         "or about the original wheel if it could not be repaired.",
         CI_EXAMPLES,
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="*", help="a wheel, a pattern, a folder of wheels (default: dist)"
+    )
     parser.add_argument(
         "-w", "--wheel-dir", metavar="DIR", type=Path, help="folder for the repaired wheels (default: wheelhouse)"
     )
@@ -391,7 +395,7 @@ def _survey(subparsers: Subparsers) -> None:
         "survey",
         "Read every Windows wheel of a folder, a bucket or a list into Parquet tables: wheels, images,\n"
         "imports, edges, findings and providers. A stopped survey resumes where it was. 'survey\n"
-        "query' answers questions about the tables. Needs: pip install wheelfix[survey]",
+        "query' answers questions about the tables. Needs the extra survey.",
         SURVEY_EXAMPLES,
     )
     parser.add_argument(
@@ -519,6 +523,7 @@ EXPLAIN_EXAMPLES = """\
   wheelfix explain WF301               the page of one
   wheelfix explain missing-dependency  the same, by name
   wheelfix explain WF3                 all codes that begin with WF3
+  wheelfix explain 126                 what WinError 126 means
 """
 
 
@@ -529,7 +534,12 @@ def _explain(subparsers: Subparsers) -> None:
         "Show what a finding means, why it hurts and what to do; without a code, list them all.",
         EXPLAIN_EXAMPLES,
     )
-    parser.add_argument("code", metavar="CODE", nargs="*", help="a code (WF301), a name (missing-dependency), or WF3")
+    parser.add_argument(
+        "code",
+        metavar="CODE",
+        nargs="*",
+        help="a code (WF301 or 301), a name (missing-dependency), WF3, or a WinError (126)",
+    )
     add_output_options(parser, ("text", "markdown", "json"))
 
 
@@ -594,10 +604,15 @@ PARSERS = {
 }
 
 
+OTHER_WORDS = {"check": "scan", "show": "scan", "lint": "scan", "inspect": "scan", "audit": "scan", "fix": "repair"}
+"""What commands of other tools are called, with ours."""
+
+
 def command_parser(name: str) -> Parser:
     """Return the parser of one command; a slip in its name is answered with the likely one."""
     if name not in COMMANDS:
-        hint = did_you_mean(name, COMMANDS) or "'wheelfix --help' lists the commands"
+        meant = f"did you mean '{OTHER_WORDS[name]}'?" if name in OTHER_WORDS else did_you_mean(name, COMMANDS)
+        hint = meant or "'wheelfix --help' lists the commands"
         raise UsageError(f"there is no command {name!r}", hint=hint)
     subparsers: Subparsers = root_parser().add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
     PARSERS[name](subparsers)

@@ -15,15 +15,18 @@ from wheelfix.cli.common import (
     check_target_folder,
     environment_of,
     exit_code,
+    expand_inputs,
+    given_paths,
     limits,
     refuse_contradiction,
+    remote_options,
     root_options,
+    say_skipped,
     style_of,
     target_words,
     write_result,
 )
 from wheelfix.cli.output import made_by, write_reports
-from wheelfix.cli.paths import expand_inputs, remote_options, say_skipped
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.repairs.repair import FailedRepair
@@ -117,8 +120,6 @@ def _refuse(args: argparse.Namespace) -> None:
     for broken, what, because in rules:
         if broken:
             raise UsageError(f"{what} contradict each other" if " and " in what else what, because=because)
-    if not (args.paths or args.locked or args.env):
-        raise UsageError("nothing to repair", hint="name a wheel, or --locked FILE, or --env PREFIX --package NAME")
 
 
 class RepairOutput:
@@ -222,6 +223,8 @@ class RepairOutput:
 
 def execute(args: argparse.Namespace) -> int:
     """Repair every input and return the worst exit code."""
+    if not args.locked and not args.env:
+        args.paths = given_paths(args.paths, "repair")
     options = repair_options(args)
     if args.env is not None:
         return _execute_installed(args, options)

@@ -9,27 +9,28 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import ScanOptions, all_cores
 from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
+    Inputs,
     environment_of,
+    expand_inputs,
+    given_paths,
     limits,
+    open_client,
     refuse_contradiction,
+    remote_options,
     root_options,
+    say_bytes,
     target_words,
 )
 from wheelfix.cli.output import Output
-from wheelfix.cli.paths import (
-    Inputs,
-    expand_inputs,
-    open_client,
-    remote_options,
-    say_bytes,
-)
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.scan import scan_inputs
 from wheelfix.loader.profile import assumptions
-from wheelfix.report.document import FailedInput
-from wheelfix.report.formats import slim
+from wheelfix.report.document import (
+    FailedInput,
+    slim,
+)
 from wheelfix.roots.host import card_arch
 from wheelfix.rules.registry import check_patterns
 
@@ -82,8 +83,8 @@ def _driver(text: str) -> str:
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, print each as it comes, and return the worst exit code."""
     output = Output.from_args(args)
-    if not args.paths and args.lockfile is None:
-        raise UsageError("wheelfix scan needs a PATH", hint="name a wheel, a folder of wheels or an environment")
+    if args.lockfile is None:
+        args.paths = given_paths(args.paths, "scan")
     if args.lockfile is None and (args.lock_extras or args.lock_groups):
         option = "--extra" if args.lock_extras else "--group"
         raise UsageError(f"{option} says what is installed of a lock file", hint="name that with --lockfile FILE")

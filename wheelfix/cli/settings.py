@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
 from wheelfix.base.parsing import close_words, load_toml
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.commands import COMMANDS, CommaList, Parser, is_only_typed, say
 from wheelfix.cli.common import check_outputs
 from wheelfix.cli.parsers import command_parser, current_spelling
@@ -77,16 +77,25 @@ class Configuration:
 
     path: Path | None = None
     settings: tuple[Setting, ...] = ()
+    user: Configuration | None = None
+    """What the user's own file says, which the project's overrides."""
+
+    @property
+    def everything(self) -> tuple[Setting, ...]:
+        """What both files say, in their order."""
+        return (*(self.user.settings if self.user else ()), *self.settings)
 
     def for_command(self, command: str) -> Iterator[Setting]:
         """Yield the settings of a command that hold for every wheel, the more special ones last."""
+        if self.user is not None:
+            yield from self.user.for_command(command)
         yield from (item for item in self.settings if not item.wheel and not item.command)
         yield from (item for item in self.settings if not item.wheel and item.command == command)
 
     def for_wheel(self, name: str) -> Iterator[Setting]:
         """Yield the settings for wheels of a name, in the order of the file."""
         plain = canonical(name)
-        for item in self.settings:
+        for item in self.everything:
             if item.wheel and fnmatch.fnmatchcase(plain, canonical(item.wheel)):
                 yield item
 
@@ -119,8 +128,25 @@ def _speaks_of_us(project: Path) -> bool:
 # --------------------------------------------------------------------------------------------------------- reading
 
 
-def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequence[str]) -> Configuration:
-    """Return what a file says; UsageError with every fault, each with its key and line."""
+def user_file(environ: Mapping[str, str]) -> Path:
+    """Return where a user's own configuration is, in the folder that the system has for that."""
+    home = Path("~").expanduser()
+    if sys.platform == "win32":
+        folder = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        folder = home / "Library" / "Application Support"
+    else:
+        folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return folder / "wheelfix" / OWN_FILE
+
+
+def read_configuration(
+    path: Path, options: Mapping[str, Option], commands: Sequence[str], *, anywhere: bool = False
+) -> Configuration:
+    """Return what a file says; UsageError with every fault, each with its key and line.
+
+    With ``anywhere`` its paths may lead out of its folder: it is of the user, and not of a project.
+    """
     try:
         text = read_file(path, MAX_SIZE).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -134,7 +160,8 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
     own = path.name != PROJECT_FILE
     tool = document.get("tool", {})
     table = document if own else tool.get("wheelfix", {}) if isinstance(tool, dict) else tool
-    reader = _ConfigReader(path, KeyLines(text, () if own else ("tool", "wheelfix")), options, tuple(commands))
+    lines = KeyLines(text, () if own else ("tool", "wheelfix"))
+    reader = _ConfigReader(path, lines, options, tuple(commands), anywhere)
     reader.read(table)
     if reader.faults:
         raise _error(path, reader.faults)
@@ -159,6 +186,7 @@ class _ConfigReader:
     lines: KeyLines
     options: Mapping[str, Option]
     commands: tuple[str, ...]
+    anywhere: bool = False
     settings: list[Setting] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
     """What is wrong, and what to try."""
@@ -205,7 +233,7 @@ class _ConfigReader:
             return
         if option.is_path:
             outside = next((text for text in _texts(option, checked) if not _is_below(self.path.parent, text)), None)
-            if outside is not None:
+            if outside is not None and not self.anywhere:
                 self.faults.append(
                     (
                         f"{where}: {option.key} leads out of the folder of the file: {outside!r}",
@@ -227,15 +255,15 @@ class _ConfigReader:
         return f"{kind}{equals}{self.path.parent / name}"
 
     def _where(self, keys: tuple[str, ...]) -> str:
-        line = self.lines.find(keys)
-        return f"{self.path.name}:{line}" if line else self.path.name
+        line, name = self.lines.find(keys), str(self.path) if self.anywhere else self.path.name
+        return f"{name}:{line}" if line else name
 
     def _meant(self, key: str, command: str) -> str:
         if len(self.faults) >= _FAULTS_SHOWN or len(key) > 100:
             return ""
         known = [name for name, option in self.options.items() if not command or command in option.commands]
-        close = close_words(key.replace("_", "-"), known + list(self.commands), 1)
-        return f"did you mean {close[0]!r}?" if close else "--show-config lists what can be set"
+        close = close_words(key.replace("_", "-"), [word for word in (*known, *self.commands) if word != key], 1)
+        return f"did you mean {close[0]!r}?" if close else "'wheelfix COMMAND --help' lists what can be set"
 
 
 def _texts(option: Option, value: bool | int | str | tuple[str, ...]) -> list[str]:
@@ -421,16 +449,15 @@ class Settings:
     def used_file(self) -> Path | None:
         """The file that sets something for this command, if one does."""
         actions = {action.dest for action in option_actions(self.parser)}
-        used = any(
-            item.command in ("", self.command) and item.key.replace("-", "_") in actions
-            for item in self.configuration.settings
-        )
-        return self.configuration.path if used else None
+        for file in (self.configuration, self.configuration.user or Configuration()):
+            if any(i.command in ("", self.command) and i.key.replace("-", "_") in actions for i in file.settings):
+                return file.path
+        return None
 
     @property
     def has_wheels(self) -> bool:
         """Whether some options differ from wheel to wheel."""
-        return any(item.wheel for item in self.configuration.settings)
+        return any(item.wheel for item in self.configuration.everything)
 
 
 def arguments_of(argv: list[str]) -> argparse.Namespace | None:
@@ -465,11 +492,11 @@ def read_settings(parser: Parser, command: str, argv: list[str], environ: Mappin
     given = {dest: typed.pop(dest) for dest in ("config", "no_config") if dest in typed}
     for dest in ("config", "no_config"):
         defaults.pop(dest, None)
-    file = _file(given.get("config"), given.get("no_config", False), environ)
-    configuration = Configuration()
-    if file is not None:
-        known, commands = vocabulary()
-        configuration = read_configuration(file, known, commands)
+    none = given.get("no_config", False) or given.get("config") == Path("none")
+    file, own = _file(given.get("config"), none, environ), user_file(environ)
+    configuration = read_configuration(file, *vocabulary()) if file is not None else Configuration()
+    if not none and own.is_file() and own != file:
+        configuration = replace(configuration, user=read_configuration(_trusted(own), *vocabulary(), anywhere=True))
     return Settings(parser, command, defaults, typed, read_environ(parser, environ), configuration)
 
 
@@ -481,13 +508,16 @@ def _default(action: argparse.Action) -> Any:
 def _file(named: Path | None, refused: bool, environ: Mapping[str, str]) -> Path | None:
     if refused:
         return None
-    if named == Path("none"):
-        return None
     if named is not None:
         return _existing(named)  # its name was typed, so it was chosen
     variable = environ.get(PREFIX + "CONFIG")
     found = _existing(Path(variable)) if variable else find_file(Path.cwd())
-    if found is not None and (why := distrust(found)):
+    return _trusted(found) if found is not None else None
+
+
+def _trusted(found: Path) -> Path:
+    """Return a file that nobody chose on the command line; UsageError if it may be of somebody else."""
+    if why := distrust(found):
         raise UsageError(
             f"the configuration in {found} is refused",
             because=why,
@@ -637,15 +667,19 @@ def _truth(text: str, where: str) -> bool:
 
 
 def describe(settings: Settings) -> str:
-    """Return what is in force and where it came from, a line for each option."""
-    file = settings.configuration.path
-    lines = [f"wheelfix {settings.command}, configured by {file if file else 'no file'}", ""]
+    """Return what somebody wrote: in files, in variables and on the command line, in this order, and where."""
+    both = (settings.configuration.user, settings.configuration)
+    files = [str(one.path) for one in both if one is not None and one.path is not None]
+    lines = [f"wheelfix {settings.command}, configured by {' and '.join(files) or 'no file'}", ""]
     actions = {action.dest for action in option_actions(settings.parser)}
-    rows = [(dest.replace("_", "-"), _shown(given.value), given.where)
-            for dest, given in settings.values().items() if dest in actions]  # fmt: skip
-    lines += _columns(rows)
+    values = {dest: given for dest, given in settings.values().items() if dest in actions}
+    written = [item.key.replace("-", "_") for item in settings.configuration.everything]
+    order = dict.fromkeys([*written, *settings.environ, *settings.typed])
+    rows = [(dest.replace("_", "-"), _shown(values[dest].value), values[dest].where) for dest in order
+            if dest in values and values[dest].where != "default"]  # fmt: skip
+    lines += _columns(rows) if rows else ["everything has its default"]
     wheels: dict[str, list[Setting]] = {}
-    for item in settings.configuration.settings:
+    for item in settings.configuration.everything:
         if item.wheel and item.key.replace("-", "_") in actions:
             wheels.setdefault(item.wheel, []).append(item)
     for pattern, items in wheels.items():

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.options import SignOptions
 from wheelfix.cli.commands import as_given, say, say_failure
-from wheelfix.cli.common import exit_code, limits, write_result
-from wheelfix.cli.paths import expand_inputs, say_skipped
+from wheelfix.cli.common import (
+    exit_code,
+    expand_inputs,
+    limits,
+    say_skipped,
+    write_result,
+)
 from wheelfix.errors import UsageError, WheelfixError, failure_of
 from wheelfix.pe.authenticode.verify import check_trusted_roots
 from wheelfix.repairs.sign import SignCommand, check_can_verify, matches, pe_files, sign
@@ -45,7 +50,7 @@ def execute(args: argparse.Namespace) -> int:
     """Sign every wheel and return the worst exit code."""
     options = sign_options(args)
     check_can_verify()
-    SignCommand.parse(options.command)
+    SignCommand.parse(options.command, started=not args.dry_run)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     say_skipped(inputs)
     results = _Results(args)

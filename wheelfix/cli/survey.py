@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import all_cores
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say
-from wheelfix.cli.common import refuse_contradiction, write_result
-from wheelfix.cli.paths import remote_options
+from wheelfix.cli.common import (
+    refuse_contradiction,
+    remote_options,
+    write_result,
+)
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import csv_cell, legible, without_commands

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.commands import say, say_failure
-from wheelfix.cli.common import write_result
-from wheelfix.cli.paths import expand_inputs, say_skipped
+from wheelfix.cli.common import (
+    expand_inputs,
+    say_skipped,
+    write_result,
+)
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.report.canvas import look_of
 from wheelfix.report.document import FailedInput

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.options import ScanOptions, all_cores
 from wheelfix.cli.common import (
+    expand_inputs,
     limits,
 )
 from wheelfix.cli.output import Output
-from wheelfix.cli.paths import expand_inputs
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.verify import verify_all
 from wheelfix.report.document import FailedInput

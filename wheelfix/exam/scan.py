@@ -56,7 +56,7 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
         with Client(chosen.remote) as client:
             results = list(scan_inputs([client.find(path)], chosen, client=client))
     else:
-        results = list(scan_all([Path(path)], chosen))
+        results = list(scan_all([_only_wheel(Path(path))], chosen))
     if len(results) > 1:
         names = ", ".join(result.name for result in results if isinstance(result, ScanReport))
         raise InputError(
@@ -68,15 +68,24 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     return result
 
 
+def _only_wheel(path: Path) -> Path:
+    """Return the wheel in a folder of wheels; InputError if there are several."""
+    wheels = sorted(path.glob("*.whl")) if path.is_dir() and not any(path.glob("*.dist-info")) else []
+    if len(wheels) > 1:
+        raise InputError(str(path), because=f"it holds {len(wheels)} wheels", hint="name one, or use scan_all")
+    return wheels[0] if wheels else path
+
+
 def scan_all(
-    paths: Iterable[WheelPath], options: ScanOptions, progress: Progress | None = None
+    paths: Iterable[str | WheelPath], options: ScanOptions | None = None, progress: Progress | None = None
 ) -> Generator[ScanReport | ScanFailure, None, None]:
     """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
 
     One that cannot be read does not stop the rest, and never are more than a few in memory. Several large ones are
     scanned in processes.
     """
-    yield from scan_inputs(paths, options, progress)
+    found: list[WheelPath] = [Path(path) if isinstance(path, str) else path for path in paths]
+    yield from scan_inputs(found, options or ScanOptions(), progress)
 
 
 # ----------------------------------------------------------------------------------------------------- for commands

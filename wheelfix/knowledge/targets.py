@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import read_file
-from wheelfix.base.parsing import number_pair, parse_json, whole_number
+from wheelfix.base.parsing import close_words, number_pair, parse_json, whole_number
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.system import classify, contract
@@ -422,10 +422,12 @@ def _meant(word: str) -> tuple[TargetList, ...]:
         return (known_target(word),)
     path = Path(word)
     if not path.is_file():
+        close = close_words(word.lower(), NAMES, 1)
         raise UsageError(
             f"--target {word}",
             because="it is neither a known target nor a file",
-            hint=f"{', '.join(NAMES)}, {ALL}, or a list that tools/windows_target.ps1 has written",
+            hint=(f"did you mean {close[0]!r}? known are " if close else "")
+            + f"{', '.join(NAMES)}, {ALL}, or a list that tools/windows_target.ps1 has written",
         )
     return (_of_file(word, path.stat().st_mtime_ns, path.stat().st_size),)
 

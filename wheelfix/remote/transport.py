@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import wheelfix
 from wheelfix.base.values import dataclass, replace
-from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, redacted, shown_url
+from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, NetworkFailure, redacted, shown_url
 from wheelfix.remote.addresses import is_safe, server_of, split_url, userinfo, without_userinfo
 from wheelfix.remote.settings import Connection, Setting
 
@@ -336,11 +336,7 @@ def load_requests() -> Any:
     try:
         import requests
     except ImportError as exc:
-        raise EnvironmentFailure(
-            "files on servers cannot be read",
-            because="the library requests is not installed",
-            hint='python -m pip install "wheelfix[fetch]"',
-        ) from exc
+        raise MissingExtra("files on servers cannot be read", "requests", extra="fetch") from exc
     return requests
 
 

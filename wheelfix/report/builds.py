@@ -9,19 +9,22 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError
+from wheelfix.exam.scan import scan
 from wheelfix.model import ScanReport, Severity, Verdict, canonical, fold
 from wheelfix.report.canvas import SEVERITY_STYLES, VERDICT_STYLES, Canvas
 from wheelfix.report.json_ import SCAN_SCHEMA, dump, pick, scan_value, tool
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_code as code
 from wheelfix.report.safe import without_commands
-from wheelfix.report.words import count, human_change, human_size
+from wheelfix.report.words import about, count, human_change, human_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from wheelfix.model import Json
     from wheelfix.report.canvas import TextStyle
@@ -259,6 +262,13 @@ class Comparison:
     """Wheels that could not be read, and the counterparts of such: nothing is known about what changed there."""
 
 
+def diff(old: str | Path | ScanReport, new: str | Path | ScanReport) -> Difference:
+    """Return what changed from one wheel to the next; each is a path, a name such as ``torch==2.7.0``, or a report."""
+    options = ScanOptions(versions=True, roots=RootOptions(discover=False))
+    before, after = (one if isinstance(one, ScanReport) else scan(one, options) for one in (old, new))
+    return compare(Build.from_report(before), Build.from_report(after))
+
+
 def compare_all(old: Iterable[Build], new: Iterable[Build], unread: Iterable[str] = ()) -> Comparison:
     """Compare wheels pairwise; a single wheel on each side is a pair whatever the names.
 
@@ -362,7 +372,8 @@ def _section(difference: Difference) -> list[str]:
     for title, problems in _findings(difference).items():
         lines += ["", f"{title}:", ""]
         lines += [
-            f"- {escape(f'{problem.code} {problem.name}')} ({problem.severity}): {escape(problem.message)}"
+            f"- {escape(f'{problem.code} {problem.name}')} ({problem.severity}): "
+            + escape(about(problem.subject, problem.message))
             for problem in problems
         ]
     return lines
@@ -446,7 +457,7 @@ def _draw_difference(canvas: Canvas, difference: Difference, *, verbose: bool, q
         canvas.heading(f"{title} ({len(problems)})")
         for problem in problems:
             style = SEVERITY_STYLES[problem.severity.value]
-            canvas.labelled(f"{problem.code} ", problem.message, indent=2, style=style)
+            canvas.labelled(f"{problem.code} ", about(problem.subject, problem.message), indent=2, style=style)
 
 
 def _draw_section(canvas: Canvas, title: str, rows: Sequence[tuple[str, str]], most: int) -> None:

@@ -51,7 +51,9 @@ def render_plan(report: PlanReport, look: TextStyle, *, verbose: bool = False, q
 def _draw_balance(canvas: Canvas, report: PlanReport) -> None:
     """Write how many findings the repair fixed, and those that remain; nothing where there were none."""
     fixed, remaining = len(report.fixed), report.remaining
-    if fixed or remaining:
+    if (fixed or remaining) and report.outcome == "planned":
+        canvas.line(f"{fixed} would be fixed, {len(remaining) or 'none'} would remain")
+    elif fixed or remaining:
         canvas.line(f"{fixed} fixed, {len(remaining) or 'none'} remain{'s' if len(remaining) == 1 else ''}")
     for finding in remaining:
         severity = finding.severity.value

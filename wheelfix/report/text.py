@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cards import NVIDIA, vendor_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import EdgeKind, Finding, Image, InView, Machine, Malformed, Missing, Severity, Verdict, dll_key
+from wheelfix.model import EdgeKind, Finding, Image, InView, Machine, Missing, Severity, Verdict, dll_key
 from wheelfix.report.canvas import VERDICT_STYLES, Canvas, Span, TextStyle
 from wheelfix.report.document import DEFAULT, Context, Document, FailedInput, by_code, severity_phrase
 from wheelfix.report.words import (
     KIND_WORDS,
     and_more,
     count,
+    image_counts,
     import_statement,
     label,
     merged_steps,
@@ -113,12 +114,9 @@ def render_scan(
 
 
 def _facts(report: ScanReport) -> str:
-    images = [item for item in report.images if not isinstance(item.facts, Malformed)]
-    modules, programs = (sum(item.path.lower().endswith(end) for item in images) for end in (".pyd", ".exe"))
     known = [f"{report.name} {report.version}".strip(), and_more(report.tags, 1)]
     if report.machine is not Machine.UNKNOWN:  # verify does not look into DLLs
-        known += [report.machine.value, count(len(images) - modules - programs, "DLL")]
-        known += [count(modules, "extension module"), count(programs, "program") if programs else ""]
+        known += [report.machine.value, *image_counts(report)]
     return ", ".join(part for part in known if part)
 
 

@@ -16,6 +16,7 @@ from wheelfix.model import (
     EdgeKind,
     Finding,
     InView,
+    Malformed,
     MayComeFrom,
     Missing,
     OwnedBy,
@@ -76,18 +77,31 @@ def short_path(path: str) -> str:
 
 def sentence(finding: Finding) -> str:
     """Return a finding's message with the whole path of what it is about, said once."""
-    subject = short_path(finding.subject)
+    return about(finding.subject, finding.message)
+
+
+def about(path: str, message: str) -> str:
+    """Return a message with the whole path of what it is about, said once."""
+    subject = short_path(path)
     base = posixpath.basename(subject)
-    if not subject or subject in finding.message:
-        return finding.message
-    if base and finding.message.startswith(base) and not _goes_on(finding.message[len(base) : len(base) + 1]):
-        return subject + finding.message[len(base) :]
-    return finding.message if base and base in finding.message else f"{subject}: {finding.message}"
+    if not subject or subject in message:
+        return message
+    if base and message.startswith(base) and not _goes_on(message[len(base) : len(base) + 1]):
+        return subject + message[len(base) :]
+    return message if base and base in message else f"{subject}: {message}"
 
 
 def _goes_on(char: str) -> bool:
     """Whether a character after a name belongs to a longer name."""
     return char.isalnum() or char in ("_", ".", "-")
+
+
+def image_counts(report: ScanReport) -> tuple[str, ...]:
+    """Return ``9 DLLs``, ``2 extension modules`` and, where there are any, ``1 program``."""
+    ends = [item.path.lower().rpartition(".")[2] for item in report.images if not isinstance(item.facts, Malformed)]
+    modules, programs = ends.count("pyd"), ends.count("exe")
+    found = (count(len(ends) - modules - programs, "DLL"), count(modules, "extension module"))
+    return (*found, count(programs, "program")) if programs else found
 
 
 def label(report: ScanReport) -> str:

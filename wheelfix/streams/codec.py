@@ -10,7 +10,7 @@ from collections import deque
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from wheelfix.base.values import dataclass
-from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.errors import EnvironmentFailure, UsageError, install_extra
 from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
 
@@ -305,7 +305,7 @@ def inflate_whole(data: bytes, size: int, before: bytes | memoryview = b"") -> b
 # The door to zstd: the standard library's module from Python 3.14 on, else ``zstandard``.
 
 
-INSTALL = 'pip install "wheelfix[conda]"'
+INSTALL = install_extra("conda")
 """The command that makes zstd available."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.base.workers import in_processes, worth_processes
-from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.errors import EnvironmentFailure, MissingExtra
 from wheelfix.survey.sources import WheelSource, named
 from wheelfix.survey.wheelrows import WheelRows, failed_rows, survey_wheel
 
@@ -71,9 +71,7 @@ def dask_engine(options: ScanOptions, scheduler: str) -> Engine:
     try:
         import distributed as imported
     except ImportError as exc:
-        raise UsageError(
-            "the engine dask is not there", because="distributed is not installed", hint="pip install wheelfix[dask]"
-        ) from exc
+        raise MissingExtra("no Dask scheduler can be used", "distributed", extra="dask") from exc
     distributed: Any = imported
 
     def run(sources: Sequence[WheelSource]) -> Iterator[WheelRows]:

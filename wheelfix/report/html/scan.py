@@ -23,10 +23,12 @@ from wheelfix.report.html.element import Html, badge, bullets, el, fold, folded,
 from wheelfix.report.html.graph import build_graph, draw_files, draw_needs
 from wheelfix.report.words import (
     KIND_WORDS,
+    about,
     and_more,
     count,
     human_change,
     human_size,
+    image_counts,
     import_statement,
     label,
     sentence,
@@ -225,7 +227,7 @@ def _row(name: str, report: ScanReport, document: Document, shown: Sequence[Seve
         el("td", badge(verdict, verdict), failed, data_value=RANKS[verdict]),
         el("td", _problem(report), class_="what"),
         *(_number(numbers[severity], _plural(severity)) for severity in shown),
-        _number(len(report.images), "DLLs"),
+        _number(int(image_counts(report)[0].split()[0]), "DLLs"),
         el("td", human_size(size), class_="number", data_value=size, data_label="size"),
         data_kind=verdict,
         data_words=f"{verdict} {codes} {failure.words if failure else ''}",
@@ -333,7 +335,7 @@ def _wheel(name: str, report: ScanReport, document: Document, *, unfolded: bool)
 def _facts(report: ScanReport, context: Context) -> Html:
     size = human_size(sum(image.facts.size for image in report.images))
     facts = [f"{report.name} {report.version}".strip(), and_more(report.tags, 3), report.machine.value]
-    facts.append(f"{count(len(report.images), 'DLL')}, {size}")
+    facts.append(f"{', '.join(image_counts(report))}, {size}")
     added = [image.facts.size for image in report.images if image.path in context.sources]
     facts += [f"{len(added)} vendored, {human_size(sum(added))}"] if added else []
     digest = context.sha256.get(report.path)
@@ -617,7 +619,7 @@ def _build_row(how: str, path: str, words: str) -> Html:
 def _problems(title: str, problems: Sequence[Problem]) -> Html | None:
     items = [
         el("li", badge(problem.severity.value, problem.severity.value), " ",
-           el("a", el("code", problem.code), href=f"#{problem.code}"), f" {problem.message}")
+           el("a", el("code", problem.code), href=f"#{problem.code}"), f" {about(problem.subject, problem.message)}")
         for problem in problems
     ]  # fmt: skip
     return _titled(title, items, len(items)) if items else None

@@ -1,0 +1,129 @@
+"""The interface for Python, as callers write it, and the small things that errors and answers got wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+import wheelfix
+from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import InputError, MissingExtra
+from wheelfix.schemas import load_schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "helper-0f2ea955.dll"
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    files = {
+        "pkg/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", imports={NAME: ["f"]}, exports=["PyInit__x"]),
+        f"pkg/{NAME}": forge_dll(NAME, exports=["f"]),
+    }
+    return build_wheel(tmp_path / "whole", "pkg", "1.0", files=files)
+
+
+@pytest.fixture
+def broken(whole: Path, tmp_path: Path) -> Path:
+    """The wheel without its DLL, which RECORD still lists."""
+    path = tmp_path / "dist" / whole.name
+    path.parent.mkdir()
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w") as target:
+        for item in source.infolist():
+            if not item.filename.endswith(NAME):
+                target.writestr(item, source.read(item))
+    return path
+
+
+def test_names_are_listed() -> None:
+    assert set(dir(wheelfix)) == set(wheelfix.__all__) >= {"scan", "repair", "diff", "ScanOptions"}
+
+
+def test_options_take_texts_for_paths_and_one_for_several(broken: Path, whole: Path, tmp_path: Path) -> None:
+    loose: Any = wheelfix
+    roots = loose.RootOptions(roots=str(whole), discover=False)
+    options = loose.RepairOptions(wheel_dir=str(tmp_path / "wh"), scan=loose.ScanOptions(roots=roots))
+    assert wheelfix.repair(str(broken), options).output == tmp_path / "wh" / broken.name
+    found = wheelfix.scan(broken, loose.ScanOptions(select="WF3", roots=roots)).findings
+    assert {finding.code for finding in found} == {"WF301"}
+    with pytest.raises(TypeError, match=r"ScanOptions\.select takes texts or paths, not 3"):
+        loose.ScanOptions(select=3)
+    with pytest.raises(TypeError, match=r"RepairOptions\.wheel_dir takes a path, not 3"):
+        loose.RepairOptions(wheel_dir=3)
+
+
+def test_a_folder_is_its_wheel(broken: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(broken.parent)
+    assert wheelfix.scan(".").verdict == "broken"
+    (broken.parent / "other-1.0-py3-none-any.whl").write_bytes(whole.read_bytes())
+    with pytest.raises(InputError, match="it holds 2 wheels"):
+        wheelfix.scan(".")
+
+
+def test_a_report_is_a_document(broken: Path) -> None:
+    report = wheelfix.scan(broken)
+    value = report.to_dict()
+    assert json.loads(report.to_json()) == value
+    definitions = load_schema("scan-1")["$defs"]
+    jsonschema.validate(value, {"$ref": "#/$defs/wheel", "$defs": definitions})
+    assert value["verdict"] == "broken"
+
+
+def test_diff(broken: Path, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    difference = wheelfix.diff(whole, wheelfix.scan(broken))
+    assert [file.path for file in difference.lost] == [f"pkg/{NAME}"]
+    main(["diff", str(whole), str(broken)])
+    assert f"WF102 pkg/{NAME}: RECORD lists it, but the wheel does not have it" in capsys.readouterr().out
+
+
+# ------------------------------------------------------------------------------------------------- the small things
+
+
+def test_a_browser_changed_the_name(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = whole.with_name(f"{whole.stem} (1).whl")
+    whole.rename(copy)
+    assert main(["scan", str(copy)]) == 3
+    assert f"a browser has changed it: rename it to {whole.name}" in capsys.readouterr().err
+
+
+def test_there_is_no_baseline(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", str(whole), "--baseline", "nope.json"]) == 2
+    assert "there is no baseline nope.json" in capsys.readouterr().err
+
+
+def test_a_dry_run_of_sign_needs_no_program(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sign", str(whole), "--dry-run", "--command", "no-such-signtool sign {file}"]) == 0
+    assert NAME in capsys.readouterr().out
+    assert main(["sign", str(whole), "--command", "no-such-signtool sign {file}"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("library", "words", "extra"),
+    [
+        ("requests", ["scan", "demo==1.0", "--index-url", "https://127.0.0.1:9/simple"], "fetch"),
+        ("pyarrow.parquet", ["survey", "WHOLE", "-o", "tables"], "survey"),
+        ("distributed", ["survey", "WHOLE", "-o", "tables", "--scheduler", "tcp://127.0.0.1:9"], "dask"),
+    ],
+)
+def test_a_missing_extra_is_said_alike(
+    library: str,
+    words: list[str],
+    extra: str,
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, library, None)
+    assert main([str(whole) if word == "WHOLE" else word for word in words]) == MissingExtra.exit_code == 4
+    assert f'hint: python -m pip install "wheelfix[{extra}]"\n' in capsys.readouterr().err
