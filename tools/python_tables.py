@@ -3,7 +3,8 @@
 Some wheels on the index ship ``python3XY.dll`` for programs of their own: :data:`WHEELS`. Only its names of exports are
 taken. A Python that no wheel has is read from its C headers, in Debian's package for developers: Windows exports what
 they declare with ``PyAPI_FUNC`` and ``PyAPI_DATA``, and the functions of the stable ABI that have no declaration any
-more. For 3.13 and 3.14 both ways were compared: they give the same names.
+more. For 3.13 and 3.14 both ways were compared: the headers miss no name, and have one or two that the DLLs do not
+have, Py_FrozenMain and PyOS_CheckStack.
 
 Names with a leading underscore and ``PyUnstable_`` are left out: patch releases may add some. Free-threaded builds have
 no column of their own, because no public declaration depends on ``Py_GIL_DISABLED``, which is checked here each time.
