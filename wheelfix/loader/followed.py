@@ -221,7 +221,8 @@ class FollowedImports:
             if not matters or {*names} <= {one.name for one in absent}:
                 if fault is None:
                     return None
-                return replace(fault, sure=fault.sure and not matters, reached=reached, searched=_searched(end))
+                sure = fault.sure and not matters
+                return replace(fault, sure=sure, reached=reached, searched=_searched(end), missed=end.missed)
         if end.decided and not end.error:
             return None
         places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
