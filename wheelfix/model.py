@@ -479,6 +479,8 @@ class CodeFault:
     """For ``raise`` and ``end``: the first line of what the exception says, with ``…`` for what is not known."""
     searched: tuple[str, ...] = ()
     """The folders below site-packages in which bare names were looked for at that point."""
+    missed: tuple[str, ...] = ()
+    """What was looked for in vain before it, in this order."""
 
 
 @dataclass(frozen=True, slots=True)

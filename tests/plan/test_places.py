@@ -33,6 +33,9 @@ SEARCHING = HERE + (
     "if found is None:\n"
     "    raise RuntimeError('no library')\n"
 )
+FALLING_BACK = HERE + (
+    "try:\n    ctypes.CDLL(os.path.join(here, 'lib', 'snd.dll'))\nexcept OSError:\n    ctypes.CDLL('libsnd.dll')\n"
+)
 ON_PATH = (
     "import os\nfrom pathlib import Path\nimport cffi\n"
     "os.environ['PATH'] = f\"{Path(__file__).parent / 'x64'}{os.pathsep}{os.environ['PATH']}\"\n"
@@ -64,6 +67,7 @@ def added(result: Repaired) -> list[str]:
     [
         pytest.param({"pkg/__init__.py": BY_PATH}, "pkg/lib", id="a path"),
         pytest.param({"pkg/__init__.py": SEARCHING}, "pkg/lib", id="one of several names"),
+        pytest.param({"pkg/__init__.py": FALLING_BACK}, "pkg/lib", id="a path before a bare name"),
         pytest.param({"pkg/__init__.py": ON_PATH, **EXTENSION}, "pkg/x64", id="a folder on PATH"),
         pytest.param({"pkg/__init__.py": ADDED, **EXTENSION}, "pkg/dlls", id="a folder that has to exist"),
     ],
@@ -91,6 +95,19 @@ def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path: Pa
     assert scan(result.output).verdict is Verdict.OK
     cleaned = repaired(tmp_path, {**wrong, **EXTENSION}, clean=True)
     assert added(cleaned) == added(result)
+
+
+def test_a_runtime_that_code_loads_by_its_path_is_the_package_s_own(tmp_path: Path) -> None:
+    """glfw brings msvcr120.dll and loads it first; without it, its own DLL does not load."""
+    code = HERE + "ctypes.CDLL(os.path.join(here, 'msvcr120.dll'))\nctypes.CDLL(os.path.join(here, 'glfw3.dll'))\n"
+    own = forge_dll("glfw3.dll", imports={"msvcr120.dll": ["malloc"]})
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "msvcr120.dll").write_bytes(forge_dll("msvcr120.dll", exports=["malloc"]))
+    result = repaired(tmp_path, {"pkg/__init__.py": code, "pkg/glfw3.dll": own})
+    assert added(result) == ["pkg/msvcr120.dll"]
+    assert result.output is not None
+    assert scan(result.output).verdict is Verdict.OK
 
 
 def test_an_included_dll_goes_where_code_looks_for_it(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def test_the_second_build_before(wheels: dict[str, Path], tmp_path: Path) -> Non
         "nvToolsExt64_1.dll": ["torch/lib/torch_cuda.dll"],
     }
     along = {item["name"] for item in report["missing"] if item["kind"] == "companion" and item["required"]}
-    assert along == CUDNN_PARTS
+    assert along == CUDNN_PARTS | {"zlibwapi.dll"}  # what the repair adds, too
     assert report["first_failure"]["chain"] == ["backend_with_compiler.dll", "torch_cuda.dll", "cudnn64_8.dll"]
 
 

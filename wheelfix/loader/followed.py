@@ -228,7 +228,8 @@ class FollowedImports:
             if not matters or names <= {one.name for one in absent}:
                 if fault is None:
                     return None
-                return replace(fault, sure=fault.sure and not matters, searched=_searched(end))
+                sure = fault.sure and not matters
+                return replace(fault, sure=sure, searched=_searched(end), missed=end.missed)
         places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
         for call in (call for file in self._files if file.path in end.ran for call in file.unread_calls):
             loads = call.at_import and not call.guarded and call.function != ADD_FOLDER

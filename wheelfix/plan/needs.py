@@ -82,7 +82,7 @@ def places_in_code(fault: CodeFault) -> tuple[str, ...]:
     if fault.cause not in ("load", "cffi", "raise") or fault.chain:
         return ()
     found = []
-    for name in fault.names:
+    for name in dict.fromkeys((*fault.missed, *fault.names)):
         folders = fault.searched if fault.sure else ()
         found += [name] if "/" in name else [f"{folder}/{name}" for folder in folders]
     return tuple(path for path in found if path.startswith(f"{SITE_PACKAGES}/") and parent(path) != SITE_PACKAGES)

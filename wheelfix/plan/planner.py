@@ -203,14 +203,20 @@ class Planner:
             found = list(unmet_needs(self.view, resolution, self.options.companions, self.cuda))
             self._settle_releases(found)
             # What a new DLL needs comes first: once that loads, others may find the new DLL where it is.
-            for_new = [need for need in found if not self.chosen.keys().isdisjoint(need.importers)]
-            answers = [self._answer(need, resolution.search_dirs) for need in for_new]
-            if not any(answers):
-                answers = [self._answer(need, resolution.search_dirs) for need in found if need not in for_new]
-            if not any(answers):
-                break
+            if not self._answer_for_new():
+                answers = [self._answer(need, resolution.search_dirs) for need in found]
+                if not any(answers):
+                    break
         if self.options.with_vcredist:
             self._require_runtime(found)
+
+    def _answer_for_new(self) -> bool:
+        """Answer the needs of DLLs that the plan adds; whether the view changed."""
+        resolution = self._resolve()
+        found = unmet_needs(self.view, resolution, self.options.companions, self.cuda)
+        needs = [need for need in found if not self.chosen.keys().isdisjoint(need.importers)]
+        answers = [self._answer(need, resolution.search_dirs) for need in needs]
+        return any(answers)
 
     def _require_runtime(self, left: list[Need]) -> None:
         """Refuse ``--with-vcredist`` where the runtime is needed and no root has it."""
@@ -286,17 +292,25 @@ class Planner:
                 continue
             self.tried.add((path, folder, fault.sure))
             before, need = (self.view, dict(self.chosen)), asked_by_code(self.view, fault, name)
-            if self._copy_own(need, (folder,)) or self._take_for_code(need, folder):
+            own = path in (*fault.missed, *fault.names)
+            if self._copy_own(need, (folder,)) or self._take_for_code(need, folder, own=own):
+                # Without what it imports it would not load, and the code would go on to its next choice.
+                rounds = 0
+                while fault in self._resolve().code_faults and rounds < ROUNDS and self._answer_for_new():
+                    rounds += 1
                 if fault not in self._resolve().code_faults:
                     return True
                 self.view, self.chosen = before
         return False
 
-    def _take_for_code(self, need: Need, folder: str) -> bool:
-        """Take the file of a root that code asks for by name; most code tries many names."""
+    def _take_for_code(self, need: Need, folder: str, *, own: bool) -> bool:
+        """Take the file of a root that code asks for by name; most code tries many names.
+
+        What it loads by a path in the package is the package's ``own``, also if it is the C runtime (glfw).
+        """
         if not self.index.candidates(need.name) and not self._look_on_index(need.name):
             return False
-        return self._take(need, need.name, (folder,), str(need.kind), _because(self.view, need))
+        return self._take(need, need.name, (folder,), str(need.kind), _because(self.view, need), own=own)
 
     def _settle_releases(self, found: list[Need]) -> None:
         """Choose the release of each toolkit once, when the first of its DLLs is needed."""
@@ -435,7 +449,9 @@ class Planner:
         rows = self.before.subject.view.deleted.values()
         return {installed_path(row, info.data): row for row in rows} if info is not None else {}
 
-    def _take(self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
+    def _take(
+        self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str, *, own: bool = False
+    ) -> bool:
         """Add the file of a root that serves a need best, if there is one; whether the view changed."""
         subject = self.before.subject
         request = DllRequest(
@@ -449,10 +465,10 @@ class Planner:
             one_release=self.releases.get(group_of(name)),
         )
         candidates = self.index.candidates(name)
-        outcome = choose(request, candidates, self.index, self._terms(candidates))
+        outcome = choose(request, candidates, self.index, self._terms(candidates, own=own))
         while not isinstance(outcome, Choice) and self._look_on_index(name):
             candidates = self.index.candidates(name)
-            outcome = choose(request, candidates, self.index, self._terms(candidates))
+            outcome = choose(request, candidates, self.index, self._terms(candidates, own=own))
         if not isinstance(outcome, Choice):
             reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
             if not candidates and self.index.fetcher is not None:
@@ -526,10 +542,10 @@ class Planner:
         names = [one for one in names if not vendor_of(one) and one != canonical(subject.name)]
         return f"; {TRUST} {names[0]} takes it from there" if names else ""
 
-    def _terms(self, candidates: Sequence[RootFile]) -> Terms:
+    def _terms(self, candidates: Sequence[RootFile], *, own: bool = False) -> Terms:
         """What the choice among these candidates has to respect."""
         return Terms(
-            runtime=self.options.with_vcredist,
+            runtime=self.options.with_vcredist or own,
             included=frozenset(map(dll_key, self.options.include)),
             objection=objections(self.index, self.options, self._unmet(candidates), self.required),
             provided=self._provided,
