@@ -484,6 +484,32 @@ def test_a_page_counts_what_a_text_counts():
     assert ", 3 DLLs, 1 extension module" in render_scan(report, ASCII)
 
 
+def test_a_warning_about_a_missing_dll_gives_no_command():
+    report = broken_torch()
+    assert (
+        render_steps(
+            [
+                dataclasses.replace(
+                    report,
+                    findings=tuple(
+                        dataclasses.replace(one, subject="uv.dll", severity=Severity.WARNING)
+                        for one in report.findings[:1]
+                    ),
+                    missing=(dataclasses.replace(report.missing[0], name="uv.dll"),),
+                )
+            ],
+            [],
+            TextStyle(),
+        )
+        == ""
+    )
+    found = dataclasses.replace(report.findings[0], subject="uv.dll", message="uv.dll is missing", evidence={})
+    certain = dataclasses.replace(
+        report, findings=(found,), missing=(dataclasses.replace(report.missing[0], name="uv.dll", providers=()),)
+    )
+    assert "wheelfix repair dist/torch-2.4.0" in render_steps([certain], [], TextStyle())
+
+
 def test_a_version_that_is_not_allowed_comes_first():
     """torchvision 0.22.1 beside torch 2.4.1 printed mangled C++, and the reason at the end."""
     symbol = Finding("WF310", "missing-symbol", Severity.ERROR, "torch/lib/c10.dll", "_C.pyd imports ?f@c10@@YAXXZ")

@@ -246,7 +246,9 @@ class _RepairSteps:
 
     def __init__(self, report: ScanReport, findings: Sequence[Finding], repeated: Sequence[str]) -> None:
         self._report, self._findings, self._repeated = report, findings, tuple(repeated)
-        names = {dll_key(name) for finding in findings for name in missing_names(finding)}
+        # A warning is about a DLL that the import may do without: whether to add it is the author's to decide.
+        certain = [finding for finding in findings if finding.severity is not Severity.WARNING]
+        names = {dll_key(name) for finding in certain for name in missing_names(finding)}
         self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]
         never = any(one.severity is Severity.ERROR and one.repairable is Repairable.NEVER for one in findings)
         never |= bool(follows_from(version_conflicts(findings), report))  # another version has to be installed first
