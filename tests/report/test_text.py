@@ -28,6 +28,7 @@ from wheelfix.model import (
     Missing,
     NumpyApi,
     OwnedBy,
+    ProvidedDll,
     Resolution,
     ScannedImage,
     ScanReport,
@@ -41,7 +42,7 @@ from wheelfix.report.document import (
     FailedInput,
     render,
 )
-from wheelfix.report.text import FITS, Hints, render_scan, render_summary, spell_archs
+from wheelfix.report.text import FITS, Hints, render_scan, render_steps, render_summary, spell_archs
 from wheelfix.report.words import count, image_counts, import_statement, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit
 
@@ -481,3 +482,52 @@ def test_a_page_counts_what_a_text_counts():
     page = render("html", [report])
     assert "amd64 · 3 DLLs, 1 extension module, " in page
     assert ", 3 DLLs, 1 extension module" in render_scan(report, ASCII)
+
+
+def test_a_warning_about_a_missing_dll_gives_no_command():
+    report = broken_torch()
+    assert (
+        render_steps(
+            [
+                dataclasses.replace(
+                    report,
+                    findings=tuple(
+                        dataclasses.replace(one, subject="uv.dll", severity=Severity.WARNING)
+                        for one in report.findings[:1]
+                    ),
+                    missing=(dataclasses.replace(report.missing[0], name="uv.dll"),),
+                )
+            ],
+            [],
+            TextStyle(),
+        )
+        == ""
+    )
+    found = dataclasses.replace(report.findings[0], subject="uv.dll", message="uv.dll is missing", evidence={})
+    certain = dataclasses.replace(
+        report, findings=(found,), missing=(dataclasses.replace(report.missing[0], name="uv.dll", providers=()),)
+    )
+    assert "wheelfix repair dist/torch-2.4.0" in render_steps([certain], [], TextStyle())
+
+
+def test_a_version_that_is_not_allowed_comes_first():
+    """torchvision 0.22.1 beside torch 2.4.1 printed mangled C++, and the reason at the end."""
+    symbol = Finding("WF310", "missing-symbol", Severity.ERROR, "torch/lib/c10.dll", "_C.pyd imports ?f@c10@@YAXXZ")
+    other = dataclasses.replace(symbol, subject="gruen/own.dll", message="_C.pyd imports ?g@@YAXXZ from own.dll")
+    conflict = Finding(
+        "WF330", "requirement-not-met", Severity.WARNING, "torch",
+        "a 1.0 requires torch==2.7.1, but torch 2.4.1 is installed",
+        hint="'python -m pip install \"torch==2.7.1\"' with the environment's own Python",
+        evidence={"distribution": "torch", "requirement": "torch==2.7.1", "installed": "2.4.1"},
+    )  # fmt: skip
+    provided = (ProvidedDll("c10.dll", "file", ("torch",), ("a/_C.pyd",)),)
+    report = dataclasses.replace(clean_wheel(), findings=(symbol, other, conflict), provided=provided)
+    lines = render_scan(report, TextStyle()).splitlines()
+    assert lines[3] == "a 1.0 requires torch==2.7.1, but torch 2.4.1 is installed"
+    text = "\n".join(lines)
+    assert "?f@c10" not in text
+    assert "?g@@YAXXZ" in text  # it is of the wheel itself
+    assert "?f@c10" in render_scan(report, TextStyle(), verbose=True)
+    steps = render_steps([report], [], TextStyle()).splitlines()
+    assert steps[-1].strip() == "python -m pip install torch==2.7.1"
+    assert not [line for line in steps if "wheelfix repair" in line]

@@ -17,6 +17,7 @@ from wheelfix.report.words import (
     KIND_WORDS,
     and_more,
     count,
+    follows_from,
     image_counts,
     import_statement,
     label,
@@ -25,6 +26,7 @@ from wheelfix.report.words import (
     sentence,
     short_path,
     target_reason,
+    version_conflicts,
 )
 from wheelfix.rules.registry import Theme, is_about, missing_names
 
@@ -88,6 +90,18 @@ def render_scan(
         return canvas.text()
     canvas.ends((label(report), "name"), verdict)
     canvas.paragraph((_facts(report), "dim"))
+    conflicts = version_conflicts(new)
+    explained = [] if verbose else follows_from(conflicts, report)
+    if conflicts:
+        canvas.blank()
+        for conflict in conflicts:
+            canvas.paragraph((conflict.message, "name"))
+    if explained:
+        names = dict.fromkeys(posixpath.basename(finding.subject) for finding in explained)
+        verb = "goes" if len(explained) == 1 else "go"
+        what = f"{count(len(explained), 'finding')} about functions that are not in {', '.join(names)}"
+        canvas.paragraph(f"{what} {verb} with it; -v shows more.", indent=2)
+        shown = [finding for finding in shown if finding not in explained]
     if new or not report.findings:
         _draw_prediction(canvas, report)
     hints = hints or Hints()

@@ -172,6 +172,19 @@ def target_reason(target: TargetVerdict) -> str:
     return "; ".join(f"{words} {listing(names)}" for words, names in found.items() if names)
 
 
+def version_conflicts(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that say of a distribution that it is there in a version which is not allowed."""
+    return [one for one in findings if is_about(one, Theme.REQUIREMENT) and one.evidence.get("installed")]
+
+
+def follows_from(conflicts: Sequence[Finding], report: ScanReport) -> list[Finding]:
+    """Return the findings about functions that a DLL of another version would have: the conflict says it better."""
+    others = {str(one.evidence.get("distribution")) for one in conflicts}
+    theirs = {dll_key(dll.name) for dll in report.provided if others.intersection(dll.distributions)}
+    found = [one for one in report.findings if is_about(one, Theme.SYMBOL)]
+    return [one for one in found if dll_key(posixpath.basename(one.subject)) in theirs]
+
+
 # ------------------------------------------------------------------------------------------------- what to type now
 
 
@@ -205,6 +218,7 @@ def next_steps(report: ScanReport, findings: Iterable[Finding], repeated: Sequen
     """
     counted = [finding for finding in findings if finding.severity is not Severity.INFO]
     worst = [finding for finding in counted if finding.severity is not Severity.WARNING] or counted
+    worst += [finding for finding in version_conflicts(counted) if finding not in worst]
     return tuple(_RepairSteps(report, worst, repeated).steps())
 
 
@@ -232,9 +246,12 @@ class _RepairSteps:
 
     def __init__(self, report: ScanReport, findings: Sequence[Finding], repeated: Sequence[str]) -> None:
         self._report, self._findings, self._repeated = report, findings, tuple(repeated)
-        names = {dll_key(name) for finding in findings for name in missing_names(finding)}
+        # A warning is about a DLL that the import may do without: whether to add it is the author's to decide.
+        certain = [finding for finding in findings if finding.severity is not Severity.WARNING]
+        names = {dll_key(name) for finding in certain for name in missing_names(finding)}
         self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]
         never = any(one.severity is Severity.ERROR and one.repairable is Repairable.NEVER for one in findings)
+        never |= bool(follows_from(version_conflicts(findings), report))  # another version has to be installed first
         self._hopeless = never or not all(
             may_be_vendored(one.name, report.machine) or _local(one) for one in self._items
         )

@@ -246,6 +246,10 @@ class Theme(Enum):
     """Whether a DLL that the wheel needs is provided is not known."""
     FORWARDER = frozenset({"WF311"})
     """An export is forwarded to a DLL that is not there, or to nothing in it."""
+    SYMBOL = frozenset({"WF310"})
+    """A DLL does not export what is imported from it."""
+    REQUIREMENT = frozenset({"WF330"})
+    """A distribution is not there, or in a version that is not allowed."""
     OUT_OF_REACH = frozenset({"WF305", "WF307"})
     """A DLL is there, where the loader does not look."""
     NOT_ON_TARGET = frozenset({"WF323", "WF325", "WF326"})
