@@ -247,7 +247,7 @@ class PythonRun:
         imports = isinstance(node, ast.Import | ast.ImportFrom)
         inside = node is not None and _imports(node)
         matters = imports or (node is None and isinstance(reason, OutOfSteps)) or self._loads(place[0])
-        self.unclear.append(Unclear(text, *place, last, imports, matters, inside))
+        self.unclear.append(Unclear(text, place[0], place[1], last, imports, matters, inside))
         if sum(one.matters for one in self.unclear) >= MAX_UNCLEAR:
             raise OutOfSteps("too much of its code cannot be followed")
 
