@@ -133,8 +133,8 @@ def scan_code(bench: Bench) -> Job:
     scans = []
     for wheel in map(bench.material.wheel, m.WITH_CODE):
         name = wheel.name.split("-")[0]
-        words = ("scan", "-j", "1", wheel, "-o", f"{name}.txt")
-        scans.append(bench.wheelfix(f"scan -j 1 {name}", *words, accepted=(0, 1, 2)))
+        report = f"{name}.txt"
+        scans.append(bench.wheelfix(f"scan -j 1 {name}", "scan", "-j", "1", wheel, "-o", report, accepted=(0, 1, 2)))
     return Job("scan-code", "Scan packages with code about DLLs", tuple(scans))
 
 

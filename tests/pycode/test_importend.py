@@ -205,6 +205,26 @@ def test_what_is_passed_over_matters_where_something_is_loaded_or_imported() -> 
     assert not end_of("from . import a\n", moved).certain  # the module that may be imported may fail
 
 
+def test_an_import_in_a_function_that_is_passed_over_is_not_carried_out() -> None:
+    part = "import random\nif random.random() < 2:\n    def f():\n        from . import other\n        raise OSError\n"
+    end = end_of("from . import a\n", {"pkg/a.py": f"{part}    [][0]\n    raise OSError\n", "pkg/other.py": ""})
+    assert [(one.inside, one.matters) for one in end.unclear] == [(False, False)]
+    assert end.certain
+
+
+@pytest.mark.parametrize(
+    "made", ["{one.name for one in found()}", "[one for one in x if found()]", "{one: 1 for one in found()}"]
+)
+def test_a_comprehension_that_cannot_be_followed_is_unknown(made: str) -> None:
+    code = f"import random\nfound, x = random.sample, [1]\ny = {made}\n"
+    end = end_of(f"{code}ctypes.CDLL('gone.dll')\n")
+    assert (end.decided, end.error) == (True, "FileNotFoundError")
+
+
+def test_a_comprehension_that_loads_what_is_not_known_is_not_followed() -> None:
+    assert not end_of("import random\ny = [ctypes.CDLL(one) for one in random.sample()]\n").decided
+
+
 def test_to_ask_whether_a_dll_is_a_folder_is_not_to_look_for_it() -> None:
     code = "[os.path.isdir(os.path.join(HERE, name)) for name in os.listdir(HERE)]\nraise RuntimeError('x')\n"
     assert end_of(code).missed == ()

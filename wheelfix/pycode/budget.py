@@ -198,9 +198,9 @@ class KeptTrees:
     by_path: dict[str, ast.Module] = field(default_factory=dict)
     room: int = KEPT_TOKENS
 
-    def add(self, path: str, tree: ast.Module, tokens: int) -> None:
-        """Keep a tree if there is room."""
-        if tokens <= self.room:
+    def add(self, path: str, tree: ast.Module, tokens: int, spared: int = 0) -> None:
+        """Keep a tree if there is room, beside what is spared for others."""
+        if tokens <= self.room - spared:
             self.room -= tokens
             self.by_path[path] = tree
 
@@ -241,7 +241,7 @@ class CodeBudget:
             except OutOfBudget as reason:
                 self.give_up(path, str(reason))
             else:
-                self.trees.add(path, tree, tokens)
+                self.trees.add(path, tree, tokens, KEPT_TOKENS // 2)  # imports ask for the same files again and again
                 return tree
         return None
 

@@ -434,28 +434,24 @@ class ExpressionValues:
     # ------------------------------------------------------------------------------------- comprehensions
 
     def visit_ListComp(self, node: ast.ListComp) -> PyValue:
-        if self._goes_through_unknown(node, node.generators):
-            return UNKNOWN
-        return self._collected(node.generators, lambda: self.value(node.elt))
+        found = self._collected(node, lambda: self.value(node.elt))
+        return UNKNOWN if found is None else found
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
-        if self._goes_through_unknown(node, node.generators):
-            return UNKNOWN
-        found = self._collected(node.generators, lambda: self.value(node.elt))
-        return found if isinstance(found, SomeOf) else self.as_set(found)
+        found = self._collected(node, lambda: self.value(node.elt))
+        return UNKNOWN if found is None else found if isinstance(found, SomeOf) else self.as_set(found)
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
-        if self._goes_through_unknown(node, node.generators):
-            return UNKNOWN
-        pairs = self._collected(node.generators, lambda: (self.value(node.key), self.value(node.value)))
-        return dict(pairs) if all(self.run.can_be_key(key) for key, _ in pairs) else UNKNOWN
+        pairs = self._collected(node, lambda: (self.value(node.key), self.value(node.value)))
+        known = pairs is not None and all(self.run.can_be_key(key) for key, _ in pairs)
+        return dict(pairs) if pairs is not None and known else UNKNOWN
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
             return UNKNOWN
         if self.run.reading is not None:
-            found = self._collected(node.generators, lambda: self.value(node.elt))
-            return found if isinstance(found, SomeOf) else Iteration(iter(found))
+            found = self._collected(node, lambda: self.value(node.elt))
+            return found if isinstance(found, SomeOf) else Iteration(iter(found or ()))
         outer = self.run.environment
         first = list(self.run.iterate(self.value(node.generators[0].iter)))
 
@@ -478,12 +474,22 @@ class ExpressionValues:
         """Whether a comprehension goes through something unknown, and does nothing that concerns DLLs."""
         return self.run.reading is None and self._is_unknown(generators[0].iter) and not self.run.concerns(node)
 
-    def _collected(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> list[PyValue]:
-        """The items of a comprehension; in a file that is read, perhaps only some of them."""
+    def _collected(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, make: Callable[[], PyValue]
+    ) -> list[PyValue] | None:
+        """The items of a comprehension, in a file that is read perhaps only some of them; None if they are unknown.
+
+        One that cannot be followed, and does nothing that concerns DLLs, gives something unknown.
+        """
+        generators = node.generators
         outer, self._unclear = self._unclear, False
         try:
             found = list(self._comprehend(generators, make))
             return SomeOf(found) if self._unclear else found
+        except Undecided as reason:
+            if self.run.reading is not None or isinstance(reason, OutOfSteps) or self.run.concerns(node):
+                raise
+            return None  # cupy asks for the names of all that is installed
         finally:
             self._unclear = outer
 

@@ -245,7 +245,7 @@ class PythonRun:
         if any((one.reason, one.file, one.line) == (text, *place) for one in self.unclear):
             return  # a function that is called again leaves the same statement out
         imports = isinstance(node, ast.Import | ast.ImportFrom)
-        inside = node is not None and any(isinstance(one, ast.Import | ast.ImportFrom) for one in ast.walk(node))
+        inside = node is not None and _imports(node)
         matters = imports or (node is None and isinstance(reason, OutOfSteps)) or self._loads(place[0])
         self.unclear.append(Unclear(text, place[0], place[1], last, imports, matters, inside))
         if sum(one.matters for one in self.unclear) >= MAX_UNCLEAR:
@@ -478,6 +478,13 @@ def _united(ways: list[Any]) -> Any:
 
 def _is_text(one: PyValue, other: PyValue) -> bool:
     return isinstance(one, str | WindowsPathValue) and type(one) is type(other) and bool(one == other)
+
+
+def _imports(node: ast.AST) -> bool:
+    """Whether a statement imports something, outside of functions that it defines."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return False
+    return isinstance(node, ast.Import | ast.ImportFrom) or any(map(_imports, ast.iter_child_nodes(node)))
 
 
 def _loading_name(node: ast.stmt) -> str:
