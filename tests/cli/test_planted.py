@@ -34,6 +34,7 @@ DANGEROUS = {
     "lock-extras": '["gui"]',
     "lock-groups": '["dev"]',
     "import-order": '["a", "b"]',
+    "trust-distribution": '["a"]',
     "env": '"env"',
     "index-url": '"https://example.org/simple"',
     "extra-index-url": '["https://example.org/simple"]',

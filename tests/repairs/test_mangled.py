@@ -199,7 +199,6 @@ REFUSED = {
     "no suffix": ["--lib-sdir", ""],
     "dist-info": ["-L", ".dist-info"],
     "a path as name": ["--no-mangle", "a\\b.dll"],
-    "two names in one": ["--no-mangle", "a.dll;b.dll"],
     "no package": ["--namespace-pkg", "a..b"],
     "both places": ["--namespace-pkg", "pkg", "--custom-patch"],
     "another layout": ["--no-mangle-all", "--layout", "beside"],

@@ -27,11 +27,12 @@ def execute(args: argparse.Namespace) -> int:
     texts: list[str] = []
     pages = bool(args.code)
     for word in args.code:
-        error = winerror(int(word)) if whole_number(word, 10) is not None else None
+        number = whole_number(word, 10)
+        error = winerror(number) if number is not None else None
         if error is not None and args.format != "json":
             texts.append(_winerror_page(error))
             continue
-        rule = find_rule(f"WF{word}" if word.isdigit() else word)
+        rule = find_rule(word if number is None else f"WF{word}")
         begun = [known for known in all_rules() if known.code.startswith(word.upper())] if rule is None else []
         if rule is None and not begun:
             close = " or ".join(nearest(word))

@@ -351,7 +351,7 @@ def _add_sign_choice(parser: Parser) -> None:
     add_words(group, "--include", "GLOB", "only PE files whose path or name matches", dest="sign_include")
     add_words(group, "--exclude", "GLOB", "all but these", dest="sign_exclude")
     add_flag(group, "--resign", "also sign files that have a valid signature, which replaces it")
-    add_flag(group, "--require-trusted", "fail if a signature does not lead to a trusted root")
+    add_flag(group, "--require-trusted", argparse.SUPPRESS)
     add_path(
         group,
         "--trusted-roots",
@@ -429,7 +429,7 @@ def _survey(subparsers: Subparsers) -> None:
     group = parser.add_argument_group("several machines")
     group.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
     only_typed(group.add_argument(
-        "--scheduler", metavar="URL", help="use the workers of this Dask scheduler, such as tcp://host:8786"
+        "--scheduler", metavar="URL", help=argparse.SUPPRESS
     ))  # fmt: skip
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -558,7 +558,7 @@ def _demo(subparsers: Subparsers) -> None:
         "them, in a temporary folder; then scan, repair, scan again and verify.",
         DEMO_EXAMPLES,
     )
-    add_flag(parser, "--keep", "keep the folder, and print its path")
+    add_flag(parser, "--keep", argparse.SUPPRESS)
     parser.add_argument(
         "--story",
         choices=STORIES,

@@ -38,7 +38,7 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from wheelfix.model import MissingDll, TargetVerdict
+    from wheelfix.model import MissingDll, ScannedImage, TargetVerdict
 
 SITE_PACKAGES = "Lib/site-packages/"
 
@@ -96,11 +96,20 @@ def _goes_on(char: str) -> bool:
     return char.isalnum() or char in ("_", ".", "-")
 
 
+def _ending(image: ScannedImage) -> str:
+    return image.path.lower().rpartition(".")[2]
+
+
+def is_dll(image: ScannedImage) -> bool:
+    """Whether an image that can be read is neither an extension module nor a program."""
+    return not isinstance(image.facts, Malformed) and _ending(image) not in ("pyd", "exe")
+
+
 def image_counts(report: ScanReport) -> tuple[str, ...]:
     """Return ``9 DLLs``, ``2 extension modules`` and, where there are any, ``1 program``."""
-    ends = [item.path.lower().rpartition(".")[2] for item in report.images if not isinstance(item.facts, Malformed)]
+    ends = [_ending(item) for item in report.images if not isinstance(item.facts, Malformed)]
     modules, programs = ends.count("pyd"), ends.count("exe")
-    found = (count(len(ends) - modules - programs, "DLL"), count(modules, "extension module"))
+    found = (count(sum(map(is_dll, report.images)), "DLL"), count(modules, "extension module"))
     return (*found, count(programs, "program")) if programs else found
 
 
