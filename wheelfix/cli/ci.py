@@ -14,6 +14,7 @@ from wheelfix.cli.common import expand_inputs, given_paths
 from wheelfix.cli.output import Output
 from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
+from wheelfix.cli.try_ import check_trial, try_written
 from wheelfix.errors import InputError, WheelfixError, failure_of
 from wheelfix.exam.examination import ScanFailure, Shares, file_size
 from wheelfix.exam.scan import scan_inputs
@@ -44,8 +45,6 @@ def execute(args: argparse.Namespace) -> int:
     """Take every wheel through the stage and return the worst exit code."""
     output = Output.from_args(args)
     if args.trial:
-        from wheelfix.cli.try_ import check_trial, try_written
-
         check_trial(args)
     inputs = expand_inputs(given_paths(args.paths, "ci"), folders=False, windows_only=True)
     groups = []

@@ -29,9 +29,13 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import made_by, write_reports
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
-from wheelfix.repairs.repair import FailedRepair
+from wheelfix.plan.lock import read_lock, write_lock
+from wheelfix.repairs.installed import repair_installed, undo
+from wheelfix.repairs.repair import FailedRepair, repair_all, replay
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import FailedInput, PlanReport
+from wheelfix.report.html.scan import render_repairs
+from wheelfix.report.json_ import dump, tool
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
@@ -198,8 +202,6 @@ class RepairOutput:
         return "".join(self._text(result, look) for result in self.results) + self._summary(look)
 
     def _json(self) -> str:
-        from wheelfix.report.json_ import dump, tool
-
         if self.args.dry_run and len(self.entries) == 1 and isinstance(self.entries[0], dict):
             plan = self.entries[0].get("plan")
             return dump(plan if isinstance(plan, dict) else self.entries[0])
@@ -230,16 +232,12 @@ def execute(args: argparse.Namespace) -> int:
         return _execute_installed(args, options)
     output = RepairOutput(args)
     if args.locked is not None:
-        from wheelfix.plan.lock import read_lock
-
         wheels = {path.name: path for path in expand_inputs(args.paths, folders=False).files} if args.paths else {}
         for plan in read_lock(args.locked):
             name = PureWindowsPath(plan.wheel.path).name  # understands both kinds of slashes
             if wheels and name not in wheels:
                 continue
             with output.attempt(plan.wheel.path):
-                from wheelfix.repairs.repair import replay
-
                 output.add(replay(plan, options, str(args.locked), wheels.pop(name, None)))
         for path in wheels.values():
             output.fail(str(path), InputError(f"{args.locked} has no plan for {path.name}", hint="plan it with --lock"))
@@ -250,8 +248,6 @@ def execute(args: argparse.Namespace) -> int:
         output.fail(error.what, error)
     done = list(_repair_all(inputs.files, args, output))
     if args.lock is not None:
-        from wheelfix.plan.lock import write_lock
-
         check_output(args.lock)  # again: a wheel may have been written there
         roots = options.scan.roots
         write_lock(done, args.lock, (*roots.roots, *roots.cuda, *roots.cudnn, *roots.oneapi, *roots.conda))
@@ -269,8 +265,6 @@ def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: Repai
 def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, output: RepairOutput, progress: ProgressBar
 ) -> Iterator[Plan]:
-    from wheelfix.repairs.repair import repair_all
-
     with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
         for result in results:
             if isinstance(result, FailedRepair):
@@ -287,8 +281,6 @@ def _wanted(args: argparse.Namespace) -> bool | None:
 
 
 def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
-    from wheelfix.repairs.installed import repair_installed, undo
-
     look = style_of(args)
     if args.undo:
         undone = undo(args.env, args.package)
@@ -305,8 +297,6 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
 def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Namespace, look: TextStyle) -> str:
     outcome = "planned" if args.dry_run else "repaired" if result.changed else "unchanged"
     if kind == "json":
-        from wheelfix.report.json_ import dump
-
         return dump(_installed_json(result))
     if kind == "html":
         return _page([_installed_report(result, outcome)], (), args)
@@ -318,8 +308,6 @@ def _installed_report(result: InstalledRepair, outcome: str) -> PlanReport:
 
 
 def _page(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
-    from wheelfix.report.html.scan import render_repairs
-
     return render_repairs(results, failures, made_by(args))
 
 

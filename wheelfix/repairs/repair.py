@@ -15,12 +15,17 @@ from wheelfix.archive.record import check_record, read_record
 from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
 from wheelfix.base.values import dataclass, replace
+from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import CannotRepair, EnvironmentFailure, failure_of
 from wheelfix.exam.examination import Shares, file_size
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import TRUSTED, Repairable, Resolution, Severity
+from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
-from wheelfix.repairs.rewrite import keep, opened, rewrite
+from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
+from wheelfix.plan.needs import signature_in_words
+from wheelfix.repairs.mangled import repair_with_libs
+from wheelfix.repairs.rewrite import keep, new_members, opened, rewrite
 from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
 
@@ -78,9 +83,6 @@ class _Repair:
 
         Without ``wait`` the hashes are waited for only before anything is reported or named: RecordIsWrong, if so.
         """
-        from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
-        from wheelfix.repairs.rewrite import keep, new_members, rewrite
-
         archive, options = self.archive, self.options
         if look.is_reading:  # the largest image: until it is read, what a wheel of that size mostly needs is made ready
             self.roots.open()
@@ -107,8 +109,6 @@ class _Repair:
         stale = {fault.path for fault in before.facts.record_faults}
         members = new_members(planned.chosen, plan, archive, self.roots)
         if plan.layout == "libs":
-            from wheelfix.repairs.mangled import repair_with_libs
-
             try:
                 plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
             except CannotRepair as exc:
@@ -137,8 +137,6 @@ def repair_all(
     """Repair wheels and give the results in their order; their reports have findings alone."""
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         if len(paths) > 1 and targets_differ(paths, options):
-            from wheelfix.base.workers import in_processes, worth_processes
-
             sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
             if worth_processes(sizes, jobs):
                 start, report = functools.partial(_repairing, paths, options, dry_run), Shares(progress).report
@@ -275,8 +273,6 @@ def _carry_out(
     if not options.trust_record:
         stale = {fault.path for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
     if plan.layout == "libs":
-        from wheelfix.repairs.mangled import repair_with_libs
-
         hashes.check()
         named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
         return Repaired(RepairOutcome.REPAIRED, named, target, None, after, size)
@@ -286,9 +282,6 @@ def _carry_out(
 
 def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: Path | None) -> None:
     """CannotRepair if a DLL that comes from outside has no trusted signature; what the lock says does not count."""
-    from wheelfix.pe.signature import read_signature
-    from wheelfix.plan.needs import signature_in_words
-
     for new, addition in zip(members, plan.additions, strict=True):
         if addition.source.kind != "own":
             with opened(new) as source:

@@ -13,6 +13,7 @@ from wheelfix.archive.record import SIGNATURES, digests, read_record
 from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.model import Plan
+from wheelfix.plan.sbom import FILE_NAME, make_sbom
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.source import FileSource, chunks
@@ -119,8 +120,6 @@ def _is_in_place(archive: Archive, target: Path) -> bool:
 
 def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMember]:
     if plan.sbom:
-        from wheelfix.plan.sbom import FILE_NAME, make_sbom
-
         yield NewMember(f"{info.dist_info}/sboms/{FILE_NAME}", data=make_sbom(plan))
     build = name_parts(plan.output)["build"]
     if build != info.build:
