@@ -198,7 +198,9 @@ _WARNS = re.compile(
 _RAISED = re.compile(r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b")
 _LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 _TRACEBACK = "Traceback (most recent call last)"
-_IMPORTS = re.compile(r"(?:^|[\s>])(?:from\s+(?P<whole>\.*[\w.]{0,200})\s+)?import\s+(?P<name>\*|[\w.]{1,200})")
+_IMPORTS = re.compile(
+    r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>\*|[\w.]{1,200})"
+)
 _IMPORT_REACH = 2
 _LOADS = re.compile(r"load_module\('(\w{1,100})'")
 _IMP_FRAMES = 6
