@@ -14,8 +14,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine, Verdict
 from wheelfix.trial.model import Agreement, Observed, RaisedError
-from wheelfix.trial.observe import CHILD, compare
-from wheelfix.trial.run import expectations
+from wheelfix.trial.run import CHILD, compare, expectations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

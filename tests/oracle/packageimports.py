@@ -31,8 +31,7 @@ from wheelfix.model import Machine
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import interruptible
 from wheelfix.trial.model import Agreement, TrialOptions
-from wheelfix.trial.observe import CHILD, _with_answer, compare
-from wheelfix.trial.run import empty, expectations, open_interpreter
+from wheelfix.trial.run import CHILD, _with_answer, compare, empty, expectations, open_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

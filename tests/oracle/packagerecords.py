@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from wheelfix.knowledge.system import classify
 from wheelfix.model import Machine
 from wheelfix.trial.model import LoadedFile, Observed, RaisedError
-from wheelfix.trial.observe import base
+from wheelfix.trial.run import base
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

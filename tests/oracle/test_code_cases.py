@@ -16,8 +16,7 @@ from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
 from wheelfix.streams.output import WorkFolder
 from wheelfix.trial.model import TrialOptions
-from wheelfix.trial.observe import compare
-from wheelfix.trial.run import open_interpreter
+from wheelfix.trial.run import compare, open_interpreter
 from wheelfix.trial.wine import find_wine
 
 if TYPE_CHECKING:

@@ -88,8 +88,7 @@ def test_a_scheduler_that_does_not_answer(wheels: Path, tmp_path: Path, monkeypa
     pytest.importorskip("distributed")
     from wheelfix.errors import EnvironmentFailure
     from wheelfix.survey import run
-    from wheelfix.survey.sources import wheel_sources
-    from wheelfix.survey.wheelrows import OPTIONS
+    from wheelfix.survey.wheelrows import OPTIONS, wheel_sources
 
     monkeypatch.setattr(run, "PATIENCE", 0.5)
     engine = run.dask_engine(OPTIONS, "tcp://127.0.0.1:9")

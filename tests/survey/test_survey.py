@@ -15,9 +15,8 @@ from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.survey import run as running
 from wheelfix.survey.run import local_engine, run_survey
-from wheelfix.survey.sources import WheelSource, is_for_windows, wheel_sources
 from wheelfix.survey.tables import SCHEMA, TABLES, SurveyFolder, ask, questions
-from wheelfix.survey.wheelrows import OPTIONS, failed_rows, survey_wheel
+from wheelfix.survey.wheelrows import OPTIONS, WheelSource, failed_rows, is_for_windows, survey_wheel, wheel_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

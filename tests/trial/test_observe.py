@@ -12,7 +12,7 @@ from wheelfix.knowledge.winerrors import deviations
 from wheelfix.model import Machine
 from wheelfix.trial import child
 from wheelfix.trial.model import Agreement, Expected, ImportAnswer, LoadedFile, Observed, RaisedError
-from wheelfix.trial.observe import compare, loaded_by, observe, windows_codes
+from wheelfix.trial.run import compare, loaded_by, observe, windows_codes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault
 from wheelfix.archive.names import MAX_TAGS, FileName, expand_tag, placement_faults
-from wheelfix.base.parsing import number_pair, parse_json
-from wheelfix.base.specifiers import as_requirement, as_specifiers, as_version
+from wheelfix.base.parsing import as_requirement, as_specifiers, as_version, number_pair, parse_json
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
 from wheelfix.model import canonical

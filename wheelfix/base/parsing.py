@@ -1,4 +1,4 @@
-"""Numbers, JSON and TOML from untrusted files: bounded, and never another error than ValueError."""
+"""Numbers, JSON, TOML, versions and requirements of strangers: bounded, and never another error than ValueError."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from packaging.markers import Marker
+    from packaging.requirements import Requirement
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
 # ----------------------------------------------------------------------------------------------------- numbers and JSON
 # Numbers and JSON from untrusted files: bounded, ASCII, finite, and never another error than ValueError.
@@ -104,3 +108,34 @@ def close_words(word: str, known: Iterable[str], most: int = 3, cutoff: float = 
     import difflib  # takes some milliseconds, which only a slip should cost
 
     return difflib.get_close_matches(word, list(known), n=most, cutoff=cutoff)
+
+
+# -------------------------------------------------------------------------------------------- versions and requirements
+
+
+def as_version(text: str) -> Version:
+    """Return a version: ``2.7.1+cu128``."""
+    from packaging.version import Version
+
+    return Version(text)
+
+
+def as_specifiers(text: str) -> SpecifierSet:
+    """Return what versions must fulfil: ``>=1.21,<3``."""
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(text)
+
+
+def as_requirement(text: str) -> Requirement:
+    """Return a requirement: ``numpy>=1.21; extra == 'test'``."""
+    from packaging.requirements import Requirement
+
+    return Requirement(text)
+
+
+def as_marker(text: str) -> Marker:
+    """Return a condition: ``python_version < '3.11'``."""
+    from packaging.markers import Marker
+
+    return Marker(text)

@@ -20,9 +20,8 @@ from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import csv_cell, legible, without_commands
 from wheelfix.survey.run import dask_engine, local_engine, run_survey
-from wheelfix.survey.sources import wheel_sources
 from wheelfix.survey.tables import SurveyFolder, ask, questions
-from wheelfix.survey.wheelrows import LARGEST_LIST, OPTIONS, list_index, read_list, read_names
+from wheelfix.survey.wheelrows import LARGEST_LIST, OPTIONS, list_index, read_list, read_names, wheel_sources
 
 if TYPE_CHECKING:
     import argparse
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.survey.run import Engine, Summary
-    from wheelfix.survey.sources import WheelSource
     from wheelfix.survey.tables import QueryResult
-    from wheelfix.survey.wheelrows import WheelRows
+    from wheelfix.survey.wheelrows import WheelRows, WheelSource
 
 WIDEST = 60
 """Columns of a cell; the other formats have all of it."""

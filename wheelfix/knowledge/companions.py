@@ -7,7 +7,7 @@ import functools
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.specifiers import as_specifiers, as_version
+from wheelfix.base.parsing import as_specifiers, as_version
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of

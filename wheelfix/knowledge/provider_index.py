@@ -27,7 +27,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.specifiers import as_specifiers, as_version
+from wheelfix.base.parsing import as_specifiers, as_version
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import TRUSTED, Machine, canonical, dll_key

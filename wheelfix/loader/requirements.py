@@ -9,7 +9,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.specifiers import as_marker, as_requirement, as_specifiers, as_version
+from wheelfix.base.parsing import as_marker, as_requirement, as_specifiers, as_version
 from wheelfix.base.values import dataclass, replace
 from wheelfix.knowledge.providers import module_owners
 from wheelfix.model import Machine, canonical

@@ -6,7 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.specifiers import as_requirement
+from wheelfix.base.parsing import as_requirement
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, shown_url
 from wheelfix.remote.addresses import file_name, is_url
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import parse_headers
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget
-from wheelfix.base.specifiers import as_requirement, as_version
+from wheelfix.base.parsing import as_requirement, as_version
 from wheelfix.errors import InputError
 from wheelfix.knowledge.cuda import toolkits_of
 from wheelfix.knowledge.families import family_of

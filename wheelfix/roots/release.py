@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.specifiers import as_requirement, as_specifiers
+from wheelfix.base.parsing import as_requirement, as_specifiers
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import (
     cuda_table,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import EnvironmentFailure, MissingExtra
-from wheelfix.survey.sources import WheelSource, named
-from wheelfix.survey.wheelrows import WheelRows, failed_rows, survey_wheel
+from wheelfix.survey.wheelrows import WheelRows, WheelSource, failed_rows, named, survey_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
