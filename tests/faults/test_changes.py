@@ -22,7 +22,7 @@ from wheelfix.base.options import RepairOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit, UsageError
-from wheelfix.repairs import rewrite as writing
+from wheelfix.repairs import repair as writing
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.codec import Deflating
 from wheelfix.streams.output import AtomicFile
