@@ -349,3 +349,12 @@ def test_a_module_of_a_package_that_fails_fails_like_it() -> None:
     imports = Imports(make_view(files), Profile(python=(3, 11)), complete=True)
     assert imports.end("pkg.a") == imports.end("pkg")
     assert imports.end("pkg.a").error == "RuntimeError"
+
+
+@pytest.mark.parametrize("of", ["find", "sys.modules[__name__]"])
+def test_the_file_of_a_function_or_module(of: str) -> None:
+    """unicorn 2.1.4 looks beside the file of a function for its DLL; without it, scan said ok."""
+    code = "import inspect, sys\ndef find(x):\n    pass\n"
+    code += f"folder = os.path.dirname(inspect.getfile({of}))\nctypes.CDLL(os.path.join(folder, 'gone.dll'))\n"
+    end = end_of(code)
+    assert (end.decided, end.error) == (True, "FileNotFoundError")

@@ -19,6 +19,7 @@ from wheelfix.pycode.objects import (
     Alternatives,
     Bound,
     CodeClass,
+    CodeFunction,
     CodeModule,
     InstalledPathValue,
     Instance,
@@ -480,6 +481,13 @@ def _extend_path(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValu
     return args[0] if run.complete and args else UNKNOWN
 
 
+def _source_file(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``inspect.getfile``: the file of a function or module; unicorn finds its DLL from there."""
+    of = args[0] if args else UNKNOWN
+    names = of.environment.globals if isinstance(of, CodeFunction) else of.names if isinstance(of, CodeModule) else {}
+    return names.get("__file__", UNKNOWN)
+
+
 MODULES: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
     "importlib.import_module": _import_by_call,
     "__import__": _import_by_name,
@@ -487,6 +495,8 @@ MODULES: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
     "importlib.resources.path": _file_of_package,
     "importlib.resources.read_text": _text_of_package,
     "pkg_resources.resource_filename": _resource_name,
+    "inspect.getfile": _source_file,
+    "inspect.getsourcefile": _source_file,
     "pkgutil.get_data": _data_of_package,
     "pkgutil.extend_path": _extend_path,
     "pkgutil.iter_modules": _modules_in,
