@@ -101,11 +101,6 @@ class WheelScan:
         view.deleted = {dll_key(base_name(path)): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}
 
     @property
-    def is_reading(self) -> bool:
-        """Whether the largest image is still being read: then there is time for other work."""
-        return self._images.is_reading
-
-    @property
     def requires(self) -> tuple[str, ...]:
         """What the wheel's metadata requires."""
         return self._info.metadata.requires_dist
@@ -169,11 +164,6 @@ class Images:
         first = max(images, key=attrgetter("usize"), default=None)
         if begin and first is not None and archive.find(first.name) == first:  # else a second member has its name
             self._largest = first.name, pool.submit(lambda: self._read(first))
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether a thread is still reading the largest image."""
-        return self._pool.jobs > 1 and self._largest is not None and not self._largest[1].done
 
     def start(self, file: ViewFile) -> Task[ImageFacts | None]:
         """Start to read a file of a view."""

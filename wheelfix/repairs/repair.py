@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-import importlib
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import check_record, read_record
+from wheelfix.archive.record import check_record
 from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
 from wheelfix.base.values import dataclass, replace
@@ -84,10 +83,6 @@ class _Repair:
         Without ``wait`` the hashes are waited for only before anything is reported or named: RecordIsWrong, if so.
         """
         archive, options = self.archive, self.options
-        if look.is_reading:  # the largest image: until it is read, what a wheel of that size mostly needs is made ready
-            self.roots.open()
-            importlib.import_module("packaging.requirements")
-            read_record(archive)
         before = look.examine(self.roots, wait=wait)
         wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
         planned = make_plan(before, self.roots, options, archive, preview=self.dry_run and not options.seal)
