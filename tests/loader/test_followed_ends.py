@@ -94,3 +94,14 @@ def test_what_an_import_that_is_not_followed_to_its_end_meets(
     view = make_view({f"{SITE_PACKAGES}/{path}": data for path, data in (files | {"pkg/more.py": ""}).items()})
     found = resolve(view, Profile()).code_faults
     assert [(fault.cause, fault.sure, fault.reached) for fault in found] == faults
+
+
+def test_the_dll_that_has_the_name_of_the_package_is_named_first() -> None:
+    """unicorn 2.1.4 tries the runtimes of its compiler first, and does without them."""
+    code = (
+        "import ctypes, os\nlib = None\nfor name in ('libgcc.dll', 'libpkg.dll'):\n    try:\n"
+        "        lib = ctypes.CDLL(os.path.join(os.path.dirname(__file__), name))\n"
+        "    except OSError:\n        pass\nif lib is None:\n    raise ImportError('not found')\n"
+    )
+    (fault,) = resolve(make_view({f"{SITE_PACKAGES}/pkg/__init__.py": code}), Profile(python=(3, 11))).code_faults
+    assert [name.rpartition("/")[2] for name in fault.names] == ["libpkg.dll", "libgcc.dll"]

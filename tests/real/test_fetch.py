@@ -127,9 +127,12 @@ def test_every_dll_comes_from_where_it_should(machine: Machinery, broken: Path, 
         addition["name"]: Path(addition["source"]["path"]).relative_to(machine.folder).as_posix()
         for addition in done.plan["additions"]
     }
-    wrong = {name: path for name, path in chosen.items() if not path.startswith(machine.expected.get(name, "nowhere"))}
+    # Of two named roots that fit the first wins: v11.8 has cuDNN for CUDA 11 in its bin, too.
+    first = dict.fromkeys(builder.CUDNN_PARTS, "CUDA/v11.8/bin") if step == 1 else {}
+    expected = {**machine.expected, **first}
+    wrong = {name: path for name, path in chosen.items() if not path.startswith(expected.get(name, "nowhere"))}
     assert wrong == {}
-    assert set(chosen) == set(machine.expected)
+    assert set(chosen) == set(expected)
     releases = {taken["toolkit"]: taken for taken in done.plan["releases"]}
     assert {name: taken["release"] for name, taken in releases.items()} == {
         "CUDA": "11.7",

@@ -433,8 +433,16 @@ def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:
     bundles = any(view.layer(path) is Layer.SUBJECT for path in view.image_paths)
     known = any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)
     sure = inside or (bundles and not known)
-    made = CodeFault("raise", root, file, line, end.missed, end.error, sure=sure)
+    # unicorn looks for runtimes of its compiler before it looks for unicorn.dll, and does without them.
+    missed = tuple(sorted(end.missed, key=lambda name: not _is_named_after(name, root)))
+    made = CodeFault("raise", root, file, line, missed, end.error, sure=sure)
     return replace(made, chain=end.chain, text=shown_message(end))
+
+
+def _is_named_after(dll: str, path: str) -> bool:
+    """Whether a DLL has the name of the package that a file is in, or the other way round."""
+    stem, package = base_name(dll).lower().rpartition(".")[0].removeprefix("lib"), top_level(path).lower()
+    return bool(stem) and (package in stem or stem in package)
 
 
 def shown_message(end: ImportEnd) -> str:
