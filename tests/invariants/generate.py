@@ -71,7 +71,10 @@ class Made:
     def environment(self, folder: Path) -> Path:
         """Install it, with what lies around."""
         prefix = install(self.wheel(folder), folder / "env")
-        return lay(prefix, {"python.exe": b"", "python311.dll": forge_dll("python311.dll"), **self.dropped})
+        return lay(
+            prefix,
+            {"python.exe": b"", "python311.dll": forge_dll("python311.dll", exports=["Py_Initialize"]), **self.dropped},
+        )
 
 
 def make(seed: int) -> Made:
