@@ -6,11 +6,15 @@ Python costs seconds under emulation, so it is started once.
 
 from __future__ import annotations
 
+import faulthandler
 import io
 import json
 import sys
 import time
 from pathlib import Path
+
+LIMIT = 400
+"""Seconds for all commands; they take about 100 under emulation."""
 
 
 def run(arguments: list[str]) -> dict[str, object]:
@@ -31,5 +35,7 @@ def run(arguments: list[str]) -> dict[str, object]:
     return {"code": int(code), "out": texts[0], "err": texts[1], "seconds": time.perf_counter() - begin}
 
 
+# Under emulation a thread was once never woken. The process then ends, and says where each thread waits.
+faulthandler.dump_traceback_later(LIMIT, exit=True)
 commands = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
 Path(sys.argv[2]).write_text(json.dumps([run(command) for command in commands]), encoding="utf-8")

@@ -11,7 +11,7 @@ from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import ENTRIES, loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import Image, InView, LoadEvent, Missing, OwnedBy, UnreadCall, canonical, dll_key
+from wheelfix.model import EdgeKind, Image, InView, LoadEvent, Missing, OwnedBy, UnreadCall, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.loadcall import Failure
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads, PackageLoads
-    from wheelfix.model import Edge, EdgeKind
+    from wheelfix.model import Edge
     from wheelfix.pycode.importer import ImportEnd
 
 ROUNDS = 10
@@ -283,11 +283,12 @@ class FreshProcesses:
         return next(files, event.path)
 
     def _is_elsewhere(self, loaded: Loaded) -> bool:
-        """Whether a load fails because of a missing DLL that is in the set, where the code of others may find it."""
+        """Whether all DLLs that a load lacks are in the set, where the code of others may find them."""
         failure = loaded.failure
         if self.blank.view.beside is None or failure is None or failure.code != MOD_NOT_FOUND:
             return False
-        return bool(self.blank.view.named(dll_key(base_name(failure.chain[-1]))))
+        lacking = (edge.provider for edge in loaded.edges.values() if edge.kind is EdgeKind.IMPORT)
+        return all(provider.present_at for provider in lacking if isinstance(provider, Missing))
 
     # ---------------------------------------------------------------------------------------- what is caught
 
