@@ -23,6 +23,7 @@ NAMES = ("foo.dll", "bar.dll", "Baz.dll", "libiomp5md.dll", "cudnn64_8.dll", "cu
 TORCH_INIT = """\
 import ctypes, glob, os, sys, site
 folder = os.path.join(os.path.dirname(__file__), "lib")
+kernel32 = ctypes.WinDLL("kernel32.dll", use_last_error=True)
 for path in (folder, os.path.join(sys.exec_prefix, "Library", "bin"), os.path.join(site.userbase, "Library", "bin")):
     if os.path.isdir(path):
         os.add_dll_directory(path)
@@ -43,7 +44,7 @@ CODE = (
     "try:\n    from pkg.x import _m1\nexcept ImportError:\n    _m1 = None\n",
     "from pkg import y\nfrom pkg import x\n",
     "from pkg.x import _m1\n",
-    "import os\nos.add_dll_directory(configured())\n",
+    "import os, sys\nos.add_dll_directory(sys.argv[1])\n",
     "exec(open('x').read())\n",
 )
 

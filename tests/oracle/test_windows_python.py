@@ -7,13 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.oracle.wine import Unavailable, windows_path
+from tests.oracle.wine import Unavailable, host_machine, windows_path
 from tests.oracle.winsite import install_into
 from tests.support.tiers import unavailable
 from tests.support.wheels import build_wheel
@@ -145,7 +146,12 @@ def there(windows: WindowsPython, tmp_path_factory: pytest.TempPathFactory) -> t
 def ask(windows: WindowsPython, commands: list[list[str]], work: Path) -> list[dict[str, Any]]:
     asked, answered = work / "commands.json", work / "result.json"
     asked.write_text(json.dumps(commands))
-    done = windows.run([windows_path(path) for path in (RUNNER, asked, answered)])
+    words = [windows_path(path) for path in (RUNNER, asked, answered)]
+    done = windows.run(words)
+    if "Timeout (" in done.errors and host_machine() is not Machine.AMD64:
+        # Seen once in many runs, in the emulator: a thread that nobody wakes. It is a failure if it happens twice.
+        warnings.warn(done.errors, stacklevel=1)
+        done = windows.run(words)
     assert done.code == 0, done.errors
     results: list[dict[str, Any]] = json.loads(answered.read_text())
     return results

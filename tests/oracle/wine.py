@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -44,13 +44,12 @@ class Wine:
     prefix: Path
     machine: Machine
     """The machine type of the programs it runs."""
-    settings: Mapping[str, str] = field(default_factory=dict)
 
     def environment(self, debug: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the variables of a run, free of whatever Wine settings the user has."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("WINE")}
         own = {"WINEPREFIX": str(self.prefix), "WINEDEBUG": debug, "WINEDLLOVERRIDES": OVERRIDES, "DISPLAY": ""}
-        return {**kept, **own, **self.settings, **(more or {})}
+        return {**kept, **own, **(more or {})}
 
     def start(self) -> None:
         """Make the prefix if there is none, start the server, and wake everything that a first run would wake."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ if TYPE_CHECKING:
 
 
 def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
-    """Unpack a wheel into a prefix, ``.data`` folders included, and return the prefix."""
+    """Unpack a wheel into a prefix, ``.data`` folders and their rows of RECORD included, and return the prefix."""
     site = site or prefix / "Lib" / "site-packages"
     schemes = {"purelib": site, "platlib": site, "data": prefix, "scripts": prefix / "Scripts"}
+    moved: dict[str, Path] = {}
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             parts = name.split("/")
@@ -21,11 +23,16 @@ def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
                 continue
             target = site.joinpath(*parts)
             if parts[0].endswith(".data"):
-                target = schemes[parts[1]].joinpath(*parts[2:])
+                target = moved[name] = schemes[parts[1]].joinpath(*parts[2:])
             elif not name.lower().endswith((".dll", ".pyd", ".py")) and ".dist-info/" not in name:
                 continue  # headers and the like are thousands, and no loader asks for them
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(archive.read(name))
+    for record in site.glob("*.dist-info/RECORD") if moved else ():
+        rows = record.read_text("utf-8")
+        for name, target in moved.items():
+            rows = rows.replace(f"{name},", f"{os.path.relpath(target, site)},".replace("\\", "/"))
+        record.write_text(rows, "utf-8")
     return prefix
 
 

@@ -21,6 +21,7 @@ from wheelfix.exam.examination import (
     file_size,
     lost_input,
 )
+from wheelfix.exam.examine import examine_view
 from wheelfix.exam.wheel import looking_at
 from wheelfix.loader.installations import Distribution, distribution_in
 from wheelfix.loader.places import focused_on, open_environment, view_of_folder, whole_view
@@ -219,8 +220,6 @@ def examine_folder(
     path: Path, options: ScanOptions, index: Candidates | None = None, progress: Progress | None = None
 ) -> Examination:
     """Scan a package that lies in a folder, as if it were installed."""
-    from wheelfix.exam.examine import examine_view
-
     view, installed = view_of_folder(path), distribution_in(path)
     distribution = installed or Distribution(path.name)
     return examine_view(view, str(path), distribution, options, ArchiveFacts(), index, progress)
@@ -234,8 +233,6 @@ def examine_installed(
     progress: Progress | None = None,
 ) -> Examination:
     """Scan one distribution within its environment."""
-    from wheelfix.exam.examine import examine_view
-
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
     view = focused_on(whole_view(environment), distribution)

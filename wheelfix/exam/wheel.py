@@ -17,6 +17,7 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import HashedReading, check_hashes, check_record, digest_work, read_record
 from wheelfix.errors import InputError
+from wheelfix.exam import examine
 from wheelfix.exam.examination import ArchiveFacts, Examination
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
@@ -80,12 +81,6 @@ class WheelScan:
         """
         self._archive, self._options, self._progress = archive, options, progress
         self._images = images = Images(archive, pool, verify=options.verify, begin=view is None)
-        # To import the rules takes 0.1 s, in which the largest image is inflated.
-        from wheelfix.exam import examine
-        from wheelfix.rules.registry import load_rules
-
-        load_rules()
-        self._rules = examine
         info = info or WheelInfo.from_archive(archive)
         view = view_of_wheel(archive, info) if view is None else view
         if options.python is not None:
@@ -115,10 +110,10 @@ class WheelScan:
         info, options = self._info, self._options
         self._finish_images(self._progress)
         path, distribution = self._archive.shown, Distribution.of_wheel(info)
-        self._rules.load(self._view, distribution, options, python)  # while the others still hash
+        examine.load(self._view, distribution, options, python)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
         facts = ArchiveFacts(info, self._faults, record_faults)
-        return self._rules.examine_view(
+        return examine.examine_view(
             self._view,
             path,
             distribution,
