@@ -271,7 +271,10 @@ def excuse_of(subject: Subject, need: Need) -> Excuse | None:
         without = "" if _some_module_loads(subject) else ", without any of its extension modules"
         return Excuse(f"the package's code catches the error and continues{without}", complete=not without)
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
-        return Excuse("Qt skips plugins that cannot be loaded")
+        # PySide6 has plugins for parts of Qt in other wheels, and drivers of databases whose clients users install.
+        drivers = all("/sqldrivers/" in path.lower() for path in need.importers)
+        by_design = drivers or dll_key(need.name).startswith("qt")
+        return Excuse("Qt skips plugins that cannot be loaded", complete=by_design)
     parents = [_optional_for(subject, edge.importer) for edge in need.edges]
     if all(parents):
         return Excuse(f"{parents[0]} loads {need.importer_names[0]} only if it can")
