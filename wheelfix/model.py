@@ -485,11 +485,11 @@ class CodeFault:
 
 @dataclass(frozen=True, slots=True)
 class AbsentModule:
-    """A module of another distribution that is imported for certain, and is not installed."""
+    """A module that is imported for certain, and that no file has."""
 
     module: str
     distribution: str
-    """The required distribution that has it."""
+    """The required distribution that has it; empty for a module of the package itself."""
     requirement: str
     """With its specifier."""
     file: str

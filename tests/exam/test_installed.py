@@ -247,10 +247,20 @@ class TestRecord:
         (env / SITE / name).unlink()
         assert ("pkg", "WF102", "error") in found_in(env)
 
+    def test_a_folder_of_data_is_there(self, tmp_path: Path) -> None:
+        """pvporcupine lists the files of such a folder when it is imported."""
+        code = "import ctypes, os\nhere = os.path.dirname(__file__)\nos.listdir(os.path.join(here, 'data'))\n"
+        code += "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
+        files = {"pkg/__init__.py": code, "pkg/core.dll": forge_dll("core.dll")}
+        env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", files=files))
+        assert [found[1] for found in found_in(env)] == ["WF315"]
+        lay(env, {f"{SITE}/pkg/data/words.ppn": b"x"})
+        assert found_in(env) == []
+
     def test_the_only_image_of_a_distribution(self, tmp_path: Path) -> None:
         env = environment(tmp_path, module(tmp_path))
         (env / SITE / "pkg/_x.cp311-win_amd64.pyd").unlink()
-        assert found_in(env) == [("pkg", "WF102", "error")]
+        assert found_in(env) == [("pkg", "WF102", "error"), ("pkg", "WF332", "error")]
 
     def test_other_spelling_of_the_same_file(self, tmp_path: Path) -> None:
         files = {"pkg/__init__.py": "", "pkg/flux.dll": forge_dll("flux.dll", exports=["f"])}
@@ -329,7 +339,8 @@ def test_the_command_in_a_hint_makes_the_finding_go(tmp_path: Path, case: str) -
             (env / SITE / "pkg/_x.cp311-win_amd64.pyd").unlink()
     package = "user" if (env / SITE / "user").is_dir() else "pkg"
     (report,) = named(env, package)
-    (item,) = report.findings
+    item, *more = report.findings
+    assert [(one.code, "--force-reinstall" in one.hint) for one in more] == [("WF332", True)] * (case == "deleted")
     if case == "other version":
         assert "'python -m pip check'" in item.hint
         assert "user 1.0 has requirement flux>=2, but you have flux 1.0." in pip_check(env)

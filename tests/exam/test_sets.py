@@ -629,7 +629,7 @@ def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
 
 def test_an_absent_module_may_be_named_py(tmp_path):
     """Its name was taken for that of a Python file."""
-    assert codes(scanned([user(tmp_path, "import user.py\nimport flux\n")])["user"]) == {"WF318"}
+    assert codes(scanned([user(tmp_path, "import user.py\nimport flux\n")])["user"]) == {"WF318", "WF332"}
 
 
 @pytest.mark.parametrize("other", ["torch", "flux"])

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.support.views import make_view
+from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy, PythonRuntime, VcRedist
+from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy, PythonRuntime, VcRedist, Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SITE = "Lib/site-packages/"
 TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__ = '2.7.1+cu126'\ncuda = '12.6'\n"}
@@ -260,3 +267,39 @@ def test_each_year_has_a_runtime_of_its_own(name: str, python: tuple[int, int], 
     assumed = Profile(python=python, assume=frozenset({"vcredist", "vcredist-10", "vcredist-11", "vcredist-12"}))
     (edge,) = resolve(make_view(files), assumed).edges
     assert isinstance(edge.provider, VcRedist | PythonRuntime)
+
+
+SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    import _core\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "missing"),
+    [
+        ({"pkg/__init__.py": "from .pkg import *\n", "pkg/pkg.py": SWIG}, "pkg._core"),
+        ({"pkg/__init__.py": "from pkg.a.b import c\n", "pkg/a/b.py": "from .core import f\n"}, "pkg.a.core"),
+        ({"pkg/__init__.py": "from . import (\n    a,\n    _core,\n)\n", "pkg/a.py": ""}, "pkg._core"),
+        ({"pkg/__init__.py": "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"}, ""),
+        ({"pkg/__init__.py": "def core():\n    from . import _core\n"}, ""),
+        ({"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": forge_dll("c.pyd")}, ""),
+        ({"pkg/__init__.py": "from .a import *\nfrom . import core\n", "pkg/a.py": "core = 1\n"}, ""),
+        ({"pkg/__init__.py": "from .a import core\n", "pkg/a.py": "from . import b as core\n", "pkg/b.py": ""}, ""),
+        ({"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n"}, ""),
+    ],
+    ids=[
+        *("nlopt: a module that SWIG made", "blosc: a module two packages down", "one of several"),
+        *("pyzmq: caught", "in a function", "there", "a name by a star", "another name", "pyarrow: not imported"),
+    ],
+)
+def test_a_module_that_was_left_out_of_the_wheel(tmp_path: Path, files: dict[str, str], missing: str) -> None:
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files))
+    found = [item.subject for item in report.findings if item.code == "WF332"]
+    assert found == ([missing] if missing else [])
+    assert (report.verdict is Verdict.BROKEN) == (report.first_failure is not None) == bool(missing)
+
+
+@pytest.mark.parametrize(("requires", "verdict"), [(("numpy",), Verdict.BROKEN), (("pkg-core",), Verdict.OK)])
+def test_unless_another_distribution_may_have_it(tmp_path: Path, requires: tuple[str, ...], verdict: Verdict) -> None:
+    """PyQt5.sip is a file of PyQt5-sip."""
+    files = {"pkg/__init__.py": "from pkg import _core\n"}
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files, requires=requires))
+    assert report.verdict is verdict

@@ -51,7 +51,7 @@ from wheelfix.rules.dependencies import Need, gather, is_required
 from wheelfix.rules.failures import failure_of_order, visible_failure
 from wheelfix.rules.gpufit import fit_of_image, in_order
 from wheelfix.rules.hints import may_be_vendored, providers_of
-from wheelfix.rules.otherdistributions import module_not_installed
+from wheelfix.rules.otherdistributions import module_not_installed, own_module_missing
 from wheelfix.rules.registry import check_patterns, found_by, run, with_allowed
 from wheelfix.streams.pool import WorkerPool
 
@@ -157,7 +157,7 @@ def _judged(subject: Subject, path: str, options: ScanOptions, index: Candidates
 def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Prediction | None:
     """The error that the import raises: a module that is not installed is met before any DLL."""
     errors = (item for item in findings if item.severity is Severity.ERROR)
-    modules = {item.subject for item in errors if found_by(item, module_not_installed)}
+    modules = {item.subject for item in errors if found_by(item, module_not_installed, own_module_missing)}
     for absent in subject.resolution.absent_modules:
         if absent.module in modules:
             return predict_absent(subject.view, absent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import program_of
@@ -19,7 +20,7 @@ from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of
-from wheelfix.pycode.sourcecode import SOURCE_LIMIT, is_standard, python_code, python_source, read_imports
+from wheelfix.pycode.sourcecode import SOURCE_LIMIT, counts, is_standard, python_code, python_source, read_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,6 +40,26 @@ MANY_FILES = 4
 """Python files of one package whose imports are followed for what they import of others."""
 MANY_ABSENT = 4
 """Modules that are not there, each found after the ones before it were taken to be."""
+MANY_RUN = 100
+"""Modules of a package that are looked for in the files which importing it runs."""
+_IMPORT = re.compile(
+    rb"^([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,9999}\)|[^\n#;]{0,999})"
+    rb"|import[ \t]{1,8}([\w.]{1,200}))",
+    re.MULTILINE,
+)
+_WORDS = re.compile(rb"(?:^|,)[\s(]*(\w+)")
+"""The names in the second group of an import; of ``a as b`` the first."""
+
+
+def _may_bind(code: bytes, word: bytes, package: bytes) -> bool:
+    """Whether a name may be defined in the file of a package; ``from . import _nlopt`` there does not define it."""
+    if b"__getattr__" in code or b"globals(" in code or (b"import *" in code and not word.startswith(b"_")):
+        return True
+    name = re.escape(word)
+    if re.search(rb"\b(?:def|class|as)[ \t]+%b\b|\b%b[ \t]*(?:,[^=\n]{0,99}|:[^=\n]{0,99})?=[^=]" % (name, name), code):
+        return True
+    others = (names for _, source, names, _ in _IMPORT.findall(code) if source not in (b".", package))
+    return any(word in _WORDS.findall(names) for names in others)
 
 
 class PackageHabits:
@@ -92,6 +113,71 @@ class PackageHabits:
                 raised = "" if end.fault is not None else f"{end.error}: {shown_message(end)}".rstrip(": ")
                 yield from ((name, file, raised) for name, file in gone.items())
                 assumed |= gone.keys()
+
+    def absent_own(self) -> Iterator[tuple[str, str]]:
+        """The modules of its own that importing it needs and that no file is, each with the file that imports it.
+
+        An import is followed only where a file that it may run names such a module, which few do. An extension module
+        that has the name in its data may make it, as cantera's does.
+        """
+        for top in sorted(filter(str.isidentifier, self.own_modules)):
+            absent: set[str] = set()
+            self._look_for_absent(top, absent, {top})
+            end = self.followed.of(top) if absent else None
+            if end is None or not end.certain or end.fault is None or end.fault.target not in absent:
+                continue
+            name = end.fault.target.rpartition(".")[2]
+            makers = (path for path in end.ran if path.endswith(".pyd") and top_level(path) == top)
+            if not any(CompiledNames(self._view.source(path)).has(name) for path in makers):
+                yield end.fault.target, end.place[0]
+
+    def _look_for_absent(self, module: str, absent: set[str], seen: set[str]) -> None:
+        """Add the modules of the package that no file is, and that are named where a module is run."""
+        path = self._file_of(module) or ""
+        if not path.endswith(".py") or not counts(path) or len(seen) > MANY_RUN:
+            return
+        top, package = module.partition(".")[0], module if path.endswith("/__init__.py") else module.rpartition(".")[0]
+        for indent, source, names, plain in _IMPORT.findall(python_source(self._view, path)):
+            for named in self._named(package, source or plain, names):
+                if named in seen or named.partition(".")[0] != top or len(seen) > MANY_RUN:
+                    continue
+                seen.add(named)
+                if self._file_of(named) is not None:
+                    if not indent:
+                        self._look_for_absent(named, absent, seen)
+                elif not (self._file_of(named.rpartition(".")[0]) or "").endswith(".pyd"):
+                    absent.add(named)  # unless it is below an extension module, which may make it: torch._C._nn
+
+    def _named(self, package: str, source: bytes, names: bytes) -> Iterator[str]:
+        """The modules that an import statement in a package names."""
+        name = source.decode("utf-8", "replace")
+        dots = len(name) - len(name.lstrip("."))
+        if dots:
+            name = ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:])))
+        yield from (name[: found.start()] for found in re.finditer(r"\.|$", name))
+        own = self._file_of(name)
+        if own is None or not (own.endswith("/__init__.py") or not own):
+            return  # what a file defines is not looked for
+        code = python_source(self._view, own) if own else b""
+        for word in _WORDS.findall(names):
+            below = f"{name}.{word.decode('utf-8', 'replace')}"
+            if self._file_of(below) is not None or not _may_bind(code, word, source):
+                yield below
+
+    def _file_of(self, module: str) -> str | None:
+        """The file that is a module; empty for a folder without ``__init__.py``, None if nothing is that module."""
+        path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
+        for spelled in (f"{path}/__init__.py", f"{path}.py"):
+            if spelled in self._view:
+                return spelled
+        files = (*self._view.in_folder(path), *self._view.in_folder(parent(path)))
+        starts = (f"{path}.".lower(), f"{path}/__init__.".lower())
+        found = (file for file in files if file.lower().endswith(".pyd") and file.lower().startswith(starts))
+        return next(found, "" if any(f"{one}/".startswith(f"{path}/") for one in self._folders) else None)
+
+    @functools.cached_property
+    def _folders(self) -> tuple[str, ...]:
+        return self._view.folders()
 
     def perhaps_imports(self) -> tuple[str, ...]:
         """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.
@@ -351,8 +437,11 @@ class ProviderChain:
         return answer.ships is Ships.NO
 
     def absent_modules(self) -> Iterator[AbsentModule]:
-        """The modules of required distributions that are imported for certain, and are not installed."""
+        """The modules that are imported for certain and that no file has: of the package, and of what it requires."""
         beside = self.beside
+        for module, file in self.habits.absent_own():
+            if not self._may_have_part(module.partition(".")[0]):
+                yield AbsentModule(module, "", "", file)
         if beside is None or not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
@@ -364,6 +453,15 @@ class ProviderChain:
                 one = required[owners[0]]
                 yield AbsentModule(module, one.name, str(one), file, specifier=one.specifier, raised=raised)
         yield from self._named_by_extensions()
+
+    def _may_have_part(self, top: str) -> bool:
+        """Whether a required distribution that is not here may have a part of a package, as pyqt5-sip has PyQt5.sip."""
+        if self.beside is not None and self.beside.complete:
+            return False
+        owners = {*module_owners().get(top, ())}
+        return any(
+            one.name in owners or one.name.startswith(canonical(top)) for one in self.dependencies.required.direct()
+        )
 
     def _named_by_extensions(self) -> Iterator[AbsentModule]:
         """The modules of required distributions that are not installed, and whose names are in extension modules."""

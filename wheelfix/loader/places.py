@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.model import ByteSource
 
-_WANTED = (*PE_SUFFIXES, ".py", ".pth", ".start")
-
 
 # ------------------------------------------------------------------------------------------------------- a wheel
 
@@ -244,14 +242,13 @@ def _walk_flat(folder: Path | None, label: str) -> Iterator[ViewFile]:
             yield _disk_file(Path(entry.path), f"{label}/{entry.name}" if label else entry.name)
 
 
-def _walk(folder: Path, label: str, *, everything: bool = False) -> Iterator[ViewFile]:
-    """The files below a folder that matter to a loader."""
+def _walk(folder: Path, label: str) -> Iterator[ViewFile]:
+    """The files below a folder; code asks for data, too, as pvporcupine does. What Python has compiled is left out."""
     for root, names, files in os.walk(folder):
         names.sort()
         inside = PurePosixPath(Path(root).relative_to(folder).as_posix())
-        keep_all = everything or root.lower().endswith(".dist-info")
         for name in sorted(files):
-            if keep_all or name.lower().endswith(_WANTED) or name.startswith(".load-order-"):
+            if not name.endswith(".pyc"):
                 yield _disk_file(Path(root) / name, (PurePosixPath(label) / inside / name).as_posix())
 
 
@@ -305,7 +302,7 @@ def view_of_folder(folder: Path) -> FileView:
     whole = any(folder.glob("*.dist-info")) or not (folder / "__init__.py").exists()
     label = SITE_PACKAGES if whole else f"{SITE_PACKAGES}/{folder.name}"
     try:
-        return FileView(_walk(folder, label, everything=True))
+        return FileView(_walk(folder, label))
     except PermissionError as exc:
         raise EnvironmentFailure(str(folder), because=str(exc), hint="run as a user who may read it") from exc
 

@@ -51,13 +51,16 @@ def predict(
 
 
 def predict_absent(view: FileView, absent: AbsentModule) -> Prediction:
-    """The error of an import statement that names a module which is not installed."""
+    """The error of an import statement that names a module which is not there."""
+    why = (
+        f"{absent.requirement} is required and not installed" if absent.requirement else "no file of the package has it"
+    )
     return Prediction(
         path=view.origin(absent.file),
         code=0,
         message=absent.raised or f"ModuleNotFoundError: No module named '{absent.module}'",
         chain=(base_name(absent.file), absent.module),
-        explanation=f"{absent.requirement} is required and not installed; no DLL is loaded before that.",
+        explanation=f"{why}; no DLL is loaded before that.",
     )
 
 
