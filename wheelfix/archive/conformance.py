@@ -92,6 +92,8 @@ LONGEST_PATH = 259
 """Characters of a path that Windows opens unless LongPathsEnabled is set: MAX_PATH less the final NUL."""
 PYPI_FILE = 100 << 20
 """Bytes of the largest file that PyPI takes from projects that have not asked for more."""
+NOT_IRREGULAR = frozenset({"stored", "path-limit", "long-path", "long-path-somewhere", "file-size"})
+"""Faults of archives that are as the format says."""
 
 
 def size_faults(archive: Archive) -> Iterator[ArchiveFault]:
@@ -155,22 +157,16 @@ _PYPI_RATIO, _PYPI_RATIO_FROM = 50, 64 << 20
 
 def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
     """Return all faults of the archive: those its directory shows, and those that only its headers show."""
-    return (*archive.faults, *header_faults(archive))
-
-
-def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
-    """Return the faults that need the local headers: mismatches, hidden data, odd extra fields, ratios."""
     faults = FaultList()
-    if not archive.is_regular:
-        _look_at_each(archive, faults)
+    _look_at_headers(archive, faults)
     total = sum(map(attrgetter("usize"), archive.members))
     if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
         message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
         faults.add([ArchiveFault("zip-bomb", "", message, (PYPI,))])
-    return faults.result()
+    return (*archive.faults, *faults.result())
 
 
-def _look_at_each(archive: Archive, faults: FaultList) -> None:
+def _look_at_headers(archive: Archive, faults: FaultList) -> None:
     """Add what is irregular about headers, one by one, and about the room between members."""
     at = 0
     shifted = any(fault.kind == "prefix-data" for fault in archive.faults)
@@ -339,16 +335,14 @@ def read_back(
     jobs: int | None = None,
     limits: Limits | None = None,
     written: Rendered | None = None,
-    known: frozenset[str] = frozenset(),
     ready: Callable[[], None] | None = None,
 ) -> ReadBack:
     """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
 
-    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``known`` are
-    names that are in order: if there are no others, they need not be looked at. ``ready`` returns when all members have
-    been copied, which may still be going on while directory and RECORD are read.
+    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``ready``
+    returns when all members have been copied, which may still be going on while directory and RECORD are read.
     """
-    with Archive.open(path, limits, known) as archive:
+    with Archive.open(path, limits) as archive:
         own = record_member(archive)
         data = archive.read(own, MAX_SIZE) if own is not None else b""
         record = Record(written.rows) if written is not None and written.data == data else Record.parse(data)

@@ -350,9 +350,6 @@ def _damaged(path: Path | str, at: int) -> InputError:
 
 
 ZIP64, UNICODE_PATH = 0x0001, 0x7075
-_ENTRY, _OFFSET = attrgetter("entry"), attrgetter("header_offset")
-_CSIZE, _EXTRA = attrgetter("csize"), attrgetter("extra")
-_SLASH = ord("/")
 _USUAL_EXTRA = 64
 WINDOW, SMALL_WINDOW = 64 << 10, 256
 """Bytes that are read around a header: of a file on this disk, and of one on a server, where bytes cost more."""
@@ -409,41 +406,10 @@ def read_locals(archive: OpenFile, members: Iterable[Member]) -> Iterator[Local]
 
 def header_spans(members: Sequence[Member], end: int) -> tuple[list[tuple[int, int]], list[int]]:
     """Return where the headers are, with some room for extra fields, and where one member ends and the next begins."""
-    starts = sorted(map(_OFFSET, members))
+    starts = sorted(map(attrgetter("header_offset"), members))
     longest = LOCAL.size + max((len(member.raw_name) for member in members), default=0) + _USUAL_EXTRA
     spans = [(start, min(start + max(longest, SMALL_WINDOW), end)) for start in starts]
     return spans, [*starts, end]
-
-
-def headers_are_regular(
-    read_at: Callable[[int, int], bytes], directory: bytes, directory_at: int, members: Sequence[Member], reach: int
-) -> bool:
-    """Whether one member begins where the other ends, and each has the header that the directory alone would make.
-
-    This is so in nearly every wheel, and seen in half of the time that a look at each header takes. ``reach`` is how
-    many bytes are read at once.
-    """
-    if any(map(_EXTRA, members)):
-        return False
-    starts = [*map(_OFFSET, members), directory_at]
-    entries = [*map(_ENTRY, members), len(directory)]
-    if starts[0] != 0:
-        return False
-    window, first = b"", 0
-    for at, after, entry, stop, packed in zip(
-        starts, starts[1:], entries, entries[1:], map(_CSIZE, members), strict=False
-    ):
-        length = stop - entry - 16  # fixed part and name, as there are neither extra fields nor comments
-        if at + length + packed != after or (directory[stop - 1] == _SLASH and packed):
-            return False
-        here = at - first
-        if here + length > len(window):
-            window, first, here = read_at(at, max(reach, length)), at, 0
-        # From the version on the header has the same fields in the same order, then the name.
-        header = b"PK\x03\x04" + directory[entry + 6 : entry + 32] + directory[entry + 46 : stop]
-        if window[here : here + length] != header:
-            return False
-    return True
 
 
 def _compare(archive: OpenFile, member: Member) -> Local:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import csv
+import functools
 import re
 import struct
+import threading
 import weakref
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,8 +24,7 @@ from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import InflatedSource
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive, Member
 
@@ -261,7 +262,6 @@ def read_record(archive: Archive) -> Record | None:
 
 _SMALL = 512 << 10
 _BATCH = 2 << 20
-_STEP = 4 << 20
 _LENGTHS = struct.Struct("<I22xHH")
 """Of a local header: its signature, the length of the name and that of the extra field."""
 STRONG = ("sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s")
@@ -342,41 +342,45 @@ def digests(
     left = [member for member in members if member.entry not in found]
     if not left:
         return found
+    stop = stop or threading.Event()
     with WorkerPool(jobs or all_cores()) as pool:
-        work = [_digest_steps(archive, batch, wanted, stop, progress) for batch in _plan(left)]
-        for task in [pool.submit_steps(steps) for steps in work]:
-            found.update((digest.member.entry, digest) for digest in task.result())
+        try:
+            for batch in pool.map(lambda batch: _digest_batch(archive, batch, wanted, stop, progress), _plan(left)):
+                found.update((digest.member.entry, digest) for digest in batch)
+        except BaseException:
+            stop.set()
+            raise
     return found
 
 
-def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Generator[None, None, list[Digest]]]:
-    """Give the work of hashing members with sha256, in steps, for a pool that has other work too.
+def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Callable[[], list[Digest]]]:
+    """Give the work of hashing members with sha256, for a pool that has other work too.
 
     The longest comes first, then the small ones, which need the interpreter most, and last what needs it least.
     """
     batches = [*_plan([*members])]
     batches[1:] = sorted(batches[1:], key=lambda batch: len(batch) == 1)
     for batch in batches:
-        yield _digest_steps(archive, batch, {})
+        yield functools.partial(_digest_batch, archive, batch, {})
 
 
-def _digest_steps(
+def _digest_batch(
     archive: Archive,
     batch: list[Member],
     algorithms: Mapping[str, str],
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Generator[None, None, list[Digest]]:
-    """Hash a batch; a large member, which is a batch of its own, in steps."""
-    done: list[Digest] = []
+) -> list[Digest]:
+    """Hash a batch; a large member is a batch of its own."""
     start, window = batch[0].header_offset, b""
     if len(batch) > 1:
         window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
+    done: list[Digest] = []
     for member in batch if stop is None or not stop.is_set() else ():
         algorithm = algorithms.get(member.name, "sha256")
         digest = _digest_small(archive, member, window, start, algorithm)
         if digest is None:
-            digest = yield from _stream_steps(archive, member, algorithm, stop, progress)
+            digest = _digest_large(archive, member, algorithm, stop, progress)
         elif progress is not None:
             progress(member.usize)
         done.append(digest)
@@ -416,25 +420,21 @@ def _digest_small(archive: Archive, member: Member, window: bytes, start: int, a
     return Digest(member, algorithm, total.digest())
 
 
-def _stream_steps(
+def _digest_large(
     archive: Archive,
     member: Member,
     algorithm: str,
     stop: threading.Event | None,
     progress: Callable[[int], None] | None,
-) -> Generator[None, None, Digest]:
-    total, step = codec.hasher(algorithm), 0
+) -> Digest:
+    total = codec.hasher(algorithm)
     try:
         for chunk in archive.chunks(member):
             total.update(chunk)
             if progress is not None:
                 progress(len(chunk))
-            step += len(chunk)
-            if step >= _STEP:
-                step = 0
-                yield
-                if stop is not None and stop.is_set():
-                    return Digest(member, algorithm, error="interrupted")
+            if stop is not None and stop.is_set():
+                return Digest(member, algorithm, error="interrupted")
     except InputError as exc:
         return Digest(member, algorithm, error=exc.because or exc.what)
     return Digest(member, algorithm, total.digest())

@@ -412,7 +412,7 @@ class _Hashing:
         }
         self._jobs = jobs
         self._stop = threading.Event()
-        self._pool = WorkerPool(1, background=True)
+        self._pool = WorkerPool(1)
 
     def __enter__(self) -> _Hashing:
         self._task = self._pool.submit(self._hash) if self._packed else None

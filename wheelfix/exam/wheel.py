@@ -91,9 +91,9 @@ class WheelScan:
         if options.python is not None:
             view = view.over(open_environment(options.python).view)
         others = digest_work(archive, _no_images(view, archive) if options.verify else ())
-        self._hashing = [pool.submit_steps(longest) for longest in itertools.islice(others, 1)]
+        self._hashing = [pool.submit(longest) for longest in itertools.islice(others, 1)]
         self._finish_images = view.begin_images(images.start)
-        self._hashing += [pool.submit_steps(work) for work in others]
+        self._hashing += [pool.submit(work) for work in others]
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
         self._record_faults = check_record(archive)

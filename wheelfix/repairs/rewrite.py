@@ -185,8 +185,6 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
     """A check of a wheel that was just written: old members may keep their faults, but there may be no new ones."""
     names = sorted(member.name for member in new)
     before = {(fault.kind, fault.subject) for fault in archive.faults}
-    # The writer has compared the new ones with them.
-    known = frozenset() if before else frozenset([*archive.names(), *names])
 
     def check(draft: Draft) -> None:
         try:
@@ -196,7 +194,6 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
                 jobs=options.jobs,
                 limits=options.limits,
                 written=draft.record,
-                known=known,
                 ready=draft.ready,
             )
         except InputError as exc:

@@ -79,8 +79,8 @@ class AtomicFile:
         self._settling: Task[None] | None = None
         self._lasting = False
         """Whether nothing was written since it was last flushed to disk."""
-        self._thread = WorkerPool(1, background=True)
-        self._beside = WorkerPool(1, background=True)
+        self._thread = WorkerPool(1)
+        self._beside = WorkerPool(1)
         self._waiting = 0
         """Bytes written since the system was last asked to put them on the disk."""
         self._stop = threading.Event()
