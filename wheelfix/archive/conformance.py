@@ -36,7 +36,7 @@ from wheelfix.streams import codec
 from wheelfix.streams.codec import STORED, Compressor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from wheelfix.archive.directory import Member
@@ -318,14 +318,17 @@ class ReadBack:
     stale: frozenset[str] = frozenset()
     """The names among them that have another sha256 than RECORD says."""
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Everything that is wrong, as lines."""
-        return (
-            *(f"{fault.subject or 'the archive'}: {fault.message}" for fault in self.archive),
+    def problems(self, before: Collection[tuple[str, str]] = ()) -> list[str]:
+        """Everything that is wrong, as lines; not the faults of the archive, by kind and subject, of ``before``."""
+        return [
+            *(
+                f"{fault.subject or 'the archive'}: {fault.message}"
+                for fault in self.archive
+                if (fault.kind, fault.subject) not in before
+            ),
             *(f"{fault.path}: {fault.message}" for fault in self.record),
             *self.damaged,
-        )
+        ]
 
 
 def read_back(

@@ -41,7 +41,6 @@ _PWRITE: Callable[[int, bytes | memoryview, int], int] | None = getattr(os, "pwr
 _COPY_FILE_RANGE: Callable[[int, int, int, int, int], int] | None = getattr(os, "copy_file_range", None)
 _ADVISE: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvise", None)
 _DO_NOT_NEED: int = getattr(os, "POSIX_FADV_DONTNEED", 0)
-_SENDFILE: Callable[[int, int, int, int], int] | None = getattr(os, "sendfile", None)
 _STEP = 128 << 20
 """Bytes copied at once; in steps of 32 MB, 3 GB took up to half as long again."""
 _WRITE_OUT = 512 << 20
@@ -74,7 +73,7 @@ class AtomicFile:
         """Where the next bytes go."""
         self._buffer = bytearray()
         self._descriptor = -1
-        self._copiers = list(_COPIERS)
+        self._in_kernel = True
         self._copying: list[Task[None]] = []
         self._settling: Task[None] | None = None
         self._lasting = False
@@ -193,15 +192,15 @@ class AtomicFile:
 
     def _copy_some(self, origin: Origin, offset: int, position: int, length: int) -> int:
         """Copy up to ``length`` bytes in the best way that works here; 0 if there are no more."""
-        while self._copiers:
+        if self._in_kernel and _COPY_FILE_RANGE is not None:
             try:
-                return self._copiers[0](origin.fileno(), self._descriptor, offset, position, length)
+                return _COPY_FILE_RANGE(origin.fileno(), self._descriptor, length, offset, position)
             except io.UnsupportedOperation:  # no file on this machine: other spans may come from one
-                break
+                pass
             except OSError as exc:
                 if exc.errno not in _NOT_SUPPORTED:
                     raise
-                del self._copiers[0]
+                self._in_kernel = False
         data = origin.read_at(offset, min(length, _BUFFER))
         return self._write_some(position, data) if data else 0
 
@@ -305,23 +304,6 @@ def _environment(target: Path) -> Iterator[None]:
         else:
             hint = "check the folder and the disk"
         raise EnvironmentFailure(f"cannot write {target}", because=because, hint=hint) from exc
-
-
-def _by_range(source: int, target: int, offset: int, position: int, length: int) -> int:
-    if _COPY_FILE_RANGE is None:
-        raise OSError(errno.ENOSYS, "no copy_file_range")
-    return _COPY_FILE_RANGE(source, target, length, offset, position)
-
-
-def _by_sendfile(source: int, target: int, offset: int, position: int, length: int) -> int:
-    if _SENDFILE is None or sys.platform != "linux":  # elsewhere it wants a socket
-        raise OSError(errno.ENOSYS, "no sendfile")
-    os.lseek(target, position, os.SEEK_SET)
-    return _SENDFILE(target, source, offset, length)
-
-
-_COPIERS = (_by_range, _by_sendfile)
-"""Ways to copy within the kernel, the best first; one that is not supported is left aside."""
 
 
 # ----------------------------------------------------------------------------------------------------------- workfolder
