@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import csv
 import functools
 import re
@@ -75,12 +76,12 @@ class Record:
         """Read RECORD's bytes; lines that make no sense become faults, and InputError stops an endless file."""
         faults: list[RecordFault] = []
         try:
-            text = data.decode("utf-8-sig")
+            text = data.removeprefix(codecs.BOM_UTF8).decode()
         except UnicodeDecodeError as exc:
             message = f"it is not UTF-8 ({exc.reason} at byte {exc.start})"
             faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(PIP, UV, INSTALLER)))
             text = data.decode("utf-8", "replace")
-        if data.startswith(b"\xef\xbb\xbf"):
+        if data.startswith(codecs.BOM_UTF8):
             message = "it begins with a byte order mark, which installer takes for a part of the first path"
             faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(INSTALLER,)))
         if (odd := re.search(_ODD_LINE_END, text)) is not None:
