@@ -220,9 +220,7 @@ def _member_faults(archive: Archive, local: Local) -> Iterator[ArchiveFault]:
         yield ArchiveFault("data-descriptor", name, message, (PYPI,))
     for difference in local.differences:
         field = difference.partition(":")[0]
-        by = _mismatch_rejected_by(field)
-        if field == "flags":
-            by = _flags_rejected_by(local)
+        by = _flags_rejected_by(local) if field == "flags" else _MISMATCH_REJECTED_BY.get(field, ())
         yield ArchiveFault("local-mismatch", name, difference, by)
     if local.member.is_dir and local.member.usize:
         by = (UV,) if name.strip("/") else ()
@@ -241,17 +239,16 @@ def _flags_rejected_by(local: Local) -> tuple[str, ...]:
     return (UV,) if differing & DESCRIPTOR or differing & local.flags & special else ()
 
 
-def _mismatch_rejected_by(field: str) -> tuple[str, ...]:
-    return {
-        "signature": (PIP, UV, PYPI),
-        "name": (PIP, UV, PYPI),
-        "packed size": (UV, PYPI),
-        "size": (UV, PYPI),
-        "CRC": (UV,),
-        "method": (UV,),
-        "version": (UV,),
-        "extra": (PIP, UV, PYPI),
-    }.get(field, ())
+_MISMATCH_REJECTED_BY = {
+    "signature": (PIP, UV, PYPI),
+    "name": (PIP, UV, PYPI),
+    "packed size": (UV, PYPI),
+    "size": (UV, PYPI),
+    "CRC": (UV,),
+    "method": (UV,),
+    "version": (UV,),
+    "extra": (PIP, UV, PYPI),
+}
 
 
 def _extra_faults(archive: Archive, local: Local, place: str, extra: bytes) -> Iterator[ArchiveFault]:

@@ -306,21 +306,11 @@ def parse_directory(
     return members, odd
 
 
-def _widen(extra: bytes, usize: int, csize: int, offset: int) -> tuple[int, int, int]:
-    """Return the sizes and the offset with those that are too big for 32 bits taken from the ZIP64 field."""
-    at = 0
-    while at + 4 <= len(extra):
-        tag, length = struct.unpack_from("<HH", extra, at)
-        if tag == 1:
-            body = memoryview(extra)[at + 4 : at + 4 + length]
-            values = [usize, csize, offset]
-            for index, value in enumerate(values):
-                if value == MAX32 and len(body) >= 8:
-                    (values[index],) = struct.unpack_from("<Q", body)
-                    body = body[8:]
-            return values[0], values[1], values[2]
-        at += 4 + length
-    return usize, csize, offset
+def _widen(extra: bytes, *values: int) -> tuple[int, ...]:
+    """Return sizes and an offset, those that are too big for 32 bits taken from the ZIP64 field."""
+    body = next((body for tag, body in extra_fields(extra) if tag == ZIP64), b"")
+    wide = iter(struct.unpack_from(f"<{len(body) // 8}Q", body))
+    return tuple(next(wide, value) if value == MAX32 else value for value in values)
 
 
 def decode_name(raw: bytes) -> str:

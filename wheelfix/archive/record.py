@@ -467,18 +467,8 @@ def check_record(
         faults += _second_rows(record.rows, rows)
     faults += _check_rows(rows, members, own_path)
     if hashes:
-        faults += _check_hashes(archive, rows, members, own_path, jobs, progress, None)
+        faults += check_hashes(archive, record, jobs=jobs, progress=progress)
     return tuple(faults)
-
-
-def check_hashes(
-    archive: Archive, record: Record | None, *, jobs: int, known: Mapping[int, Digest]
-) -> tuple[RecordFault, ...]:
-    """Return what :func:`check_record` reports about hashes, and nothing else."""
-    own = record_member(archive)
-    if own is None or record is None:
-        return ()
-    return tuple(_check_hashes(archive, *_counterparts(archive, record, own), jobs, None, known))
 
 
 def _counterparts(archive: Archive, record: Record, own: Member) -> tuple[dict[str, Row], dict[str, Member], str]:
@@ -558,15 +548,19 @@ def _check_row(row: Row, member: Member) -> Iterator[RecordFault]:
         yield RecordFault("size-stale", path, message, str(row.size), str(member.usize), (INSTALLER,))
 
 
-def _check_hashes(
+def check_hashes(
     archive: Archive,
-    rows: dict[str, Row],
-    members: dict[str, Member],
-    own: str,
-    jobs: int | None,
-    progress: Callable[[int], None] | None,
-    known: Mapping[int, Digest] | None,
+    record: Record | None,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    known: Mapping[int, Digest] | None = None,
 ) -> Iterator[RecordFault]:
+    """Give what :func:`check_record` reports about hashes, and nothing else; ``known`` are digests of members."""
+    own = record_member(archive)
+    if own is None or record is None:
+        return
+    rows, members, own_path = _counterparts(archive, record, own)
     algorithms = {
         member.name: rows[path].algorithm
         for path, member in members.items()
@@ -577,7 +571,7 @@ def _check_hashes(
         digest = found[member.entry]
         if digest.error:
             yield RecordFault("member-unreadable", path, digest.error)
-        elif path in rows and rows[path].algorithm and path != own:
+        elif path in rows and rows[path].algorithm and path != own_path:
             yield from _compare(rows[path], digest)
 
 

@@ -140,7 +140,8 @@ class WheelScan:
             return ()
         others = {digest.member.entry: digest for work in self._hashing for digest in work.result()}
         known = self._images.digests | others
-        return check_hashes(self._archive, read_record(self._archive), jobs=self._options.jobs, known=known)
+        record = read_record(self._archive)
+        return tuple(check_hashes(self._archive, record, jobs=self._options.jobs, known=known))
 
 
 def _no_images(view: FileView, archive: Archive) -> list[Member]:

@@ -122,17 +122,17 @@ class AtomicFile:
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes; small ones are gathered first."""
         if len(data) >= _LARGE:
-            self._flush()
+            self.hand_over()
             self._write_at(self.position, data)
             self.position += len(data)
             return
         self.position += len(data)
         self._buffer += data
         if len(self._buffer) >= _BUFFER:
-            self._flush()
+            self.hand_over()
 
-    def _flush(self) -> None:
-        """Hand gathered bytes to the system."""
+    def hand_over(self) -> None:
+        """Hand gathered bytes to the system; spans may still be copied."""
         if self._buffer:
             data, self._buffer = self._buffer, bytearray()
             self._write_at(self.position - len(data), data)
@@ -164,12 +164,12 @@ class AtomicFile:
 
     def patch(self, offset: int, data: bytes) -> None:
         """Overwrite bytes that were written before."""
-        self._flush()
+        self.hand_over()
         self._write_at(offset, data)
 
     def rewind(self, offset: int) -> None:
         """Forget everything from ``offset`` on; no span may have been copied behind it."""
-        self._flush()
+        self.hand_over()
         with _environment(self.target):
             os.ftruncate(self._descriptor, offset)
         self.position = offset
@@ -178,7 +178,7 @@ class AtomicFile:
         """Append a span of another open file, within the kernel where that is possible; :meth:`flush` waits for it."""
         copy = functools.partial(self._copy, origin, offset, self.position, length)
         self._copying.append(self._thread.submit(copy))
-        self._flush()
+        self.hand_over()
         self.position += length
 
     def _copy(self, origin: Origin, offset: int, position: int, length: int) -> None:
@@ -204,13 +204,9 @@ class AtomicFile:
         data = origin.read_at(offset, min(length, _BUFFER))
         return self._write_some(position, data) if data else 0
 
-    def hand_over(self) -> None:
-        """Hand what was written to the system; spans may still be copied."""
-        self._flush()
-
     def flush(self) -> None:
         """Hand everything to the system and wait for what is still being copied."""
-        self._flush()
+        self.hand_over()
         copying, self._copying = self._copying, []
         for task in copying:
             task.result()
