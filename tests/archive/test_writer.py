@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,21 +144,6 @@ def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
         assert archive.read_at(new.header_offset, len(before)) == before
         assert new._replace(header_offset=0, entry=0) == old._replace(header_offset=0, entry=0)
         assert archive.find("more.bin") is not None
-    assert_right(target)
-
-
-@pytest.mark.parametrize(
-    "dropped", [(), ("a.txt",), ("b/c.bin", "z.txt"), ("d/",), ("a.txt", "b/c.bin", "d/", "z.txt")]
-)
-def test_members_of_a_regular_archive_may_be_left_out(tmp_path: Path, dropped: tuple[str, ...]) -> None:
-    entries = [Entry("a.txt", TEXT), Entry("b/c.bin", b"b", method=0), Entry("d/", method=0), Entry("z.txt", TEXT * 9)]
-    source = write_wheel_by_hand(tmp_path, entries)
-    target = tmp_path / "out" / source.name
-    with Archive.open(source) as archive:
-        assert check_archive(archive) == ()
-        gone = frozenset(member for member in archive.members if member.name in dropped)
-        new = (NewMember("pkg/new.dll", data=TEXT),)
-        write_wheel(archive, target, WheelChanges(DIST_INFO, drop=gone, add=new, rows=own_rows(source)))
     assert_right(target)
 
 
@@ -311,7 +295,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------- compression
 
 
-@pytest.mark.parametrize("size", [0, 1, BLOCK, 2 * BLOCK + 7])
+@pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, 2 * BLOCK + 1])
 @pytest.mark.parametrize("level", ["store", 0, 1, 6, 9])
 def test_levels_and_sizes(tmp_path: Path, size: int, level: str | int) -> None:
     data = (TEXT * (size // len(TEXT) + 1))[:size]
@@ -494,15 +478,6 @@ def test_two_runs_into_one_folder(tmp_path: Path) -> None:
     assert_right(target)
 
 
-def test_crc_of_long_members_is_right(tmp_path: Path) -> None:
-    data = TEXT * (3 * BLOCK // len(TEXT))
-    source = write_wheel_by_hand(tmp_path)
-    target = tmp_path / "out.whl"
-    rewrite(source, target, WheelChanges(DIST_INFO, add=(NewMember("x", data=data),)))
-    with zipfile.ZipFile(target) as wheel:
-        assert zlib.crc32(data) == wheel.getinfo("x").CRC
-
-
 # -------------------------------------------------------------------------------------------------------------- changes
 # What goes where in a new wheel, and which editions are refused before a byte is written.
 
@@ -513,21 +488,6 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
     entries = [Entry("lib/a.dll", b"a"), Entry(f"{DIST_INFO}/RECORD.jws", b"{}"), Entry("lib/b.dll", b"b")]
     with Archive.open(write_wheel_by_hand(tmp_path, entries)) as archive:
         yield archive
-
-
-def test_the_order(archive: Archive) -> None:
-    add = (
-        NewMember(f"{DIST_INFO}/sboms/x.json", data=b"{}"),
-        NewMember("lib/z.dll", data=b""),
-        NewMember("lib/c.dll", data=b""),
-        NewMember("lib/b.dll", data=b"other"),
-    )
-    arranged = arrange(archive, WheelChanges(DIST_INFO, add=add))
-    assert [member.name for member in arranged.kept_first] == ["lib/a.dll", "pkg/__init__.py"]
-    assert [member.name for member in arranged.new_first] == ["lib/b.dll", "lib/c.dll", "lib/z.dll"]
-    assert [member.name for member in arranged.kept_last] == [f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL"]
-    assert [member.name for member in arranged.new_last] == [f"{DIST_INFO}/sboms/x.json"]
-    assert sorted(arranged.replaced) == ["lib/b.dll", f"{DIST_INFO}/RECORD", f"{DIST_INFO}/RECORD.jws"]
 
 
 @pytest.mark.parametrize(

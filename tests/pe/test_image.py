@@ -1,4 +1,4 @@
-"""None"""
+"""Headers, sections and addresses of a DLL, and the tables that decide whether it loads."""
 
 from __future__ import annotations
 

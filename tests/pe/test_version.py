@@ -1,4 +1,4 @@
-"""None"""
+"""What a DLL says about its origin: version resources, and the tools that built it."""
 
 from __future__ import annotations
 

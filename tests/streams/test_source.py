@@ -139,14 +139,6 @@ def test_bytes_behind_the_promised_size_are_not_looked_at() -> None:
     assert source.inflated == 1000
 
 
-def test_a_short_read_of_the_archive_is_an_input_error() -> None:
-    data = mixed(100_000)
-    packed = deflate(data)
-    source = InflatedSource(lambda at, length: packed[at : min(at + length, 100)], len(packed), len(data))
-    with pytest.raises(InputError, match="cut short"):
-        source.read_at(90_000, 10)
-
-
 @pytest.mark.usefixtures("small_steps")
 def test_threads_may_share_a_source() -> None:
     data = mixed(300_000)
@@ -218,18 +210,6 @@ def test_bytes_go_past_once_and_in_order(data: bytes, reads: list[tuple[int, int
         assert len(gone) >= min(offset + length if length else 0, len(data))
     source.finish()
     assert gone == data
-
-
-@pytest.mark.usefixtures("small_steps")
-def test_what_is_only_passed_is_not_remembered_and_still_there() -> None:
-    """A reader who jumps ahead leaves a gap behind him; who goes back into it gets the right bytes."""
-    data = mixed(100_000)
-    source = inflated(deflate(data), len(data), cache=5000)
-    assert source.read_at(0, 10) == data[:10]
-    assert source.read_at(90_000, 10) == data[90_000:90_010]
-    assert sum(len(chunk) for _, chunk in source._recent) <= 5000 + 2048
-    for offset in (89_000, 50_000, 10, 0, 86_000):
-        assert source.read_at(offset, 300) == data[offset : offset + 300]
 
 
 @pytest.mark.parametrize("place", [10, 100_000, 400_000, 700_000])
