@@ -19,6 +19,7 @@ NEEDED_BY_OTHERS = {
     "http.client": "wheels on servers",
     "multiprocessing": "several wheels",
     "packaging": "missing DLLs, unusual requirements",
+    "pefile": "delvewheel",
     "platform": "nothing, but `uuid` imports it",
     "rich": "coloured text",
     "wheelfix.pycode.reading": "code with conditions, or that loads DLLs",
@@ -44,10 +45,13 @@ def test_a_small_wheel_imports_little(tmp_path: Path, words: list[str]) -> None:
     files: dict[str, str | bytes] = {
         "pkg/__init__.py": "from pkg import _core\n",
         "pkg/_core.cp311-win_amd64.pyd": forge_dll(
-            "_core.pyd", imports={"python311.dll": ["Py_IsInitialized"]}, exports=["PyInit__core"]
+            "_core.pyd",
+            imports={"python311.dll": ["Py_IsInitialized"], "msvcp140.dll": ["_Mtx_lock"]},
+            exports=["PyInit__core"],
         ),
+        "pkg/msvcp140.dll": forge_dll("msvcp140.dll", exports=["_Mtx_lock"]),
     }
-    requires = ("attrs>=20", "x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'test'")
+    requires = ("attrs>=20", "numpy>=1.21", "x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'test'")
     wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=requires)
     code, imported = imported_by(words[0], str(wheel), *words[1:], cwd=tmp_path)
     assert code == "0"

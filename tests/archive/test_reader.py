@@ -365,18 +365,6 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
     assert wrong == []
 
 
-def test_sources_give_bytes_at_any_place(tmp_path: Path) -> None:
-    data = bytes(range(256)) * 1000
-    path = _archive(tmp_path / "x.whl", [Entry("a", data), Entry("b", data, method=0)])
-    with Archive.open(path) as archive:
-        for member in archive.members:
-            source = archive.source(member)
-            assert source.size == len(data)
-            assert source.read_at(100_000, 300) == data[100_000:100_300]
-            assert source.read_at(5, 10) == data[5:15]
-            assert source.read_at(len(data) - 3, 100) == data[-3:]
-
-
 def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
     path = _archive(tmp_path / "x.whl", [Entry("a", b"abc")])
     with Archive.open(path) as archive:

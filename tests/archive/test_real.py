@@ -97,8 +97,8 @@ def test_torch_gets_its_openmp_back(tmp_path: Path) -> None:
         edition = WheelChanges(
             "torch-2.7.1.dist-info", frozenset([old]), {}, (NewMember(name, packed=(intel, vendored)),), kept
         )
-        written = write_wheel(torch, target, edition)
-        assert read_back(target, [name]).problems == ()
+        write_wheel(torch, target, edition)
+        assert read_back(target, [name]).problems() == []
         with Archive.open(target) as new:
             before = {member.name: member for member in torch.members}
             for member in new.members:
@@ -107,4 +107,3 @@ def test_torch_gets_its_openmp_back(tmp_path: Path) -> None:
                         header_offset=0, entry=0
                     )
             assert {member.name for member in new.members} == before.keys()
-        assert written.copied > 0.99 * torch.size

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +72,7 @@ def contents(path: Path) -> dict[str, bytes]:
 
 def assert_right(path: Path, new: tuple[str, ...] = ()) -> None:
     """Hold a wheel against everything we know of wheels."""
-    assert read_back(path, new).problems == ()
+    assert read_back(path, new).problems() == []
     with Archive.open(path) as archive:
         assert check_archive(archive) == ()
         assert check_record(archive, hashes=True) == ()
@@ -135,7 +134,7 @@ def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
     target = tmp_path / "out.whl"
     with Archive.open(source) as archive:
         edition = WheelChanges(DIST_INFO, drop=frozenset(archive.members[:1]))
-        written = write_wheel(archive, target, edition)
+        write_wheel(archive, target, edition)
         old = archive.find("kept.bin")
         assert old is not None
         before = archive.read_at(old.header_offset, 30 + 8 + 9 + old.csize)
@@ -145,37 +144,7 @@ def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
         assert archive.read_at(new.header_offset, len(before)) == before
         assert new._replace(header_offset=0, entry=0) == old._replace(header_offset=0, entry=0)
         assert archive.find("more.bin") is not None
-    assert written.copied > 0
     assert_right(target)
-
-
-@pytest.mark.parametrize(
-    "dropped", [(), ("a.txt",), ("b/c.bin", "z.txt"), ("d/",), ("a.txt", "b/c.bin", "d/", "z.txt")]
-)
-def test_members_of_a_regular_archive_may_be_left_out(tmp_path: Path, dropped: tuple[str, ...]) -> None:
-    entries = [Entry("a.txt", TEXT), Entry("b/c.bin", b"b", method=0), Entry("d/", method=0), Entry("z.txt", TEXT * 9)]
-    source = write_wheel_by_hand(tmp_path, entries)
-    target = tmp_path / "out" / source.name
-    with Archive.open(source) as archive:
-        assert check_archive(archive) == ()
-        assert archive.is_regular
-        gone = frozenset(member for member in archive.members if member.name in dropped)
-        new = (NewMember("pkg/new.dll", data=TEXT),)
-        write_wheel(archive, target, WheelChanges(DIST_INFO, drop=gone, add=new, rows=own_rows(source)))
-    assert_right(target)
-
-
-@pytest.mark.parametrize("key", sorted(CASES))
-def test_no_odd_archive_is_plain(tmp_path: Path, key: str) -> None:
-    path = tmp_path / "pkg-1.0-cp311-cp311-win_amd64.whl"
-    path.write_bytes(build_zip(wheel_entries(CASES[key].entries), **CASES[key].options))
-    try:
-        with Archive.open(path) as archive:
-            faults = check_archive(archive)
-            assert not (archive.is_regular and faults)
-            assert CASES[key].kind in {"", "damaged"} or not archive.is_regular  # damage is in the data
-    except WheelfixError:
-        assert CASES[key].kind == "error"
 
 
 def test_a_header_that_reaches_into_the_data_is_a_fault(tmp_path: Path) -> None:
@@ -186,7 +155,6 @@ def test_a_header_that_reaches_into_the_data_is_a_fault(tmp_path: Path) -> None:
     path.write_bytes(data)
     with Archive.open(path) as archive:
         assert "overlap" in {fault.kind for fault in check_archive(archive)}
-        assert not archive.is_regular
 
 
 def test_dist_info_is_put_last_and_signatures_go(tmp_path: Path) -> None:
@@ -271,8 +239,7 @@ def test_packed_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
         written = rewrite(source, target, WheelChanges(DIST_INFO, add=(new,)))
     assert contents(target)["lib/x.dll"] == TEXT
     assert_right(target, ("lib/x.dll",))
-    (added,) = written.added
-    assert (added.packed_size, added.size) == (len(packed), len(TEXT))
+    assert [added.size for added in written.added] == [len(TEXT)]
     with Archive.open(target) as archive:
         member = archive.find("lib/x.dll")
         assert member is not None
@@ -286,8 +253,8 @@ def test_stored_members_of_a_root_are_compressed(tmp_path: Path) -> None:
     target = tmp_path / "out.whl"
     with Archive.open(root_wheel(tmp_path, TEXT, method=0)) as root:
         new = NewMember("lib/x.dll", packed=(root, root.members[0]))
-        (added,) = rewrite(source, target, WheelChanges(DIST_INFO, add=(new,))).added
-    assert added.packed_size < len(TEXT) // 5
+        rewrite(source, target, WheelChanges(DIST_INFO, add=(new,)))
+    assert zipfile.ZipFile(target).getinfo("lib/x.dll").compress_size < len(TEXT) // 5
     assert_right(target, ("lib/x.dll",))
 
 
@@ -328,7 +295,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------- compression
 
 
-@pytest.mark.parametrize("size", [0, 1, BLOCK, 2 * BLOCK + 7])
+@pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, 2 * BLOCK + 1])
 @pytest.mark.parametrize("level", ["store", 0, 1, 6, 9])
 def test_levels_and_sizes(tmp_path: Path, size: int, level: str | int) -> None:
     data = (TEXT * (size // len(TEXT) + 1))[:size]
@@ -349,8 +316,8 @@ def test_a_large_file_that_does_not_shrink_is_stored(tmp_path: Path) -> None:
     noise = random.Random(3).randbytes(2 * BLOCK + 100)
     source = write_wheel_by_hand(tmp_path)
     target = tmp_path / "out.whl"
-    (added,) = rewrite(source, target, WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=noise),))).added
-    assert added.packed_size == len(noise)
+    rewrite(source, target, WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=noise),)))
+    assert zipfile.ZipFile(target).getinfo("x.dll").compress_size == len(noise)
     assert contents(target)["x.dll"] == noise
     assert_right(target, ("x.dll",))
 
@@ -511,15 +478,6 @@ def test_two_runs_into_one_folder(tmp_path: Path) -> None:
     assert_right(target)
 
 
-def test_crc_of_long_members_is_right(tmp_path: Path) -> None:
-    data = TEXT * (3 * BLOCK // len(TEXT))
-    source = write_wheel_by_hand(tmp_path)
-    target = tmp_path / "out.whl"
-    rewrite(source, target, WheelChanges(DIST_INFO, add=(NewMember("x", data=data),)))
-    with zipfile.ZipFile(target) as wheel:
-        assert zlib.crc32(data) == wheel.getinfo("x").CRC
-
-
 # -------------------------------------------------------------------------------------------------------------- changes
 # What goes where in a new wheel, and which editions are refused before a byte is written.
 
@@ -530,21 +488,6 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
     entries = [Entry("lib/a.dll", b"a"), Entry(f"{DIST_INFO}/RECORD.jws", b"{}"), Entry("lib/b.dll", b"b")]
     with Archive.open(write_wheel_by_hand(tmp_path, entries)) as archive:
         yield archive
-
-
-def test_the_order(archive: Archive) -> None:
-    add = (
-        NewMember(f"{DIST_INFO}/sboms/x.json", data=b"{}"),
-        NewMember("lib/z.dll", data=b""),
-        NewMember("lib/c.dll", data=b""),
-        NewMember("lib/b.dll", data=b"other"),
-    )
-    arranged = arrange(archive, WheelChanges(DIST_INFO, add=add))
-    assert [member.name for member in arranged.kept_first] == ["lib/a.dll", "pkg/__init__.py"]
-    assert [member.name for member in arranged.new_first] == ["lib/b.dll", "lib/c.dll", "lib/z.dll"]
-    assert [member.name for member in arranged.kept_last] == [f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL"]
-    assert [member.name for member in arranged.new_last] == [f"{DIST_INFO}/sboms/x.json"]
-    assert sorted(arranged.replaced) == ["lib/b.dll", f"{DIST_INFO}/RECORD", f"{DIST_INFO}/RECORD.jws"]
 
 
 @pytest.mark.parametrize(

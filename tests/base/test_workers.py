@@ -33,12 +33,13 @@ def run(*words: str, jobs: int = 2, sizes: tuple[int, ...] = (), **more: object)
         ([500 * MB, 400 * MB], 1, False),
         ([500 * MB], 2, False),
         ([1 * MB, 1 * MB], 2, False),
-        ([1 * MB] * 200, 2, True),
+        ([1 * MB] * 24, 2, True),
+        ([1 * MB] * 12, 2, False),
         ([10_000] * 1000, 2, True),
         ([900 * MB, 1 * MB], 2, False),
         ([], 2, False),
     ],
-    ids=["two large", "one job", "one", "two small", "many", "very many tiny", "one giant", "none"],
+    ids=["two large", "one job", "one", "two small", "many", "some", "very many tiny", "one giant", "none"],
 )
 def test_processes_are_used_where_they_pay(sizes: list[int], jobs: int, worth: bool) -> None:
     assert worth_processes(sizes, jobs) is worth

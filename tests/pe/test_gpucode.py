@@ -1,4 +1,4 @@
-"""None"""
+"""GPU code in DLLs: containers of NVIDIA, bundles of AMD, images of Intel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wheelfix.pe import gpucode
 from wheelfix.pe.gpucode import GpuCode, read_archs, read_gpu_code
 from wheelfix.pe.image import Headers, read_headers
 from wheelfix.rules.gpufit import Fit, fit
-from wheelfix.streams.source import InflatedSource, MemorySource
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,55 +49,51 @@ def container(*entries: bytes, version: int = 1) -> bytes:
     return struct.pack("<IHHQ", 0xBA55ED50, version, 16, len(body)) + body
 
 
-def source(*containers: bytes) -> MemorySource:
-    return MemorySource(forge_dll("a.dll", sections={".nv_fatb": b"".join(containers)}))
+def read(data: bytes) -> GpuCode:
+    found = read_gpu_code(MemorySource(data))
+    assert found is not None
+    return found
+
+
+def code(sections: dict[str, bytes]) -> GpuCode:
+    return read(forge_dll("x.dll", exports=["f"], sections=sections))
+
+
+def cuda(*containers: bytes) -> GpuCode:
+    return code({".nv_fatb": b"".join(containers)})
 
 
 def test_machine_code_before_ptx_and_old_before_new() -> None:
-    found = read_gpu_code(
-        source(container(entry(PTX, 90), entry(SASS, 120, b"x" * 99), entry(SASS, 35)), container(entry(SASS, 35)))
-    )
-    assert found is not None
+    found = cuda(container(entry(PTX, 90), entry(SASS, 120, b"x" * 99), entry(SASS, 35)), container(entry(SASS, 35)))
     assert found.archs == ("sm_35", "sm_120", "ptx_90")
     assert found.entries["sm_35"] == 2
     assert found.oddities == ()
 
 
-def test_code_for_one_architecture_alone() -> None:
-    assert read_archs(source(container(entry(SASS, 90), entry(SASS, 90, flags=0x102041)))) == ("sm_90", "sm_90a")
-
-
 def test_the_newest_language_of_each_ptx() -> None:
     entries = [entry(PTX, 80, form=(7, 4)), entry(PTX, 80, form=(7, 8)), entry(PTX, 90, form=(8, 0)), entry(SASS, 80)]
-    found = read_gpu_code(source(container(*entries)))
-    assert found is not None
-    assert found.ptx == {"ptx_80": (7, 8), "ptx_90": (8, 0)}
+    assert cuda(container(*entries)).ptx == {"ptx_80": (7, 8), "ptx_90": (8, 0)}
 
 
 def test_zeros_between_containers() -> None:
     one, two = container(entry(SASS, 70)), container(entry(SASS, 80))
-    assert read_archs(source(one, bytes(8), two, bytes(200_000), one)) == ("sm_70", "sm_80")
+    assert cuda(one, bytes(8), two, bytes(200_000), one).archs == ("sm_70", "sm_80")
 
 
 def test_the_magic_straddles_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpucode, "_FATBIN_STEP", 64)
     for pad in range(1, 140):
-        assert read_archs(source(container(entry(SASS, 70)), bytes(pad), container(entry(SASS, 80)))) == (
-            "sm_70",
-            "sm_80",
-        )
+        assert cuda(container(entry(SASS, 70)), bytes(pad), container(entry(SASS, 80))).archs == ("sm_70", "sm_80")
 
 
 def test_longer_headers_of_newer_toolkits() -> None:
-    assert read_archs(source(container(entry(SASS, 100, b"p" * 7, length=112), entry(SASS, 120, length=104)))) == (
-        "sm_100",
-        "sm_120",
-    )
+    found = cuda(container(entry(SASS, 100, b"p" * 7, length=112), entry(SASS, 120, length=104)))
+    assert found.archs == ("sm_100", "sm_120")
 
 
 def test_the_magic_within_a_payload_is_no_container() -> None:
     inner = container(entry(SASS, 20))
-    assert read_archs(source(container(entry(SASS, 80, inner), entry(PTX, 80)))) == ("sm_80", "ptx_80")
+    assert cuda(container(entry(SASS, 80, inner), entry(PTX, 80))).archs == ("sm_80", "ptx_80")
 
 
 def test_wrappers_lead_to_containers_in_other_sections() -> None:
@@ -106,7 +102,7 @@ def test_wrappers_lead_to_containers_in_other_sections() -> None:
     file = bytearray(raw_pe(body + wrapper, sections=2, vsize=0x200))
     table = file.index(b".rdata")
     struct.pack_into("<8s4I", file, table + 40, b".nvFatBi", 24, 2 * RVA, 24, OFFSET + 0x200)
-    assert read_archs(MemorySource(bytes(file))) == ("sm_61",)
+    assert read(bytes(file)).archs == ("sm_61",)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +110,7 @@ def test_wrappers_lead_to_containers_in_other_sections() -> None:
     [
         pytest.param(b"", id="empty"),
         pytest.param(b"no pe", id="no-pe"),
-        pytest.param(forge_dll("a.dll", exports=["f"]), id="no-section"),
+        pytest.param(forge_dll("a.dll", exports=["f"], sections={".data": b"\0spir64\0"}), id="no-section"),
     ],
 )
 def test_none_without_a_place_for_gpu_code(file: bytes) -> None:
@@ -137,16 +133,14 @@ def test_none_without_a_place_for_gpu_code(file: bytes) -> None:
     ],
 )
 def test_what_is_odd_does_not_stop_the_reading(content: bytes, archs: tuple[str, ...], odd: str) -> None:
-    found = read_gpu_code(MemorySource(raw_pe(content).replace(b".rdata\0\0", b".nv_fatb")))
-    assert found is not None
+    found = read(raw_pe(content).replace(b".rdata\0\0", b".nv_fatb"))
     assert found.archs == archs
     assert odd in "".join(found.oddities)
 
 
 def test_too_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpucode, "MAX_ENTRIES", 10)
-    found = read_gpu_code(source(container(*[entry(SASS, 80)] * 20)))
-    assert found is not None
+    found = cuda(container(*[entry(SASS, 80)] * 20))
     assert found.entries == {"sm_80": 10}
     assert "more than 10" in found.oddities[0]
 
@@ -157,16 +151,6 @@ def test_any_bytes_never_raise(noise: bytes, at: int) -> None:
     good = container(entry(SASS, 80), entry(PTX, 80, b"x" * 20))
     spoiled = good[:at] + noise + good[at + len(noise) :]
     read_gpu_code(MemorySource(raw_pe(spoiled + good).replace(b".rdata\0\0", b".nv_fatb")))
-
-
-def test_a_deflated_member() -> None:
-    file = forge_dll("a.dll", sections={".nv_fatb": container(entry(SASS, 86, bytes(3 << 20)), entry(PTX, 86))})
-    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
-    packed = packer.compress(file) + packer.flush()
-    assert read_archs(InflatedSource(lambda at, length: packed[at : at + length], len(packed), len(file))) == (
-        "sm_86",
-        "ptx_86",
-    )
 
 
 def cubin_heads(source: ByteSource) -> Iterator[tuple[int, bool, bytes]]:
@@ -310,12 +294,9 @@ KERNEL = CUBIN + b".text._Z4workv\0"
 
 
 def test_code_without_a_kernel_is_what_nvcc_leaves_behind() -> None:
-    left_over = read_gpu_code(source(container(entry(SASS, 52, CUBIN))))
-    packed = read_gpu_code(source(container(entry(SASS, 75, b"\xa2" + CUBIN[:40], flags=0x2041))))
-    work = read_gpu_code(source(container(entry(SASS, 52, CUBIN), entry(SASS, 52, KERNEL))))
-    assert left_over is not None
-    assert packed is not None
-    assert work is not None
+    left_over = cuda(container(entry(SASS, 52, CUBIN)))
+    packed = cuda(container(entry(SASS, 75, b"\xa2" + CUBIN[:40], flags=0x2041)))
+    work = cuda(container(entry(SASS, 52, CUBIN), entry(SASS, 52, KERNEL)))
     assert [left_over.kernels, packed.kernels, work.kernels] == [False, False, True]
     assert left_over.archs == work.archs == ("sm_52",)
 
@@ -329,15 +310,12 @@ def test_containers_in_the_data_count_where_the_section_has_no_kernel() -> None:
         + container(entry(SASS, 86, KERNEL))
     )
     sections = {".nv_fatb": container(entry(SASS, 52, CUBIN)), ".data": data}
-    found = read_gpu_code(MemorySource(forge_dll("cufft64_11.dll", sections=sections)))
-    assert found is not None
+    found = code(sections)
     assert found.entries == {"sm_86": 1, "ptx_90": 1}
     assert found.kernels
     assert found.oddities == ()
     own = {**sections, ".nv_fatb": container(entry(SASS, 80, KERNEL))}
-    other = read_gpu_code(MemorySource(forge_dll("a.dll", sections=own)))
-    assert other is not None
-    assert other.archs == ("sm_80",)
+    assert code(own).archs == ("sm_80",)
 
 
 # -------------------------------------------------------------------------------------------------------------- offload
@@ -366,12 +344,6 @@ def packed(data: bytes, version: int = 3, method: int = gpucode.ZLIB, body: byte
     }
     size = sizes[min(version, 3)]()
     return gpucode.COMPRESSED + struct.pack("<HH", version, method) + size + bytes(8) + body
-
-
-def code(sections: dict[str, bytes]) -> GpuCode:
-    found = read_gpu_code(MemorySource(forge_dll("x.dll", exports=["f"], sections=sections)))
-    assert found is not None
-    return found
 
 
 def test_the_targets_of_all_bundles_are_counted() -> None:
@@ -414,22 +386,18 @@ def test_what_cannot_be_read_is_said(section: bytes, said: str) -> None:
     assert found.archs == ()
 
 
-def test_a_dll_without_such_sections_has_none() -> None:
-    data = forge_dll("x.dll", exports=["f"], sections={".data": b"\0spir64\0"})
-    assert read_gpu_code(MemorySource(data)) is None
-
-
 @pytest.mark.real
 def test_real_dlls() -> None:
     """bitsandbytes has DLLs for three vendors side by side."""
-    path = wheel("bitsandbytes")
-    found = {
-        Path(name).name: read_gpu_code(source) for name, source in members(path) if "_rocm" in name or "_xpu" in name
-    }
-    assert found
-    rocm = [one for name, one in found.items() if "_rocm" in name and one is not None]
-    assert all("gfx1100" in one.archs and not one.unread for one in rocm)
-    assert all("spir64" in one.archs for name, one in found.items() if "_xpu" in name and one is not None)
+    found = {kind: [] for kind in ("_rocm", "_xpu")}
+    for name, source in members(wheel("bitsandbytes")):
+        for kind in found:
+            if kind in name:
+                found[kind].append(read_gpu_code(source))
+    assert all(found.values())
+    assert all(one is not None and "gfx1100" in one.archs and not one.unread for one in found["_rocm"])
+    intel = {"intel_pvc", "intel_xe-lpg", "intel_ats-m150", "spir64"}
+    assert all(one is not None and set(one.archs) == intel for one in found["_xpu"])
 
 
 # ------------------------------------------------------------------------------------------------------- NVIDIA's own
@@ -485,14 +453,12 @@ def test_hostile_code_is_read_within_one_budget_for_the_file(name: str) -> None:
 
 
 def test_too_many_bundles_are_not_called_read() -> None:
-    found = read_gpu_code(MemorySource(hostile_dll("magics of bundles", 1 << 20, 12)))
-    assert found is not None
+    found = read(hostile_dll("magics of bundles", 1 << 20, 12))
     assert "it has more than 20000 bundles" in found.unread
 
 
 def test_sections_at_the_same_place_are_counted_once() -> None:
-    once, often = (read_gpu_code(MemorySource(hostile_dll("containers of entries", 6400, n))) for n in (1, 12))
-    assert once is not None
+    once, often = (read(hostile_dll("containers of entries", 6400, n)) for n in (1, 12))
     assert once == often
     assert once.entries["sm_86"] == 6400 // 64
 
@@ -506,9 +472,7 @@ NAMES = ("plain", "aligned", "compressed")
 
 
 def bundled_code(section: bytes) -> GpuCode:
-    found = read_gpu_code(MemorySource(forge_dll("x.dll", exports=["f"], sections={".hip_fat": section})))
-    assert found is not None
-    return found
+    return code({".hip_fat": section})
 
 
 def listed(name: str) -> Counter[str]:
@@ -581,53 +545,38 @@ def dll(images: list[SyclImage], version: int = 3) -> bytes:
     return data
 
 
-def sycl_code(data: bytes) -> GpuCode:
-    found = read_gpu_code(MemorySource(data))
-    assert found is not None
-    return found
-
-
 @pytest.mark.parametrize("version", [2, 3])
 def test_both_versions_of_the_table(version: int) -> None:
     images = [("spir64", "", True), ("spir64", "-O2", True), ("spir64_gen", "-device PVC,bmg-g21 -options x", True)]
-    found = sycl_code(dll(images, version))
+    found = read(dll(images, version))
     assert found.entries == {"intel_bmg-g21": 1, "intel_pvc": 1, "spir64": 2}
     assert not found.unread
 
 
 def test_an_image_without_kernels_does_not_count() -> None:
-    found = sycl_code(dll([("spir64", "", False)]))
+    found = read(dll([("spir64", "", False)]))
     assert (found.archs, found.unread) == ((), "")
 
 
 def test_the_option_may_be_noted_at_another_image() -> None:
     """As in bitsandbytes 0.50.2, whose images of SPIR-V have the options of both."""
-    found = sycl_code(dll([("spir64_gen", "", True), ("spir64", "-device pvc,ats-m150 -options -x", True)]))
+    found = read(dll([("spir64_gen", "", True), ("spir64", "-device pvc,ats-m150 -options -x", True)]))
     assert set(found.archs) == {"intel_pvc", "intel_ats-m150", "spir64"}
 
 
 def test_machine_code_that_names_no_device() -> None:
-    found = sycl_code(dll([("spir64_gen", "", True)]))
+    found = read(dll([("spir64_gen", "", True)]))
     assert found.archs == ()
     assert "does not say for which" in found.unread
 
 
 def test_code_for_processors_is_no_code_for_cards() -> None:
-    assert sycl_code(dll([("spir64_x86_64", "", True)])).archs == ()
+    assert read(dll([("spir64_x86_64", "", True)])).archs == ()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x03\0\x04\0\0\0\0\0" * 40, b"\0spir64\0"])
 def test_a_table_that_is_not_found_is_said(content: bytes) -> None:
     data = forge_dll("x.dll", exports=["f"], sections={".tgtimg": bytes(16), ".data": content.ljust(16, b"\0")})
-    found = sycl_code(data)
+    found = read(data)
     assert found.archs == ()
     assert "was not found" in found.unread
-
-
-@pytest.mark.real
-def test_real_dlls_of_sycl() -> None:
-    found = [read_gpu_code(source) for name, source in members(wheel("bitsandbytes")) if "_xpu" in name]
-    assert found
-    for one in found:
-        assert one is not None
-        assert set(one.archs) == {"intel_pvc", "intel_xe-lpg", "intel_ats-m150", "spir64"}

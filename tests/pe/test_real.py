@@ -11,7 +11,7 @@ from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from tests.support.parts import every
 from wheelfix.model import Image
 from wheelfix.pe.image import read_image
-from wheelfix.pe.version import read_version
+from wheelfix.pe.version import LINKER, read_toolset, read_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def test_lief_sees_the_same(path: Path, tmp_path: Path) -> None:
 
 @EVERY_WHEEL
 def test_pefile_sees_the_same(path: Path) -> None:
-    """Machine, sections, imported DLLs and version resources; pefile's own limit keeps symbols out of this."""
+    """Imported DLLs, toolsets, version resources and more; pefile's own limit keeps symbols out of this."""
     pefile = pytest.importorskip("pefile")
     for name, source in members(path):
         if source.size > 64 << 20:
@@ -72,6 +72,10 @@ def test_pefile_sees_the_same(path: Path) -> None:
         ], name
         assert len(ours.sections) == len(theirs.sections)
         assert ours.linker == (theirs.OPTIONAL_HEADER.MajorLinkerVersion, theirs.OPTIONAL_HEADER.MinorLinkerVersion)
+        values = (theirs.parse_rich_header() or {"values": []})["values"]
+        linkers = [row & 0xFFFF for row in values[::2] if row >> 16 == LINKER]
+        tools = read_toolset(source)
+        assert (tools.linker if tools else 0) == max(linkers, default=0), name
         theirs.parse_data_directories([2])
         assert version_facts(read_version(source)) == pefile_version(theirs), name
 

@@ -1,4 +1,4 @@
-"""None"""
+"""What a DLL says about its origin: version resources, and the tools that built it."""
 
 from __future__ import annotations
 
@@ -188,6 +188,8 @@ def test_a_linker_alone() -> None:
         pytest.param(b"MZ" + bytes(200), id="no-pe"),
         pytest.param(forge_dll("a.dll", exports=["f"]), id="no-rich-header"),
         pytest.param(with_rich(rich()), id="no-rows"),
+        pytest.param(with_rich(b"DanSRich" + bytes(4)), id="too-short"),
+        pytest.param(with_rich(rich((0x102, 35207, 1))[:-4] + b"\0\0\0\0"), id="another-key"),
     ],
 )
 def test_none_without_a_rich_header(file: bytes) -> None:

@@ -196,6 +196,13 @@ def test_a_lock_of_before_headers_were_noted_still_works(tmp_path: Path) -> None
     assert bench.replay() == bench.made
 
 
+@pytest.mark.parametrize("hidden", [b"", b"bytes before the archive"])
+def test_a_plan_says_whether_the_archive_is_irregular(tmp_path: Path, hidden: bytes) -> None:
+    bench = Bench(tmp_path)
+    bench.wheel.write_bytes(hidden + bench.wheel.read_bytes())
+    assert repair_wheel(bench.wheel, bench.options).plan.wheel.plain is not bool(hidden)
+
+
 def test_headers_that_a_lock_calls_plain_are_looked_at_all_the_same(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     data = bytearray(bench.wheel.read_bytes())

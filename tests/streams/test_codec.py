@@ -81,14 +81,6 @@ def test_inflating_at_once(data: bytes, size: int, expected: bytes | None) -> No
     assert codec.inflate_whole(data, size) == expected
 
 
-def test_inflating_what_refers_to_bytes_before_it() -> None:
-    maker = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=DATA)
-    packed = maker.compress(DATA) + maker.flush()
-    assert codec.inflate_whole(packed, len(DATA), DATA) == DATA
-    assert codec.inflate_whole(packed, len(DATA), memoryview(DATA)) == DATA
-    assert codec.inflate_whole(packed, len(DATA)) is None
-
-
 def test_a_stream_that_is_too_long_and_then_damaged() -> None:
     """The damage lies behind as many bytes as are asked for, so that it comes to light only in a second step."""
     literal, match, distance = f"{0x30 + ord('a'):08b}", "0000001", "11101"
@@ -101,52 +93,8 @@ def test_crc() -> None:
     assert codec.crc32(DATA[100:], codec.crc32(DATA[:100])) == zlib.crc32(DATA)
 
 
-def unpack(unpacker: codec.Unpacker, packed: bytes, feed: int, room: int) -> bytes:
-    """Run a stream through an unpacker in steps; what was packed must end with it."""
-    data, at = b"", 0
-    while not unpacker.eof:
-        piece = b""
-        if unpacker.needs_input:
-            piece, at = packed[at : at + feed], at + feed
-        made = unpacker.decompress(piece, room)
-        assert len(made) <= room
-        assert made or piece or unpacker.eof, "it makes nothing of what it has"
-        data += made
-    assert not unpacker.needs_input
-    return data
-
-
-@pytest.mark.parametrize("feed", [1, 7, 4096, 1 << 20])
-@pytest.mark.parametrize("room", [1, 100, 1 << 16])
-@pytest.mark.parametrize("make", [codec.stream_inflater, codec._WrappedUnpacker])
-def test_both_unpackers_give_the_bytes(make, room: int, feed: int) -> None:
-    data = bytes(3000) + bytes(range(256)) * 9
-    packed = zlib.compress(data, 6)[2:-4]
-    assert unpack(make(), packed, feed, room) == data
-    late = make()
-    assert late.decompress(packed + b"behind", 1 << 20) == data
-    assert late.eof
-    assert late.unused_data == b"behind"
-
-
-@pytest.mark.parametrize("make", [codec.stream_inflater, codec._WrappedUnpacker])
-def test_both_unpackers_refuse_what_is_no_stream(make) -> None:
-    with pytest.raises(codec.inflate_error()):
-        make().decompress(b"\xff" * 100, 1000)
-    cut = make()
-    cut.decompress(zlib.compress(bytes(range(256)) * 9, 6)[2:50], 1 << 20)
-    assert cut.needs_input
-    assert not cut.eof
-
-
-def test_without_the_faster_unpacker_the_other_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "_fastest", lambda: object())
-    monkeypatch.setattr(codec, "inflater", lambda: zlib.decompressobj(codec.RAW))
-    assert isinstance(codec.stream_inflater(), codec._WrappedUnpacker)
-
-
 # ----------------------------------------------------------------------------------------------------------- libdeflate
-# Pieces of a stream by libdeflate: they can be followed by more, and refer to what was before.
+# Pieces of a stream by libdeflate: they can be followed by more.
 
 
 pytest.importorskip("deflate")
@@ -174,26 +122,3 @@ def test_a_piece_can_be_followed_by_more(size: int, values: int) -> None:
 
 def test_what_takes_several_blocks_is_no_piece() -> None:
     assert codec.pack_piece(memoryview(some_bytes(400_000, 1, 200))) is None
-
-
-def test_a_piece_refers_to_what_was_before() -> None:
-    before, data = some_bytes(30_000, 1, 256), some_bytes(30_000, 1, 256) + b"more"
-    maker = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=before)
-    packed = maker.compress(data) + maker.flush(zlib.Z_SYNC_FLUSH)
-    assert len(packed) < 1000
-    assert codec.unpack_piece(packed, before, len(data)) == data
-    other = codec.unpack_piece(packed, bytes(30_000), len(data))
-    assert other is not None
-    assert other != data
-
-
-def test_a_piece_that_is_not_what_it_should_be() -> None:
-    data = some_bytes(5000, 1, 90)
-    maker = zlib.compressobj(6, zlib.DEFLATED, -15)
-    packed = maker.compress(data) + maker.flush(zlib.Z_SYNC_FLUSH)
-    assert codec.unpack_piece(packed, b"", 5000) == data
-    assert codec.unpack_piece(packed, b"", 4999) is None
-    assert codec.unpack_piece(packed, b"", 5001) is None
-    assert codec.unpack_piece(packed[:-1], b"", 5000) is None
-    assert codec.unpack_piece(packed + maker.flush(), b"", 5000) is None, "it ends the stream"
-    assert codec.unpack_piece(b"\xff" * 90, b"", 5000) is None

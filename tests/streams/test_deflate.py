@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import random
 import zlib
 from typing import TYPE_CHECKING
@@ -52,21 +51,6 @@ def need(name: str) -> str:
     if not codec._version(name):
         pytest.skip(f"{name} is not installed")
     return name
-
-
-@pytest.mark.parametrize("size", [1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 3 * BLOCK + 70_000])
-def test_the_stream_is_one_and_right(size: int) -> None:
-    data = some_bytes(size)
-    packed, stream = pack(data)
-    if packed.method == codec.DEFLATED:
-        inflater = zlib.decompressobj(-15)
-        assert inflater.decompress(stream) == data
-        assert inflater.eof
-        assert not inflater.unused_data
-    else:
-        assert stream == data
-    assert (packed.usize, packed.csize, packed.crc) == (size, len(stream), zlib.crc32(data))
-    assert packed.sha256 == hashlib.sha256(data).digest()
 
 
 @pytest.mark.parametrize("name", codec.NAMES)
@@ -154,26 +138,6 @@ def test_what_is_dense_is_packed_otherwise_and_right(make: Callable[[], bytes]) 
     assert (packed.csize, packed.crc) == (len(stream), zlib.crc32(data))
     plain = pack(data, name="zlib-ng", level=5)[0].csize
     assert packed.csize <= plain * 1.03
-
-
-def test_several_files_are_under_way_at_once_and_come_out_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    block = BLOCK // 8
-    monkeypatch.setattr(deflate, "BLOCK", block)
-    files = [some_bytes(size) for size in (10, 3 * block, 0, 700, block + 1, 90)]
-    streams = [pack(data)[1] for data in files]
-    out: list[list[bytes]] = [[] for _ in files]
-    with Deflating(codec.Compressor.choose("zlib"), 2) as deflating:
-        begun = [deflating.begin(MemorySource(data), "it") for data in files]
-        for packing, into in zip(begun, out, strict=True):
-            packing.write(into.append)
-    assert [b"".join(parts) for parts in out] == streams
-
-
-def test_what_shall_be_stored_is() -> None:
-    data = some_bytes(BLOCK + 1)
-    packed, stream = pack(data, level="store")
-    assert stream == data
-    assert (packed.method, packed.sha256) == (codec.STORED, hashlib.sha256(data).digest())
 
 
 def test_what_is_small_is_as_small_as_can_be() -> None:

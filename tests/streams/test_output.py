@@ -74,9 +74,18 @@ def test_patching_and_rewinding(tmp_path: Path) -> None:
     assert (tmp_path / "x").read_bytes() == b"01ab4END"
 
 
-@pytest.mark.parametrize("copiers", [output._COPIERS, output._COPIERS[1:], ()], ids=["range", "sendfile", "by-hand"])
-def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copiers: tuple[object, ...]) -> None:
-    monkeypatch.setattr(output, "_COPIERS", copiers)
+def refused(*_: int) -> int:
+    raise OSError(errno.EXDEV, "another file system")
+
+
+IN_KERNEL = pytest.mark.parametrize(
+    "in_kernel", [output._COPY_FILE_RANGE, refused, None], ids=["kernel", "refused", "by-hand"]
+)
+
+
+@IN_KERNEL
+def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_kernel: object) -> None:
+    monkeypatch.setattr(output, "_COPY_FILE_RANGE", in_kernel)
     data = bytes(range(256)) * 20_000
     (tmp_path / "source").write_bytes(data)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
@@ -90,7 +99,7 @@ def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copie
 
 def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows has no pwrite: a lock keeps the copying thread and the writing one apart."""
-    monkeypatch.setattr(output, "_COPIERS", ())
+    monkeypatch.setattr(output, "_COPY_FILE_RANGE", None)
     monkeypatch.setattr(output, "_PWRITE", None)
     data = bytes(range(256)) * 40_000
     (tmp_path / "source").write_bytes(data)
@@ -125,26 +134,9 @@ def test_an_interrupt_stops_the_copying(tmp_path: Path, monkeypatch: pytest.Monk
     assert names(tmp_path / "out") == []
 
 
-@POSIX
-def test_a_way_of_copying_that_fails_here_is_replaced_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: int) -> int:
-        raise OSError(errno.EXDEV, "another file system")
-
-    monkeypatch.setattr(output, "_COPIERS", (refuse, refuse))
-    (tmp_path / "source").write_bytes(b"abc" * 100)
-    with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
-        out.copy_from(source, 3, 30)
-        out.commit()
-    assert (tmp_path / "x").read_bytes() == b"abc" * 10
-
-
-@pytest.mark.parametrize("copiers", [output._COPIERS, ()], ids=["kernel", "by-hand"])
-def test_a_source_that_became_shorter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copiers: tuple[object, ...]
-) -> None:
-    monkeypatch.setattr(output, "_COPIERS", copiers)
+@IN_KERNEL
+def test_a_source_that_became_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_kernel: object) -> None:
+    monkeypatch.setattr(output, "_COPY_FILE_RANGE", in_kernel)
     (tmp_path / "source").write_bytes(b"abc")
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
         out.copy_from(source, 0, 100)

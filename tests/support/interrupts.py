@@ -84,9 +84,9 @@ def watch_replacing(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> list[Archiv
     opened: list[Archive] = []
     load, commit = Archive._load, AtomicFile.commit
 
-    def watch(self: Archive, known: frozenset[str]) -> None:
+    def watch(self: Archive) -> None:
         opened.append(self)
-        load(self, known)
+        load(self)
 
     def replace(self: AtomicFile) -> None:
         if self.target == wheel:

@@ -38,8 +38,6 @@ OIDS = {
     "sha512": "2.16.840.1.101.3.4.2.3",
     "md5": "1.2.840.113549.2.5",
     "rsa": "1.2.840.113549.1.1.1",
-    "rsa-pss": "1.2.840.113549.1.1.10",
-    "mgf1": "1.2.840.113549.1.1.8",
     "ec": "1.2.840.10045.2.1",
     "ed25519": "1.3.101.112",
     "content-type": "1.2.840.113549.1.9.3",
@@ -227,22 +225,11 @@ def trust(folder: Path, *roots: Identity) -> Path:
     return file
 
 
-def make_signature(key: Key, data: bytes, digest: str, *, pss: bool = False) -> bytes:
+def make_signature(key: Key, data: bytes, digest: str) -> bytes:
     chosen = getattr(hashes, digest.upper())()
     if isinstance(key, ec.EllipticCurvePrivateKey):
         return key.sign(data, ec.ECDSA(chosen, deterministic_signing=True))
-    form = padding.PSS(padding.MGF1(chosen), chosen.digest_size) if pss else padding.PKCS1v15()
-    return key.sign(data, form, chosen)
-
-
-def signature_algorithm(key: Key, digest: str, *, pss: bool = False) -> bytes:
-    if isinstance(key, ec.EllipticCurvePrivateKey):
-        return algorithm("ec", b"")
-    if not pss:
-        return algorithm("rsa")
-    size = hashlib.new(digest).digest_size
-    mask = algorithm("mgf1", algorithm(digest))
-    return algorithm("rsa-pss", seq(der(0xA0, algorithm(digest)), der(0xA1, mask), der(0xA2, number(size))))
+    return key.sign(data, padding.PKCS1v15(), chosen)
 
 
 @dataclass(frozen=True)
@@ -262,7 +249,6 @@ class Recipe:
     attributes: Callable[[list[bytes]], list[bytes]] = field(default=lambda found: found)
     signing_key: Key | None = None
     algorithm: bytes = b""
-    pss: bool = False
     certificates: tuple[bytes, ...] | None = None
     signers: int = 1
     unsigned: Callable[[bytes], bytes] = field(default=lambda signature: b"")
@@ -276,14 +262,14 @@ def signer_info(recipe: Recipe, content: bytes, *, extra: Iterable[bytes] = ()) 
     attributes = b"".join(recipe.attributes(found))
     key = recipe.signing_key or signer.key
     signed = der(0x31, attributes) if attributes else content
-    signature = make_signature(key, signed, "sha256" if digest == "md5" else digest, pss=recipe.pss)
+    signature = make_signature(key, signed, "sha256" if digest == "md5" else digest)
     unsigned = recipe.unsigned(signature)
     return seq(
         number(1),
         seq(signer.certificate.issuer.public_bytes(), number(signer.certificate.serial_number)),
         algorithm(digest),
         der(0xA0, attributes) if attributes else b"",
-        recipe.algorithm or signature_algorithm(key, digest, pss=recipe.pss),
+        recipe.algorithm or (algorithm("ec", b"") if isinstance(key, ec.EllipticCurvePrivateKey) else algorithm("rsa")),
         der(4, signature),
         der(0xA1, unsigned) if unsigned else b"",
     )

@@ -139,13 +139,16 @@ def _check_names(path: Path, kept: Sequence[str], new: Sequence[str], *, look_at
     if len(set(final)) != len(final):
         twice = sorted(name for name in set(final) if final.count(name) > 1)[0]
         raise CannotRepair(f"{path}: {twice!r} would be in the wheel twice", hint="drop one of them")
-    for first, second in names.collisions_with(kept, new):
-        because = "on Windows they are one file"
-        raise CannotRepair(f"{path}: {first!r} and {second!r} clash", because=because)
-    for file, below in names.new_files_as_folders(kept, new):
-        raise CannotRepair(
-            f"{path}: {file!r} and {below!r} clash", because="one is a file where the other has a folder"
-        )
+    fresh = frozenset(new)
+    for first, second in names.collisions(final):  # new names come last
+        if second in fresh:
+            because = "on Windows they are one file"
+            raise CannotRepair(f"{path}: {first!r} and {second!r} clash", because=because)
+    for file, folder in names.files_as_folders(frozenset(final)):
+        below = next((name for name in (final if file in fresh else new) if name.startswith(folder)), "")
+        if below:
+            because = "one is a file where the other has a folder"
+            raise CannotRepair(f"{path}: {file!r} and {below!r} clash", because=because)
 
 
 _LAST_SECOND = 253_402_300_799

@@ -36,7 +36,7 @@ from wheelfix.streams import codec
 from wheelfix.streams.codec import STORED, Compressor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from wheelfix.archive.directory import Member
@@ -92,6 +92,8 @@ LONGEST_PATH = 259
 """Characters of a path that Windows opens unless LongPathsEnabled is set: MAX_PATH less the final NUL."""
 PYPI_FILE = 100 << 20
 """Bytes of the largest file that PyPI takes from projects that have not asked for more."""
+NOT_IRREGULAR = frozenset({"stored", "path-limit", "long-path", "long-path-somewhere", "file-size"})
+"""Faults of archives that are as the format says."""
 
 
 def size_faults(archive: Archive) -> Iterator[ArchiveFault]:
@@ -155,22 +157,16 @@ _PYPI_RATIO, _PYPI_RATIO_FROM = 50, 64 << 20
 
 def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
     """Return all faults of the archive: those its directory shows, and those that only its headers show."""
-    return (*archive.faults, *header_faults(archive))
-
-
-def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
-    """Return the faults that need the local headers: mismatches, hidden data, odd extra fields, ratios."""
     faults = FaultList()
-    if not archive.is_regular:
-        _look_at_each(archive, faults)
+    _look_at_headers(archive, faults)
     total = sum(map(attrgetter("usize"), archive.members))
     if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
         message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
         faults.add([ArchiveFault("zip-bomb", "", message, (PYPI,))])
-    return faults.result()
+    return (*archive.faults, *faults.result())
 
 
-def _look_at_each(archive: Archive, faults: FaultList) -> None:
+def _look_at_headers(archive: Archive, faults: FaultList) -> None:
     """Add what is irregular about headers, one by one, and about the room between members."""
     at = 0
     shifted = any(fault.kind == "prefix-data" for fault in archive.faults)
@@ -224,9 +220,7 @@ def _member_faults(archive: Archive, local: Local) -> Iterator[ArchiveFault]:
         yield ArchiveFault("data-descriptor", name, message, (PYPI,))
     for difference in local.differences:
         field = difference.partition(":")[0]
-        by = _mismatch_rejected_by(field)
-        if field == "flags":
-            by = _flags_rejected_by(local)
+        by = _flags_rejected_by(local) if field == "flags" else _MISMATCH_REJECTED_BY.get(field, ())
         yield ArchiveFault("local-mismatch", name, difference, by)
     if local.member.is_dir and local.member.usize:
         by = (UV,) if name.strip("/") else ()
@@ -245,17 +239,16 @@ def _flags_rejected_by(local: Local) -> tuple[str, ...]:
     return (UV,) if differing & DESCRIPTOR or differing & local.flags & special else ()
 
 
-def _mismatch_rejected_by(field: str) -> tuple[str, ...]:
-    return {
-        "signature": (PIP, UV, PYPI),
-        "name": (PIP, UV, PYPI),
-        "packed size": (UV, PYPI),
-        "size": (UV, PYPI),
-        "CRC": (UV,),
-        "method": (UV,),
-        "version": (UV,),
-        "extra": (PIP, UV, PYPI),
-    }.get(field, ())
+_MISMATCH_REJECTED_BY = {
+    "signature": (PIP, UV, PYPI),
+    "name": (PIP, UV, PYPI),
+    "packed size": (UV, PYPI),
+    "size": (UV, PYPI),
+    "CRC": (UV,),
+    "method": (UV,),
+    "version": (UV,),
+    "extra": (PIP, UV, PYPI),
+}
 
 
 def _extra_faults(archive: Archive, local: Local, place: str, extra: bytes) -> Iterator[ArchiveFault]:
@@ -322,14 +315,17 @@ class ReadBack:
     stale: frozenset[str] = frozenset()
     """The names among them that have another sha256 than RECORD says."""
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Everything that is wrong, as lines."""
-        return (
-            *(f"{fault.subject or 'the archive'}: {fault.message}" for fault in self.archive),
+    def problems(self, before: Collection[tuple[str, str]] = ()) -> list[str]:
+        """Everything that is wrong, as lines; not the faults of the archive, by kind and subject, of ``before``."""
+        return [
+            *(
+                f"{fault.subject or 'the archive'}: {fault.message}"
+                for fault in self.archive
+                if (fault.kind, fault.subject) not in before
+            ),
             *(f"{fault.path}: {fault.message}" for fault in self.record),
             *self.damaged,
-        )
+        ]
 
 
 def read_back(
@@ -339,16 +335,14 @@ def read_back(
     jobs: int | None = None,
     limits: Limits | None = None,
     written: Rendered | None = None,
-    known: frozenset[str] = frozenset(),
     ready: Callable[[], None] | None = None,
 ) -> ReadBack:
     """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
 
-    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``known`` are
-    names that are in order: if there are no others, they need not be looked at. ``ready`` returns when all members have
-    been copied, which may still be going on while directory and RECORD are read.
+    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``ready``
+    returns when all members have been copied, which may still be going on while directory and RECORD are read.
     """
-    with Archive.open(path, limits, known) as archive:
+    with Archive.open(path, limits) as archive:
         own = record_member(archive)
         data = archive.read(own, MAX_SIZE) if own is not None else b""
         record = Record(written.rows) if written is not None and written.data == data else Record.parse(data)

@@ -306,21 +306,11 @@ def parse_directory(
     return members, odd
 
 
-def _widen(extra: bytes, usize: int, csize: int, offset: int) -> tuple[int, int, int]:
-    """Return the sizes and the offset with those that are too big for 32 bits taken from the ZIP64 field."""
-    at = 0
-    while at + 4 <= len(extra):
-        tag, length = struct.unpack_from("<HH", extra, at)
-        if tag == 1:
-            body = memoryview(extra)[at + 4 : at + 4 + length]
-            values = [usize, csize, offset]
-            for index, value in enumerate(values):
-                if value == MAX32 and len(body) >= 8:
-                    (values[index],) = struct.unpack_from("<Q", body)
-                    body = body[8:]
-            return values[0], values[1], values[2]
-        at += 4 + length
-    return usize, csize, offset
+def _widen(extra: bytes, *values: int) -> tuple[int, ...]:
+    """Return sizes and an offset, those that are too big for 32 bits taken from the ZIP64 field."""
+    body = next((body for tag, body in extra_fields(extra) if tag == ZIP64), b"")
+    wide = iter(struct.unpack_from(f"<{len(body) // 8}Q", body))
+    return tuple(next(wide, value) if value == MAX32 else value for value in values)
 
 
 def decode_name(raw: bytes) -> str:
@@ -350,9 +340,6 @@ def _damaged(path: Path | str, at: int) -> InputError:
 
 
 ZIP64, UNICODE_PATH = 0x0001, 0x7075
-_ENTRY, _OFFSET = attrgetter("entry"), attrgetter("header_offset")
-_CSIZE, _EXTRA = attrgetter("csize"), attrgetter("extra")
-_SLASH = ord("/")
 _USUAL_EXTRA = 64
 WINDOW, SMALL_WINDOW = 64 << 10, 256
 """Bytes that are read around a header: of a file on this disk, and of one on a server, where bytes cost more."""
@@ -409,41 +396,10 @@ def read_locals(archive: OpenFile, members: Iterable[Member]) -> Iterator[Local]
 
 def header_spans(members: Sequence[Member], end: int) -> tuple[list[tuple[int, int]], list[int]]:
     """Return where the headers are, with some room for extra fields, and where one member ends and the next begins."""
-    starts = sorted(map(_OFFSET, members))
+    starts = sorted(map(attrgetter("header_offset"), members))
     longest = LOCAL.size + max((len(member.raw_name) for member in members), default=0) + _USUAL_EXTRA
     spans = [(start, min(start + max(longest, SMALL_WINDOW), end)) for start in starts]
     return spans, [*starts, end]
-
-
-def headers_are_regular(
-    read_at: Callable[[int, int], bytes], directory: bytes, directory_at: int, members: Sequence[Member], reach: int
-) -> bool:
-    """Whether one member begins where the other ends, and each has the header that the directory alone would make.
-
-    This is so in nearly every wheel, and seen in half of the time that a look at each header takes. ``reach`` is how
-    many bytes are read at once.
-    """
-    if any(map(_EXTRA, members)):
-        return False
-    starts = [*map(_OFFSET, members), directory_at]
-    entries = [*map(_ENTRY, members), len(directory)]
-    if starts[0] != 0:
-        return False
-    window, first = b"", 0
-    for at, after, entry, stop, packed in zip(
-        starts, starts[1:], entries, entries[1:], map(_CSIZE, members), strict=False
-    ):
-        length = stop - entry - 16  # fixed part and name, as there are neither extra fields nor comments
-        if at + length + packed != after or (directory[stop - 1] == _SLASH and packed):
-            return False
-        here = at - first
-        if here + length > len(window):
-            window, first, here = read_at(at, max(reach, length)), at, 0
-        # From the version on the header has the same fields in the same order, then the name.
-        header = b"PK\x03\x04" + directory[entry + 6 : entry + 32] + directory[entry + 46 : stop]
-        if window[here : here + length] != header:
-            return False
-    return True
 
 
 def _compare(archive: OpenFile, member: Member) -> Local:

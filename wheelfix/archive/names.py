@@ -168,37 +168,10 @@ def windows_keys(names: Collection[str]) -> list[str]:
 def collisions(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Give pairs of different names that are one file on Windows, in the order of the second."""
     seen: dict[str, str] = {}
-    for name in names:
-        first = seen.setdefault(windows_key(name), name)
+    for key, name in zip(windows_keys(names), names, strict=True):
+        first = seen.setdefault(key, name)
         if first != name:
             yield first, name
-
-
-def collisions_with(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Give pairs of different names that are one file on Windows, where at least the second is a new one."""
-    yield from collisions(new)
-    wanted = {windows_key(name): name for name in new}
-    keys = windows_keys(old) if wanted else []
-    if wanted.keys().isdisjoint(keys):
-        return
-    for key, name in zip(keys, old, strict=True):
-        other = wanted.get(key)
-        if other is not None and other != name:
-            yield name, other
-
-
-def new_files_as_folders(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Give pairs of a file and a name that uses it as a folder, where at least one of them is new."""
-    everyone, lines = {*old, *new}, "\n" + "\n".join([*old, *new])
-    for name in new:
-        folder = name.rpartition("/")[0]
-        while folder:
-            if folder in everyone:
-                yield folder, name
-            folder = folder.rpartition("/")[0]
-        at = lines.find(f"\n{name}/")
-        if at >= 0:
-            yield name, lines[at + 1 :].partition("\n")[0]
 
 
 def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,6 @@ from wheelfix.archive.directory import (
     decode_name,
     extra_fields,
     header_spans,
-    headers_are_regular,
     locate,
     parse_directory,
     too_much,
@@ -44,10 +43,10 @@ from wheelfix.base.options import Limits
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
-from wheelfix.streams.source import FileSource, InflatedSource, StoredSource
+from wheelfix.streams.source import FileSource, InflatedSource, Packed, Position, StoredSource, chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from wheelfix.model import ByteSource
@@ -80,11 +79,6 @@ class Inspection:
         for member in odd:
             self.faults.add(self._member_faults(member))
         self.faults.add(self._bounds_faults(members))
-
-    def examine_names(self, members: Sequence[Member], index: Mapping[str, Member], known: frozenset[str]) -> None:
-        """Look at the names, unless all of them are known to be right."""
-        if len(index) != len(members) or not index.keys() <= known:
-            self.faults.add(_name_faults(members, index))
 
     def _member_faults(self, member: Member) -> Iterator[ArchiveFault]:
         """Give what is irregular in one entry by itself; remember if it must not be read."""
@@ -264,7 +258,6 @@ def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
 
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 
-_CHUNK = 1 << 18
 _DEFAULT_READ_LIMIT = 64 << 20
 
 
@@ -290,16 +283,11 @@ class Archive:
         self._refused: dict[int, str] = {}
 
     @classmethod
-    def open(
-        cls, path: Path | RemoteWheel, limits: Limits | None = None, known: frozenset[str] = frozenset()
-    ) -> Archive:
-        """Open a zip archive and read its directory; InputError if it is not one, is cut short or exceeds a limit.
-
-        ``known`` are names that were looked at together and found to be in order.
-        """
+    def open(cls, path: Path | RemoteWheel, limits: Limits | None = None) -> Archive:
+        """Open a zip archive and read its directory; InputError if it is not one, is cut short or exceeds a limit."""
         archive = cls(path, limits or Limits())
         try:
-            archive._load(known)
+            archive._load()
         except BaseException:
             archive.close()
             raise
@@ -330,7 +318,7 @@ class Archive:
 
     # ------------------------------------------------------------------------------------------------ opening
 
-    def _load(self, known: frozenset[str]) -> None:
+    def _load(self) -> None:
         layout = locate(self.read_at, self.size, self.shown)
         limits = self.limits
         if layout.directory_size > limits.max_directory:
@@ -348,7 +336,6 @@ class Archive:
             message = f"the end record says {layout.entries} members, the directory has {len(members)}"
             inspection.faults.add([ArchiveFault("entry-count", "", message, (UV, PYPI))])
         inspection.examine(members, odd)
-        self._known = known
         self._inspection, self._refused = inspection, inspection.refused
         readable = [member for member in members if member.entry not in self._refused] if self._refused else members
         total = sum(map(attrgetter("usize"), readable))
@@ -360,16 +347,8 @@ class Archive:
     @functools.cached_property
     def faults(self) -> tuple[ArchiveFault, ...]:
         """What is irregular, as far as the directory shows; names are looked at when asked for."""
-        self._inspection.examine_names(self.members, self._index, self._known)
+        self._inspection.faults.add(_name_faults(self.members, self._index))
         return self._inspection.faults.result()
-
-    @functools.cached_property
-    def is_regular(self) -> bool:
-        """Whether nothing at all is irregular: one member after the other, headers as the directory says, no extra
-        fields. Every header is read to tell."""
-        return not self.faults and headers_are_regular(
-            self.read_at, self.directory, self.directory_at, self.members, self.window
-        )
 
     @property
     def window(self) -> int:
@@ -428,47 +407,29 @@ class Archive:
 
     def chunks(self, member: Member) -> Iterator[bytes]:
         """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were wrong."""
-        crc = total = 0
-        for piece in self.unchecked_chunks(member):
-            total += len(piece)
+        crc = 0
+        for piece in self._unchecked_chunks(member):
             crc = codec.crc32(piece, crc)
             yield piece
-        if total != member.usize:
-            raise self.unreadable(member, f"it unpacks to {total} bytes instead of {member.usize}")
         if crc != member.crc:
             raise self.unreadable(member, f"its CRC is {crc:08x} instead of {member.crc:08x}")
 
-    def unchecked_chunks(self, member: Member) -> Iterator[bytes]:
-        """Give the member's unpacked bytes without adding up their CRC; never more than its size and one piece."""
-        start, left = self.data_span(member)
+    def _unchecked_chunks(self, member: Member) -> Iterator[bytes]:
+        """Give as many unpacked bytes as the member has."""
+        read, place = self.reader(member), Position(codec.inflater())
         if member.method == codec.STORED:
-            while left:
-                piece = self.read_at(start, min(left, _CHUNK))
-                if not piece:
-                    raise self.unreadable(member, "the file ends within its data")
-                start, left = start + len(piece), left - len(piece)
-                yield piece
+            pieces = chunks(StoredSource(read, member.usize))
+            yield from pieces
             return
-        stream_inflater, produced = codec.stream_inflater(), 0
-        while not stream_inflater.eof:
-            hungry, data = stream_inflater.needs_input, b""
-            if hungry:
-                data = self.read_at(start, min(left, _CHUNK))
-                start, left = start + len(data), left - len(data)
-            try:
-                piece = stream_inflater.decompress(data, _CHUNK * 4)
-            except codec.inflate_error() as exc:
-                raise self.unreadable(member, f"its deflate stream is damaged ({exc})") from exc
-            if hungry and not data and not piece and not stream_inflater.eof:
-                whole = produced >= member.usize
-                raise self.unreadable(member, f"its deflate stream {'has no end' if whole else 'is cut short'}")
-            produced += len(piece)
-            if produced > member.usize:
-                raise self.unreadable(member, f"it unpacks to more than its {member.usize} bytes")
-            if piece:
-                yield piece
-        if left or stream_inflater.unused_data:
-            raise self.unreadable(member, "bytes follow the end of its deflate stream")
+        packed = Packed(read, member.csize, member.usize)
+        try:
+            while place.reached < member.usize:
+                yield place.step(packed)
+            reason = place.end_fault(packed)
+        except InputError as exc:
+            reason = exc.because
+        if reason:
+            raise self.unreadable(member, reason)
 
     def read(self, member: Member, limit: int = _DEFAULT_READ_LIMIT) -> bytes:
         """Return the member's unpacked bytes; InputError if there are more than ``limit`` or they are damaged."""

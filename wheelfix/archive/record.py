@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import csv
+import functools
 import re
 import struct
+import threading
 import weakref
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,8 +25,7 @@ from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import InflatedSource
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive, Member
 
@@ -74,12 +76,12 @@ class Record:
         """Read RECORD's bytes; lines that make no sense become faults, and InputError stops an endless file."""
         faults: list[RecordFault] = []
         try:
-            text = data.decode("utf-8-sig")
+            text = data.removeprefix(codecs.BOM_UTF8).decode()
         except UnicodeDecodeError as exc:
             message = f"it is not UTF-8 ({exc.reason} at byte {exc.start})"
             faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(PIP, UV, INSTALLER)))
             text = data.decode("utf-8", "replace")
-        if data.startswith(b"\xef\xbb\xbf"):
+        if data.startswith(codecs.BOM_UTF8):
             message = "it begins with a byte order mark, which installer takes for a part of the first path"
             faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(INSTALLER,)))
         if (odd := re.search(_ODD_LINE_END, text)) is not None:
@@ -261,7 +263,6 @@ def read_record(archive: Archive) -> Record | None:
 
 _SMALL = 512 << 10
 _BATCH = 2 << 20
-_STEP = 4 << 20
 _LENGTHS = struct.Struct("<I22xHH")
 """Of a local header: its signature, the length of the name and that of the extra field."""
 STRONG = ("sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s")
@@ -342,41 +343,45 @@ def digests(
     left = [member for member in members if member.entry not in found]
     if not left:
         return found
+    stop = stop or threading.Event()
     with WorkerPool(jobs or all_cores()) as pool:
-        work = [_digest_steps(archive, batch, wanted, stop, progress) for batch in _plan(left)]
-        for task in [pool.submit_steps(steps) for steps in work]:
-            found.update((digest.member.entry, digest) for digest in task.result())
+        try:
+            for batch in pool.map(lambda batch: _digest_batch(archive, batch, wanted, stop, progress), _plan(left)):
+                found.update((digest.member.entry, digest) for digest in batch)
+        except BaseException:
+            stop.set()
+            raise
     return found
 
 
-def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Generator[None, None, list[Digest]]]:
-    """Give the work of hashing members with sha256, in steps, for a pool that has other work too.
+def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Callable[[], list[Digest]]]:
+    """Give the work of hashing members with sha256, for a pool that has other work too.
 
     The longest comes first, then the small ones, which need the interpreter most, and last what needs it least.
     """
     batches = [*_plan([*members])]
     batches[1:] = sorted(batches[1:], key=lambda batch: len(batch) == 1)
     for batch in batches:
-        yield _digest_steps(archive, batch, {})
+        yield functools.partial(_digest_batch, archive, batch, {})
 
 
-def _digest_steps(
+def _digest_batch(
     archive: Archive,
     batch: list[Member],
     algorithms: Mapping[str, str],
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Generator[None, None, list[Digest]]:
-    """Hash a batch; a large member, which is a batch of its own, in steps."""
-    done: list[Digest] = []
+) -> list[Digest]:
+    """Hash a batch; a large member is a batch of its own."""
     start, window = batch[0].header_offset, b""
     if len(batch) > 1:
         window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
+    done: list[Digest] = []
     for member in batch if stop is None or not stop.is_set() else ():
         algorithm = algorithms.get(member.name, "sha256")
         digest = _digest_small(archive, member, window, start, algorithm)
         if digest is None:
-            digest = yield from _stream_steps(archive, member, algorithm, stop, progress)
+            digest = _digest_large(archive, member, algorithm, stop, progress)
         elif progress is not None:
             progress(member.usize)
         done.append(digest)
@@ -416,25 +421,21 @@ def _digest_small(archive: Archive, member: Member, window: bytes, start: int, a
     return Digest(member, algorithm, total.digest())
 
 
-def _stream_steps(
+def _digest_large(
     archive: Archive,
     member: Member,
     algorithm: str,
     stop: threading.Event | None,
     progress: Callable[[int], None] | None,
-) -> Generator[None, None, Digest]:
-    total, step = codec.hasher(algorithm), 0
+) -> Digest:
+    total = codec.hasher(algorithm)
     try:
         for chunk in archive.chunks(member):
             total.update(chunk)
             if progress is not None:
                 progress(len(chunk))
-            step += len(chunk)
-            if step >= _STEP:
-                step = 0
-                yield
-                if stop is not None and stop.is_set():
-                    return Digest(member, algorithm, error="interrupted")
+            if stop is not None and stop.is_set():
+                return Digest(member, algorithm, error="interrupted")
     except InputError as exc:
         return Digest(member, algorithm, error=exc.because or exc.what)
     return Digest(member, algorithm, total.digest())
@@ -466,18 +467,8 @@ def check_record(
         faults += _second_rows(record.rows, rows)
     faults += _check_rows(rows, members, own_path)
     if hashes:
-        faults += _check_hashes(archive, rows, members, own_path, jobs, progress, None)
+        faults += check_hashes(archive, record, jobs=jobs, progress=progress)
     return tuple(faults)
-
-
-def check_hashes(
-    archive: Archive, record: Record | None, *, jobs: int, known: Mapping[int, Digest]
-) -> tuple[RecordFault, ...]:
-    """Return what :func:`check_record` reports about hashes, and nothing else."""
-    own = record_member(archive)
-    if own is None or record is None:
-        return ()
-    return tuple(_check_hashes(archive, *_counterparts(archive, record, own), jobs, None, known))
 
 
 def _counterparts(archive: Archive, record: Record, own: Member) -> tuple[dict[str, Row], dict[str, Member], str]:
@@ -557,15 +548,19 @@ def _check_row(row: Row, member: Member) -> Iterator[RecordFault]:
         yield RecordFault("size-stale", path, message, str(row.size), str(member.usize), (INSTALLER,))
 
 
-def _check_hashes(
+def check_hashes(
     archive: Archive,
-    rows: dict[str, Row],
-    members: dict[str, Member],
-    own: str,
-    jobs: int | None,
-    progress: Callable[[int], None] | None,
-    known: Mapping[int, Digest] | None,
+    record: Record | None,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    known: Mapping[int, Digest] | None = None,
 ) -> Iterator[RecordFault]:
+    """Give what :func:`check_record` reports about hashes, and nothing else; ``known`` are digests of members."""
+    own = record_member(archive)
+    if own is None or record is None:
+        return
+    rows, members, own_path = _counterparts(archive, record, own)
     algorithms = {
         member.name: rows[path].algorithm
         for path, member in members.items()
@@ -576,7 +571,7 @@ def _check_hashes(
         digest = found[member.entry]
         if digest.error:
             yield RecordFault("member-unreadable", path, digest.error)
-        elif path in rows and rows[path].algorithm and path != own:
+        elif path in rows and rows[path].algorithm and path != own_path:
             yield from _compare(rows[path], digest)
 
 

@@ -59,8 +59,6 @@ class Assembly:
         self._out = out
         self._directory = bytearray()
         self._entries = 0
-        self.copied = 0
-        """Bytes that were copied as they were."""
 
     def copy_members(self, source: Archive, members: Sequence[Member], rename: Mapping[str, str]) -> None:
         """Append old members, given in the order of the file, under their new names, as the bytes they are."""
@@ -107,7 +105,6 @@ class Assembly:
     def _copy(self, archive: Archive, start: int, end: int) -> None:
         if end > start:
             self._out.copy_from(archive, start, end - start)
-            self.copied += end - start
 
     def add(self, header: Header, packing: Packing) -> DeflatedData:
         """Append new bytes, compressed unless that would not make them smaller."""
@@ -194,7 +191,6 @@ class Added:
     sha256: str
     """In hexadecimal."""
     size: int
-    packed_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +213,6 @@ class Written:
     added: tuple[Added, ...]
     rows: tuple[Row, ...]
     """The rows of its RECORD."""
-    copied: int
-    """Bytes that were copied as they were."""
 
 
 def write_wheel(
@@ -272,7 +266,7 @@ def write_wheel(
             ready()
         close_if_replaced(source, target)
         out.commit()
-    return Written(target, size, tuple(added), rows, assembly.copied)
+    return Written(target, size, tuple(added), rows)
 
 
 def close_if_replaced(source: Archive, target: Path) -> None:
@@ -366,12 +360,12 @@ class _Adding:
             data, _ = archive.data_span(member)
             about = {"crc": member.crc, "csize": member.csize, "usize": member.usize}
             self._assembly.copy_packed(archive, member, data, header.with_data(method=codec.DEFLATED, **about))
-            return Added(new.name, new.sha256.lower(), member.usize, member.csize)
+            return Added(new.name, new.sha256.lower(), member.usize)
         with begun.opened:
             packed = self._assembly.add(header, begun.packing)
         found = packed.sha256.hex() or new.sha256.lower()
         _check_hash(new, found)
-        return Added(new.name, found, packed.usize, packed.csize)
+        return Added(new.name, found, packed.usize)
 
     def _header(self, new: NewMember) -> Header:
         old = self._replaced.get(new.name)
@@ -412,7 +406,7 @@ class _Hashing:
         }
         self._jobs = jobs
         self._stop = threading.Event()
-        self._pool = WorkerPool(1, background=True)
+        self._pool = WorkerPool(1)
 
     def __enter__(self) -> _Hashing:
         self._task = self._pool.submit(self._hash) if self._packed else None

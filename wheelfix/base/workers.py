@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     """Is called once in every process; what it opens serves all inputs of that process."""
 
 MODULE = "wheelfix.base.workerprocess"
-SECONDS_PER_WHEEL = 0.02
-BYTES_PER_SECOND = 60 << 20
+SECONDS_PER_WHEEL = 0.04
+BYTES_PER_SECOND = 40 << 20
+"""What scans of wheels take, each on one processor; most of it is spent on Python code, for which threads wait."""
 WORTH_SECONDS = 1.0
 """Work from which processes pay: each takes a third of a second to start, and so do the modules that it imports."""
 MOST = 60 if sys.platform == "win32" else 1024

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shlex
@@ -30,6 +29,7 @@ from wheelfix.report.document import (
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.text import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.report.words import count
+from wheelfix.streams.codec import hasher
 
 if TYPE_CHECKING:
     import argparse
@@ -305,7 +305,7 @@ def hashes(reports: Iterable[ScanReport]) -> dict[str, str]:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
+    digest = hasher()
     with open_regular(path) as file:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)

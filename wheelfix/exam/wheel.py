@@ -86,9 +86,9 @@ class WheelScan:
         if options.python is not None:
             view = view.over(open_environment(options.python).view)
         others = digest_work(archive, _no_images(view, archive) if options.verify else ())
-        self._hashing = [pool.submit_steps(longest) for longest in itertools.islice(others, 1)]
+        self._hashing = [pool.submit(longest) for longest in itertools.islice(others, 1)]
         self._finish_images = view.begin_images(images.start)
-        self._hashing += [pool.submit_steps(work) for work in others]
+        self._hashing += [pool.submit(work) for work in others]
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
         self._record_faults = check_record(archive)
@@ -135,7 +135,8 @@ class WheelScan:
             return ()
         others = {digest.member.entry: digest for work in self._hashing for digest in work.result()}
         known = self._images.digests | others
-        return check_hashes(self._archive, read_record(self._archive), jobs=self._options.jobs, known=known)
+        record = read_record(self._archive)
+        return tuple(check_hashes(self._archive, record, jobs=self._options.jobs, known=known))
 
 
 def _no_images(view: FileView, archive: Archive) -> list[Member]:

@@ -55,20 +55,8 @@ class _Entry(NamedTuple):
     """Whether the image has kernels."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyclImages:
-    """What was found."""
-
-    targets: Mapping[str, int]
-    """``spir64`` and ``intel_pvc`` with the number of images."""
-    images: int
-    """All images, also those without kernels."""
-    nameless: bool
-    """Whether some machine code does not say which devices it is for."""
-
-
-def read_sycl_images(source: ByteSource, headers: Headers) -> SyclImages:
-    """Return what the images with kernels are for."""
+def _read_sycl(source: ByteSource, headers: Headers, found: OffloadCode) -> None:
+    """Add what the images with kernels are for: ``spir64`` and ``intel_pvc``, with the number of images."""
     places = [(one.offset, one.offset + one.size) for one in headers.sections if one.name in PLACES]
     entries = (entry for start, end in without_overlaps(places) for entry in _entries(source, start, end))
     images = Counter(itertools.islice(entries, MOST_IMAGES))
@@ -84,14 +72,17 @@ def read_sycl_images(source: ByteSource, headers: Headers) -> SyclImages:
     with_kernels: Counter[str] = Counter()
     for entry, count in known.items():
         with_kernels[specs[entry.target]] += count if entry.kernels else 0
-    found = {"spir64": with_kernels["spir64"]} if with_kernels["spir64"] else {}
-    devices: set[str] = set()
+    if with_kernels["spir64"]:
+        found.targets["spir64"] += with_kernels["spir64"]
     if with_kernels["spir64_gen"]:  # machine code
         # The compiler may note the option at another image of the same program.
         options = texts((entry.options for entry in known), 256).values()
         devices = {name.lower() for text in options for name in _devices(text.partition(b"\0")[0])}
-        found |= {f"intel_{name}": with_kernels["spir64_gen"] for name in devices}
-    return SyclImages(found, sum(known.values()), nameless=bool(with_kernels["spir64_gen"]) and not devices)
+        found.targets.update({f"intel_{name}": with_kernels["spir64_gen"] for name in devices})
+        if not devices:
+            found.unread = "it has machine code for Intel cards, and does not say for which"
+    elif not known:
+        found.unread = "it has images of SYCL, and the table that says what they are for was not found"
 
 
 def _devices(options: bytes) -> list[str]:
@@ -265,19 +256,6 @@ def _u32(data: bytes, at: int) -> int:
 
 def _u64(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 8], "little")
-
-
-# -------------------------------------------------------------------------------------------------------------- SYCL
-
-
-def _read_sycl(source: ByteSource, headers: Headers, found: OffloadCode) -> None:
-    """Add what the images of SYCL are for."""
-    sycl = read_sycl_images(source, headers)
-    found.targets.update(sycl.targets)
-    if sycl.nameless:
-        found.unread = "it has machine code for Intel cards, and does not say for which"
-    elif not sycl.images:
-        found.unread = "it has images of SYCL, and the table that says what they are for was not found"
 
 
 # --------------------------------------------------------------------------------------------------------------- fatbin

@@ -240,7 +240,7 @@ class WheelHashCheck:
         self._wanted = "" if trust else plan.wheel.sha256
         self._archive, self._where = archive, where
         self._stop = threading.Event()
-        self._pool = WorkerPool(1, background=True)
+        self._pool = WorkerPool(1)
 
     def __enter__(self) -> WheelHashCheck:
         self._task = self._pool.submit(self._hash) if self._wanted else None

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.conformance import NOT_IRREGULAR
 from wheelfix.archive.names import name_parts
 from wheelfix.base.options import Renaming
 from wheelfix.base.values import dataclass, replace
@@ -452,7 +453,9 @@ def reference(archive: Archive | None, before: Examination, *, hash_file: bool =
         return WheelRef(report.path, report.name, report.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
     whole = sha256_of(archive).hex() if hash_file else ""
-    return WheelRef(str(archive.path), report.name, report.version, archive.size, digest, whole, archive.is_regular)
+    info, faults = before.facts.info, before.facts.faults
+    odd = {fault.kind for fault in faults if info is None or fault not in info.faults} - NOT_IRREGULAR
+    return WheelRef(str(archive.path), report.name, report.version, archive.size, digest, whole, not odd)
 
 
 def output_name(name: str, build_tag: str | None) -> str:

@@ -21,7 +21,7 @@ from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.remote.addresses import is_url, split_url
 from wheelfix.remote.ranges import check_hash, refuse_status
-from wheelfix.remote.transport import CutShort
+from wheelfix.remote.transport import Attempts, CutShort
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -356,7 +356,7 @@ class PackageIndex:
 
     def _page(self, url: str, limit: int) -> _Page | None:
         """Return a page; None where there is none."""
-        failed = 0
+        attempts = Attempts(self._transport.patience)
         while True:
             with self._transport.get(url, {"Accept": ACCEPTED}, decoded=True) as answer:
                 if answer.status in (404, 410):
@@ -365,9 +365,7 @@ class PackageIndex:
                 try:
                     data = b"".join(answer.chunks(limit))
                 except CutShort as error:
-                    failed += 1
-                    if failed >= self._transport.patience.tries:
-                        raise error.final() from error
+                    attempts.note(error)
                     continue
                 return _Page(data, answer.headers.get("Content-Type", "").lower(), answer.final, answer.unsafe)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-import time
 from bisect import bisect_right
 from http import HTTPStatus
 from pathlib import Path
@@ -19,7 +18,7 @@ from wheelfix.base.parsing import whole_number
 from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.remote.addresses import file_name
 from wheelfix.remote.cache import Segments, Version
-from wheelfix.remote.transport import PROXY_ACCOUNT, CutShort
+from wheelfix.remote.transport import PROXY_ACCOUNT, Attempts, CutShort
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource
@@ -66,7 +65,7 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
     name = shown_url(url)
     with AtomicFile(target, in_place=True) as out:  # in the cache, where an earlier one may have been read
         digest, condition, size = hashlib.sha256(), "", -1
-        failed = furthest = 0
+        attempts, furthest = Attempts(transport.patience), 0
         while size < 0 or out.position < size:
             before = out.position
             headers = {"Range": f"bytes={before}-", "If-Range": condition} if before else {}
@@ -86,14 +85,11 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
                 raise CutShort(f"{name} cannot be downloaded", because="the connection was cut")
             except CutShort as error:
                 # one that begins again and again comes no further than before
-                failed = failed + 1 if out.position - furthest < transport.patience.least_progress else 0
+                attempts.note(error, max(0, out.position - furthest))
                 furthest = max(furthest, out.position)
-                if failed >= transport.patience.tries:
-                    raise error.final() from error
                 if not condition:  # nothing says whether it is still the same file
                     out.rewind(0)
                     digest, size = hashlib.sha256(), -1
-                time.sleep(min(transport.patience.first_wait * 2**failed, transport.patience.longest_wait))
         check_hash(digest.hexdigest(), sha256, name)
         total = out.position
         out.commit()
@@ -157,17 +153,15 @@ class RangeSource:
         sha256: str = "",
         hash_proves: bool = False,
         largest: int = LARGEST,
-        largest_whole: int = LARGEST,
     ) -> None:
         """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one.
 
         ``hash_proves`` says that nobody on the way could have changed ``sha256``: then a file that somebody could
-        change is fetched as a whole, and its hash checked. ``largest`` is how many bytes the file may have,
-        ``largest_whole`` how many where the server gives no parts.
+        change is fetched as a whole, and its hash checked. ``largest`` is how many bytes the file may have.
         """
         self._transport, self.url = transport, url
         self._whole_path, self._sha256, self._largest = whole, sha256, largest
-        self._largest_whole, self._hash_proves = min(largest, largest_whole), bool(sha256) and hash_proves
+        self._hash_proves = bool(sha256) and hash_proves
         self._whole: FileSource | None = None
         self._condition = threading.Condition()
         self._in_flight: list[tuple[int, int]] = []
@@ -264,7 +258,7 @@ class RangeSource:
 
     def _request(self, start: int, end: int) -> None:
         """Fetch a span, and go on where a connection broke."""
-        patience, failed = self._transport.patience, 0
+        attempts = Attempts(self._transport.patience)
         while start < end:
             reached = start
             headers = {"Range": f"bytes={start}-{end - 1}"}
@@ -278,11 +272,7 @@ class RangeSource:
                     raise CutShort(f"{self.name} cannot be read", because="the connection was cut")
             except CutShort as error:
                 reached = max(reached, self._reached(start, end))
-                failed = failed + 1 if reached - start < patience.least_progress else 0
-                if failed >= patience.tries:
-                    raise error.final() from error
-                if reached == start:
-                    time.sleep(min(patience.first_wait * 2**failed, patience.longest_wait))
+                attempts.note(error, reached - start)
             start = reached
 
     def _reached(self, start: int, end: int) -> int:
@@ -368,7 +358,7 @@ class RangeSource:
 
     def _download(self) -> Version:
         """Fetch the whole file, where parts of it are not to be had or prove nothing."""
-        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest_whole)
+        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest)
         self.fetched += size
         self._whole = FileSource(self._whole_path)
         return Version(size, "", "")

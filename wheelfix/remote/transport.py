@@ -292,8 +292,7 @@ def seconds_of(retry_after: str) -> float:
 # HTTP with bounded time and memory: the only module that knows requests.
 # requests brings what pip has too: proxies from the environment, netrc, redirects that take no password to another
 # server. Added here: every answer is read in a thread of its own and waited for until a deadline, since a server that
-# sends a byte now and then is never idle for long enough to time out; servers that are busy are asked again. How the
-# connections are made is in ``connections.py``.
+# sends a byte now and then is never idle for long enough to time out; servers that are busy are asked again.
 
 
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -323,6 +322,22 @@ class Patience:
     def deadline(self, begun: float, received: int) -> float:
         """Return until when the next bytes of an answer have to come, after so many."""
         return begun + self.answer + received / self.least_rate
+
+
+class Attempts:
+    """Counts failures in a row, those without progress, and waits longer after each."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience, self._failed = patience, 0
+
+    def note(self, error: CutShort, progress: int = 0) -> None:
+        """Wait after a failure; raise it as the final one where too many brought too few bytes."""
+        patience = self._patience
+        self._failed = self._failed + 1 if progress < patience.least_progress else 0
+        if self._failed >= patience.tries:
+            raise error.final() from error
+        if not progress:
+            time.sleep(min(patience.first_wait * 2**self._failed, patience.longest_wait))
 
 
 def _urllib3() -> Any:

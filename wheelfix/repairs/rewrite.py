@@ -185,8 +185,6 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
     """A check of a wheel that was just written: old members may keep their faults, but there may be no new ones."""
     names = sorted(member.name for member in new)
     before = {(fault.kind, fault.subject) for fault in archive.faults}
-    # The writer has compared the new ones with them.
-    known = frozenset() if before else frozenset([*archive.names(), *names])
 
     def check(draft: Draft) -> None:
         try:
@@ -196,7 +194,6 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
                 jobs=options.jobs,
                 limits=options.limits,
                 written=draft.record,
-                known=known,
                 ready=draft.ready,
             )
         except InputError as exc:
@@ -206,11 +203,7 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
                 raise CannotRepair(f"cannot vendor {member.origin}", because=found.unreadable[member.name])
             if member.sha256 and member.name in found.stale:
                 raise not_as_planned(member, f"its sha256 is not {member.sha256}, as the plan says")
-        faults = [
-            f"{fault.subject}: {fault.message}" for fault in found.archive if (fault.kind, fault.subject) not in before
-        ]
-        faults += [f"{fault.path}: {fault.message}" for fault in found.record]
-        faults += found.damaged
+        faults = found.problems(before)
         if faults:
             raise CannotRepair("the wheel that was written is not valid", because=faults[:5], hint="please report this")
 

@@ -11,7 +11,6 @@ import os
 import re
 import site
 import stat
-import string
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,7 +133,7 @@ def _other_drives(own: str) -> tuple[Path, ...]:
     if sys.platform == "win32":
         import ctypes
 
-        for letter in string.ascii_uppercase[2:]:
+        for letter in "CDEFGHIJKLMNOPQRSTUVWXYZ":
             drive = f"{letter}:\\"
             if drive[:2] != own.upper() and ctypes.windll.kernel32.GetDriveTypeW(drive) == _FIXED:
                 found.append(Path(drive))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import dotted_numbers
+from wheelfix.base.parsing import as_specifiers, dotted_numbers
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import cuda_table, published_builds, release_of_local_version
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from packaging.specifiers import SpecifierSet
-
-    from wheelfix.model import NumpyApi
 
 
 _TAG = re.compile(r"(?P<kind>cp|pp|py)(?P<major>[0-9])(?P<minor>[0-9]{0,3})")
@@ -361,6 +361,7 @@ def _allowed_pythons(subject: Subject) -> set[tuple[int, int]]:
 _MINORS = [(1, minor) for minor in range(16, 27)] + [(2, minor) for minor in range(10)]
 _OF_AN_EXTRA = re.compile(r"""[^;]{1,200};\s{0,9}extra\s{0,9}==\s{0,9}["'][\w.-]{1,99}["']\s{0,9}""")
 """A requirement that counts only for those who ask for an extra: not for the wheel by itself."""
+_NUMPY_VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 _FIRST_WITH_NUMPY_2 = (3, 9)
 """NumPy 2.0 has wheels for Python 3.9 and later; older Pythons stay at 1.24 (3.8), 1.21 (3.7) or 1.19."""
 _FIRST_WHEELS = {
@@ -380,8 +381,8 @@ _FIRST_WHEELS = {
 )
 def numpy_abi(subject: Subject) -> Iterator[Finding]:
     """Find modules whose NumPy is older, or newer, than one that pip may install beside them."""
-    required, allowed, there = _requirement(subject)
-    if allowed is None:
+    there, lines = _installed(subject), _numpy_lines(subject)
+    if not there and not lines:
         return
     modules = {
         path: api
@@ -391,6 +392,13 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
         and (api := subject.numpy(path)) is not None
     }
     old = [path for path, api in modules.items() if api.headers == 1]
+    needs = {path: dotted_numbers(api.oldest) for path, api in modules.items() if api.oldest}
+    first = _MINORS[0] if there else _FIRST_WHEELS.get(subject.profile.python or (0, 0), _MINORS[0])
+    if not old and all(needed <= first for needed in needs.values()):
+        return  # whatever is required, which takes a while to find out: packaging is imported for it
+    required, allowed = _requirement(subject, lines, there)
+    if allowed is None:
+        return
     imported = {one.event.path for one in subject.outcomes if one.event.module and not one.event.guarded}
     # A DLL such as torch_python.dll looks for NumPy when it is first used, and goes on without.
     fails = "the import fails" if any(path.lower().endswith(".pyd") for path in old) else "NumPy cannot be used with it"
@@ -412,18 +420,17 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
             evidence={"requirement": required, "installed": there, "paths": subject.origins(old)},
             severity=Severity.ERROR if there and imported & {*old} else Severity.WARNING,
         )
-    yield from _too_new(subject, required, allowed, there, modules)
+    oldest = next((minor for minor in _MINORS if minor >= first and _allows(allowed, minor)), None)
+    if oldest is not None:
+        yield from _too_new(subject, required, oldest, there, needs)
 
 
 def _too_new(
-    subject: Subject, required: str, allowed: SpecifierSet, there: str, modules: dict[str, NumpyApi]
+    subject: Subject, required: str, oldest: tuple[int, int], there: str, needs: dict[str, tuple[int, ...]]
 ) -> Iterator[Finding]:
     """Tell which modules want a newer NumPy than the oldest that the wheel allows and its Python has wheels for."""
-    first = _MINORS[0] if there else _FIRST_WHEELS.get(subject.profile.python or (0, 0), _MINORS[0])
-    oldest = next((minor for minor in _MINORS if minor >= first and _allows(allowed, minor)), None)
-    needs = {path: dotted_numbers(api.oldest) for path, api in modules.items() if api.oldest}
-    young = [path for path, needed in needs.items() if oldest is not None and needed > oldest]
-    if young and oldest is not None:
+    young = [path for path, needed in needs.items() if needed > oldest]
+    if young:
         needed = max(needs[path] for path in young)
         followed = followed_imports(subject.view, subject.profile) if there else None
         certain = followed is not None and any(followed.runs(path) for path in young)
@@ -446,29 +453,30 @@ def _too_new(
         )
 
 
-def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None, str]:
+def _installed(subject: Subject) -> str:
+    """Return the version of the NumPy that is installed with the subject; nothing for NumPy itself."""
+    beside = subject.view.beside
+    version = beside.version("numpy") if beside is not None and canonical(subject.name) != "numpy" else ""
+    return version if _NUMPY_VERSION.match(version) else ""
+
+
+def _numpy_lines(subject: Subject) -> list[str]:
+    """Return the requirements that may be about NumPy, and count without an extra."""
+    lines = subject.distribution.requires
+    return [text for text in lines if "numpy" in text.lower() and _OF_AN_EXTRA.fullmatch(text) is None]
+
+
+def _requirement(subject: Subject, lines: list[str], there: str) -> tuple[str, SpecifierSet | None]:
     """Return what is required of NumPy on the target, as written and as a set; None when it is not required.
 
-    Where a NumPy is installed with the subject, no other counts, also if none is required, as torch requires none; its
-    version comes with it.
+    Where a NumPy is installed with the subject, no other counts, also if none is required, as torch requires none.
     """
-    texts: list[str] = []
-    allowed: SpecifierSet | None = None
-    for text in subject.distribution.requires:
-        asked = "numpy" in text.lower() and _OF_AN_EXTRA.fullmatch(text) is None
-        requirement = parse_requirement(text) if asked else None
-        if requirement is None:
-            continue
-        if requirement.name.lower() == "numpy" and holds_on_target(requirement, subject.profile):
-            texts.append(f"numpy{requirement.specifier}")
-            allowed = requirement.specifier if allowed is None else allowed & requirement.specifier
-    beside, required = subject.view.beside, " and ".join(dict.fromkeys(texts))
-    there = beside.version("numpy") if beside is not None and canonical(subject.name) != "numpy" else ""
-    match = re.match(r"[0-9]{1,4}\.[0-9]{1,4}", there)
-    installed = parse_requirement(f"numpy=={match[0]}.*") if match else None
-    if installed is not None:
-        return required, installed.specifier, there
-    return required, allowed, ""
+    found = [requirement for text in lines if (requirement := parse_requirement(text)) is not None]
+    sets = [one.specifier for one in found if one.name.lower() == "numpy" and holds_on_target(one, subject.profile)]
+    required = " and ".join(dict.fromkeys(f"numpy{one}" for one in sets))
+    if match := _NUMPY_VERSION.match(there):
+        return required, as_specifiers(f"=={match[0]}.*")
+    return required, functools.reduce(operator.and_, sets) if sets else None
 
 
 def _allows(allowed: SpecifierSet, minor: tuple[int, int]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import zlib
 from collections import deque
@@ -11,25 +10,20 @@ from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError, install_extra
-from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
-
-    Buffer = bytes | bytearray | memoryview
-    from collections.abc import Iterator
-    from types import TracebackType
+    import hashlib
+    from collections.abc import Callable, Iterator
+    from types import ModuleType, TracebackType
 
     from wheelfix.model import ByteSource
     from wheelfix.streams.pool import Task
 
 # ----------------------------------------------------------------------------------------------------------- libdeflate
-# Pieces of a deflate stream, packed and unpacked by libdeflate, which is faster than zlib-ng and takes whole buffers.
-# It knows no streams, so two facts of the format help. A block's first bit says whether it is the last: cleared, and
-# with an empty block behind it that ends at a byte, what libdeflate made can be followed by more. And a stored block
-# may come before a piece, with the bytes that the piece refers back to.
+# Pieces of a deflate stream, packed by libdeflate, which is faster than zlib-ng and takes whole buffers.
+# It knows no streams, so a fact of the format helps. A block's first bit says whether it is the last: cleared, and with
+# an empty block behind it that ends at a byte, what libdeflate made can be followed by more.
 
 PIECE = (64 << 10) - 1
 """Bytes of which libdeflate's level 1 makes a single block, even if they do not shrink."""
@@ -37,8 +31,6 @@ LAST = b"\x03\x00"
 """A last block with nothing in it."""
 _EMPTY = b"\x00\x00\xff\xff"
 """Of a stored block with nothing in it: all but the three bits at its head."""
-_MORE = b"\x01\x01\x00\xfe\xff" + b"."
-"""A last block with a full stop in it, which comes out only if nothing before it was a last block."""
 
 
 @functools.cache
@@ -68,25 +60,9 @@ def pack_piece(piece: memoryview) -> bytearray | None:
     # there, it is there already; else it takes a byte of its own. Where both could be, what unpacks is right.
     for rest in (b"", b"\0") if stream[-1] < 1 << 5 else (b"\0",):
         joined = stream + rest + _EMPTY
-        if stream[-1] >= 1 << 5 or unpack_piece(joined, b"", len(piece)) is not None:
+        if stream[-1] >= 1 << 5 or inflate_whole(bytes(joined + LAST), len(piece)) is not None:
             return joined
     return None
-
-
-def unpack_piece(packed: Buffer, before: Buffer, size: int) -> memoryview | None:
-    """Inflate a piece that ends at a byte and is not the last; None if it is damaged or has not just that size.
-
-    ``before`` are the bytes that come before it, up to 32 KiB: it may refer to them.
-    """
-    library, known = _library(), len(before)
-    assert library is not None
-    head = b"\0" + known.to_bytes(2, "little") + (known ^ 0xFFFF).to_bytes(2, "little")
-    try:
-        plain = library.deflate_decompress(b"".join((head, before, packed, _MORE)), known + size + 1)
-    except library.DeflateError:
-        return None
-    whole = len(plain) == known + size + 1 and plain[-1:] == _MORE[-1:]
-    return memoryview(plain)[known:-1] if whole else None
 
 
 # ---------------------------------------------------------------------------------------------------------------- codec
@@ -121,18 +97,6 @@ class Inflater(Protocol):
     def copy(self) -> Inflater: ...
 
 
-class Unpacker(Protocol):
-    """What :func:`stream_inflater` gives: as the standard library's decompressors of bzip2 and lzma are."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-
-
 class Deflater(Protocol):
     """What :meth:`Compressor.deflater` gives."""
 
@@ -165,43 +129,9 @@ def _version(name: str) -> str:
     return f"{version}+deflate{libdeflate_version()}" if name == "mixed" else version
 
 
-def inflater(before: bytes | memoryview = b"") -> Inflater:
-    """Return a fresh object that inflates one raw deflate stream, which may refer back to the bytes ``before`` it."""
-    make = _fastest().decompressobj
-    return cast("Inflater", make(RAW, before) if before else make(RAW))
-
-
-def stream_inflater() -> Unpacker:
-    """Return a fresh object that inflates one raw deflate stream from front to back and cannot be copied.
-
-    It makes room for a whole step at once, where :func:`inflater` begins with 16 KB and doubles, and asks for the
-    interpreter each time. Both libraries have it for their own use, so that it may change. When the input
-    has ended, it may still hold output: it is asked again, with nothing, until nothing comes.
-    """
-    make = getattr(_fastest(), "_ZlibDecompressor", None)
-    return cast("Unpacker", make(RAW)) if make is not None else _WrappedUnpacker()
-
-
-class _WrappedUnpacker:
-    """The same, made from the public object of the library."""
-
-    def __init__(self) -> None:
-        self._inflater = inflater()
-
-    @property
-    def eof(self) -> bool:
-        return self._inflater.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._inflater.unconsumed_tail and not self._inflater.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inflater.unused_data
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        return self._inflater.decompress(self._inflater.unconsumed_tail + data, max_length)
+def inflater() -> Inflater:
+    """Return a fresh object that inflates one raw deflate stream."""
+    return cast("Inflater", _fastest().decompressobj(RAW))
 
 
 def crc32(data: bytes | memoryview, start: int = 0) -> int:
@@ -283,12 +213,9 @@ def _level(level: int | str) -> int | None:
     return int(text)
 
 
-def inflate_whole(data: bytes, size: int, before: bytes | memoryview = b"") -> bytes | None:
-    """Return what a whole raw stream inflates to, or None if it is damaged or is not exactly ``size`` bytes.
-
-    ``before`` are bytes that it may refer back to.
-    """
-    stream = inflater(before)
+def inflate_whole(data: bytes, size: int) -> bytes | None:
+    """Return what a whole raw stream inflates to, or None if it is damaged or is not exactly ``size`` bytes."""
+    stream = inflater()
     try:
         plain = stream.decompress(data, size + 1)
         if not stream.eof and not stream.unconsumed_tail:
@@ -357,11 +284,11 @@ class DeflatedData:
 class Deflating:
     """Threads that deflate; used in a ``with`` block."""
 
-    def __init__(self, compressor: codec.Compressor, jobs: int) -> None:
+    def __init__(self, compressor: Compressor, jobs: int) -> None:
         self.compressor = compressor
         self.depth = jobs + 2 + jobs // 8
         """How many blocks, of how many files, may be under way: a few are waiting, so that no thread has to."""
-        self._pool = WorkerPool(jobs, background=True)
+        self._pool = WorkerPool(jobs)
         self._unread: deque[Packing] = deque()
         self._under_way = 0
 
@@ -374,7 +301,7 @@ class Deflating:
     def begin(self, source: ByteSource, what: str, *, hashed: bool = True) -> Packing:
         """Begin to deflate a source when those before it leave room; what was begun has to be written in turn."""
         packing = Packing(self, source, what, hashed)
-        if self.compressor.method == codec.DEFLATED:
+        if self.compressor.method == DEFLATED:
             self._unread.append(packing)
             self._read_on()
         return packing
@@ -404,7 +331,7 @@ class Packing:
         self.source, self.what = source, what
         self._deflating = deflating
         self._blocks = _blocks(source, what)
-        self._hashed, self._sha256 = hashed, hashlib.sha256()
+        self._hashed, self._sha256 = hashed, hasher()
         self._crc = 0
         self._before = b""
         self._only: bytes | None = None
@@ -418,7 +345,7 @@ class Packing:
             return False
         if self._hashed:
             self._sha256.update(block)
-        self._crc = codec.crc32(block, self._crc)
+        self._crc = crc32(block, self._crc)
         self._only = block if last and not self._before else None
         self._pending.append(self._deflating.deflate(block, self._before, last))
         self._before = block[-WINDOW:]
@@ -426,28 +353,28 @@ class Packing:
 
     def write(self, write: Callable[[bytes], None]) -> DeflatedData:
         """Write the source out, deflated if that is what is wanted; a small one that does not shrink is stored."""
-        if self._deflating.compressor.method == codec.STORED:
+        if self._deflating.compressor.method == STORED:
             return self.store(write)
         csize = 0
         while self._pending:
             data = self._deflating.take(self._pending.popleft())
             if self._only is not None and len(data) >= len(self._only):
                 write(self._only)
-                return self._packed(codec.STORED, len(self._only))
+                return self._packed(STORED, len(self._only))
             csize += len(data)
             write(data)
-        return self._packed(codec.DEFLATED, csize)
+        return self._packed(DEFLATED, csize)
 
     def store(self, write: Callable[[bytes], None]) -> DeflatedData:
         """Write the source out as it is."""
-        sha256, crc = hashlib.sha256(), 0
+        sha256, crc = hasher(), 0
         for block, _ in _blocks(self.source, self.what):
             if self._hashed:
                 sha256.update(block)
-            crc = codec.crc32(block, crc)
+            crc = crc32(block, crc)
             write(block)
         size = self.source.size
-        return DeflatedData(codec.STORED, crc, size, size, sha256.digest() if self._hashed else b"")
+        return DeflatedData(STORED, crc, size, size, sha256.digest() if self._hashed else b"")
 
     def _packed(self, method: int, csize: int) -> DeflatedData:
         sha256 = self._sha256.digest() if self._hashed else b""
@@ -468,7 +395,7 @@ def _blocks(source: ByteSource, what: str) -> Iterator[tuple[bytes, bool]]:
             return
 
 
-def _deflate(compressor: codec.Compressor, block: bytes, dictionary: bytes, last: bool) -> bytes:
+def _deflate(compressor: Compressor, block: bytes, dictionary: bytes, last: bool) -> bytes:
     """Deflate a block."""
     if compressor.mixed and len(block) > _PART:
         return _deflate_mixed(compressor, memoryview(block), dictionary, last)
@@ -476,7 +403,7 @@ def _deflate(compressor: codec.Compressor, block: bytes, dictionary: bytes, last
     return deflater.compress(block) + deflater.flush(zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH)
 
 
-def _deflate_mixed(compressor: codec.Compressor, block: memoryview, dictionary: bytes, last: bool) -> bytes:
+def _deflate_mixed(compressor: Compressor, block: memoryview, dictionary: bytes, last: bool) -> bytes:
     """Deflate a block in parts, each of which shows whether it is worth looking for repetitions in the next."""
     packed: list[bytes | bytearray] = []
     at, length, deflater = 0, _PART, compressor.deflater(dictionary)
@@ -487,13 +414,13 @@ def _deflate_mixed(compressor: codec.Compressor, block: memoryview, dictionary: 
         if len(packed[-2]) + len(packed[-1]) >= _DENSE * len(part):
             at = _deflate_dense(block, at, packed)
             length, deflater = _PART, compressor.deflater(block[at - WINDOW : at])
-    return b"".join([*packed, codec.LAST] if last else packed)
+    return b"".join([*packed, LAST] if last else packed)
 
 
 def _deflate_dense(block: memoryview, at: int, packed: list[bytes | bytearray]) -> int:
     """Deflate pieces of a block as long as it stays dense; return where that ends."""
-    while piece := block[at : at + codec.PIECE]:
-        dense = codec.pack_piece(piece)
+    while piece := block[at : at + PIECE]:
+        dense = pack_piece(piece)
         if dense is None or len(dense) < _DENSE * len(piece):
             break
         packed.append(dense)

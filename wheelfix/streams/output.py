@@ -41,7 +41,6 @@ _PWRITE: Callable[[int, bytes | memoryview, int], int] | None = getattr(os, "pwr
 _COPY_FILE_RANGE: Callable[[int, int, int, int, int], int] | None = getattr(os, "copy_file_range", None)
 _ADVISE: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvise", None)
 _DO_NOT_NEED: int = getattr(os, "POSIX_FADV_DONTNEED", 0)
-_SENDFILE: Callable[[int, int, int, int], int] | None = getattr(os, "sendfile", None)
 _STEP = 128 << 20
 """Bytes copied at once; in steps of 32 MB, 3 GB took up to half as long again."""
 _WRITE_OUT = 512 << 20
@@ -74,13 +73,13 @@ class AtomicFile:
         """Where the next bytes go."""
         self._buffer = bytearray()
         self._descriptor = -1
-        self._copiers = list(_COPIERS)
+        self._in_kernel = True
         self._copying: list[Task[None]] = []
         self._settling: Task[None] | None = None
         self._lasting = False
         """Whether nothing was written since it was last flushed to disk."""
-        self._thread = WorkerPool(1, background=True)
-        self._beside = WorkerPool(1, background=True)
+        self._thread = WorkerPool(1)
+        self._beside = WorkerPool(1)
         self._waiting = 0
         """Bytes written since the system was last asked to put them on the disk."""
         self._stop = threading.Event()
@@ -123,17 +122,17 @@ class AtomicFile:
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes; small ones are gathered first."""
         if len(data) >= _LARGE:
-            self._flush()
+            self.hand_over()
             self._write_at(self.position, data)
             self.position += len(data)
             return
         self.position += len(data)
         self._buffer += data
         if len(self._buffer) >= _BUFFER:
-            self._flush()
+            self.hand_over()
 
-    def _flush(self) -> None:
-        """Hand gathered bytes to the system."""
+    def hand_over(self) -> None:
+        """Hand gathered bytes to the system; spans may still be copied."""
         if self._buffer:
             data, self._buffer = self._buffer, bytearray()
             self._write_at(self.position - len(data), data)
@@ -165,12 +164,12 @@ class AtomicFile:
 
     def patch(self, offset: int, data: bytes) -> None:
         """Overwrite bytes that were written before."""
-        self._flush()
+        self.hand_over()
         self._write_at(offset, data)
 
     def rewind(self, offset: int) -> None:
         """Forget everything from ``offset`` on; no span may have been copied behind it."""
-        self._flush()
+        self.hand_over()
         with _environment(self.target):
             os.ftruncate(self._descriptor, offset)
         self.position = offset
@@ -179,7 +178,7 @@ class AtomicFile:
         """Append a span of another open file, within the kernel where that is possible; :meth:`flush` waits for it."""
         copy = functools.partial(self._copy, origin, offset, self.position, length)
         self._copying.append(self._thread.submit(copy))
-        self._flush()
+        self.hand_over()
         self.position += length
 
     def _copy(self, origin: Origin, offset: int, position: int, length: int) -> None:
@@ -193,25 +192,21 @@ class AtomicFile:
 
     def _copy_some(self, origin: Origin, offset: int, position: int, length: int) -> int:
         """Copy up to ``length`` bytes in the best way that works here; 0 if there are no more."""
-        while self._copiers:
+        if self._in_kernel and _COPY_FILE_RANGE is not None:
             try:
-                return self._copiers[0](origin.fileno(), self._descriptor, offset, position, length)
+                return _COPY_FILE_RANGE(origin.fileno(), self._descriptor, length, offset, position)
             except io.UnsupportedOperation:  # no file on this machine: other spans may come from one
-                break
+                pass
             except OSError as exc:
                 if exc.errno not in _NOT_SUPPORTED:
                     raise
-                del self._copiers[0]
+                self._in_kernel = False
         data = origin.read_at(offset, min(length, _BUFFER))
         return self._write_some(position, data) if data else 0
 
-    def hand_over(self) -> None:
-        """Hand what was written to the system; spans may still be copied."""
-        self._flush()
-
     def flush(self) -> None:
         """Hand everything to the system and wait for what is still being copied."""
-        self._flush()
+        self.hand_over()
         copying, self._copying = self._copying, []
         for task in copying:
             task.result()
@@ -305,23 +300,6 @@ def _environment(target: Path) -> Iterator[None]:
         else:
             hint = "check the folder and the disk"
         raise EnvironmentFailure(f"cannot write {target}", because=because, hint=hint) from exc
-
-
-def _by_range(source: int, target: int, offset: int, position: int, length: int) -> int:
-    if _COPY_FILE_RANGE is None:
-        raise OSError(errno.ENOSYS, "no copy_file_range")
-    return _COPY_FILE_RANGE(source, target, length, offset, position)
-
-
-def _by_sendfile(source: int, target: int, offset: int, position: int, length: int) -> int:
-    if _SENDFILE is None or sys.platform != "linux":  # elsewhere it wants a socket
-        raise OSError(errno.ENOSYS, "no sendfile")
-    os.lseek(target, position, os.SEEK_SET)
-    return _SENDFILE(target, source, offset, length)
-
-
-_COPIERS = (_by_range, _by_sendfile)
-"""Ways to copy within the kernel, the best first; one that is not supported is left aside."""
 
 
 # ----------------------------------------------------------------------------------------------------------- workfolder

@@ -11,12 +11,11 @@ import sys
 import threading
 import time
 import warnings
-from collections import deque
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import CodeType, FrameType, TracebackType
 
     _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -53,9 +52,6 @@ def defers_interrupts(frame: FrameType | None) -> bool:
 
 # ----------------------------------------------------------------------------------------------------------------- pool
 # The one pool of threads, for work that releases the interpreter lock: inflating, hashing, copying.
-# By default the caller is one of the workers: while it waits for a result it runs what is pending, so there are never
-# more busy threads than processors. Work can be given as a generator that yields between steps, and then a caller that
-# runs it while it waits can leave between two steps when its own result is there.
 
 
 _T = TypeVar("_T")
@@ -63,70 +59,51 @@ _A = TypeVar("_A")
 
 
 class Cancelled(Exception):
-    """The pool was closed before the task was run to its end."""
+    """The pool was closed before the task was begun."""
 
 
 class Task(Generic[_T]):
     """Work that was submitted to a pool."""
 
-    def __init__(self, steps: Generator[None, None, _T], pool: WorkerPool) -> None:
-        self._steps = steps
-        self._pool = pool
+    def __init__(self, work: Callable[[], _T]) -> None:
+        self._work = work
         self._done = threading.Event()
         self._value: _T | None = None
         self._error: BaseException | None = None
 
-    @property
-    def done(self) -> bool:
-        """Whether it has ended, with a result or with an error."""
-        return self._done.is_set()
-
-    def result(self) -> _T:
-        """Return the result, or raise what the work raised; until then, run what is pending in the pool."""
-        while not self.done and self._pool.run_pending():
-            pass
-        self._done.wait()
-        if self._error is not None:
-            raise self._error
-        return cast("_T", self._value)
-
-    def advance(self) -> None:
-        """Run the next step in this thread; an interrupt is also raised here, where it arrived."""
+    def run(self) -> None:
+        """Do the work, and keep what it returns or raises."""
         try:
-            next(self._steps)
-        except StopIteration as end:
-            self._value = end.value
-            self._done.set()
-        except BaseException as error:
+            self._value = self._work()
+        except BaseException as error:  # raised to the caller who wants the result
             self._error = error
-            self._done.set()
-            if not isinstance(error, Exception):
-                raise
+        self._done.set()
 
     def cancel(self) -> None:
         """End it without a result."""
         self._error = Cancelled()
         self._done.set()
 
+    def result(self) -> _T:
+        """Wait for the result and return it, or raise what the work raised."""
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return cast("_T", self._value)
+
 
 class WorkerPool:
-    """So many workers, used in a ``with`` block, at whose end the threads are gone.
+    """So many threads, used in a ``with`` block, at whose end they are gone; they start when there is work.
 
-    ``jobs`` counts the caller; with ``background`` it does not: then all work is done by threads of the pool, and a
-    caller that waits only waits. When an error leaves the block, nothing more is started.
+    When an error leaves the block, nothing more is begun. Work must not wait for other work of the same pool.
     """
 
-    def __init__(self, jobs: int, *, background: bool = False) -> None:
-        self.jobs = max(jobs, 1)
-        """How many may work at once."""
-        self._background = background
-        self._most = self.jobs if background else self.jobs - 1
+    def __init__(self, jobs: int) -> None:
+        self._jobs = max(jobs, 1)
         self._threads: list[threading.Thread] = []
-        self._tasks: deque[Task[Any]] = deque()
-        self._closed = False
-        # A ticket for each pending task, and at the end one for each thread to return. Neither the queue nor the deque
-        # has a lock written in Python, which an interrupt could leave locked.
-        self._tickets: SimpleQueue[bool] = SimpleQueue()
+        # At the end there is a None for each thread to return. Unlike that of queue.Queue, the lock of this one is not
+        # written in Python, so that no interrupt leaves it locked.
+        self._tasks: SimpleQueue[Task[Any] | None] = SimpleQueue()
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -135,27 +112,23 @@ class WorkerPool:
         self.close(cancel=kind is not None)
 
     def close(self, *, cancel: bool = False) -> None:
-        """Wait until the threads have done what is pending, or with ``cancel`` only their current steps."""
-        if cancel:
-            self._closed = True
-            while self._tasks:
-                self._tasks.popleft().cancel()
+        """Wait until the threads have done what is pending, or with ``cancel`` only what they have begun."""
+        with contextlib.suppress(Empty):
+            while cancel:
+                task = self._tasks.get_nowait()
+                if task is not None:
+                    task.cancel()
         for _ in self._threads:
-            self._tickets.put(False)
+            self._tasks.put(None)
         for thread in self._threads:
             thread.join()
         self._threads.clear()
 
     def submit(self, work: Callable[[], _T]) -> Task[_T]:
         """Have a function called; tasks are started in the order in which they were submitted."""
-        return self.submit_steps(_one_step(work))
-
-    def submit_steps(self, steps: Generator[None, None, _T]) -> Task[_T]:
-        """Have a generator run that yields between its steps and returns the result."""
-        task = Task(steps, self)
-        self._tasks.append(task)
-        self._tickets.put(True)
-        if len(self._threads) < self._most:
+        task = Task(work)
+        self._tasks.put(task)
+        if len(self._threads) < self._jobs:
             self._start_worker()
         return task
 
@@ -164,17 +137,6 @@ class WorkerPool:
         tasks = [self.submit(functools.partial(work, one)) for one in over]
         return [task.result() for task in tasks]
 
-    def run_pending(self) -> bool:
-        """Run one step of what is pending, in this thread; False if nothing is, or this is not the caller's work."""
-        if self._background:
-            return False
-        try:
-            self._tickets.get_nowait()
-        except Empty:
-            return False
-        self._run_next()
-        return True
-
     @defer_interrupts
     def _start_worker(self) -> None:
         thread = threading.Thread(target=self._work, name="wheelfix-worker", daemon=True)
@@ -182,30 +144,8 @@ class WorkerPool:
         self._threads.append(thread)
 
     def _work(self) -> None:
-        while self._tickets.get():
-            with contextlib.suppress(
-                BaseException
-            ):  # the task keeps it, and raises it to the caller who wants the result
-                self._run_next()
-
-    def _run_next(self) -> None:
-        try:
-            task = self._tasks.popleft()
-        except IndexError:  # cancelled
-            return
-        task.advance()
-        if task.done:
-            return
-        if self._closed:
-            task.cancel()
-        else:
-            self._tasks.appendleft(task)
-            self._tickets.put(True)
-
-
-def _one_step(work: Callable[[], _T]) -> Generator[None, None, _T]:
-    return work()
-    yield
+        while (task := self._tasks.get()) is not None:
+            task.run()
 
 
 # -------------------------------------------------------------------------------------------------------------- signals
@@ -318,6 +258,7 @@ def tune() -> None:
     """Set the interpreter up for threads that unpack, and for ten thousand values that live to the end."""
     # Ten thousand members are ten thousand tuples that live to the end: looking through them for cycles finds none.
     gc.set_threshold(200_000, 50, 50)
-    # Threads that unpack need the interpreter only between two pieces, and then at once.
-    sys.setswitchinterval(0.00001)
+    # Threads that unpack need the interpreter only between two pieces, and then at once: 13 % of a scan of torch. On
+    # Windows a thread waits in whole milliseconds, so that less is a loop that takes a processor.
+    sys.setswitchinterval(0.001 if sys.platform == "win32" else 0.00001)
     warnings.simplefilter("ignore")  # of Python, about code that others wrote and we only read

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from bisect import bisect_right
-from collections import OrderedDict, deque
+from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import open_regular
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------------------- packed
 # A deflate stream that is inflated step by step, and places in it from which that can go on.
 
-INPUT_STEP, FIRST_STEP = 512 << 10, 128 << 10
+INPUT_STEP, FIRST_STEP = 256 << 10, 128 << 10
 """Compressed bytes fed at once. The first steps are smaller, because many a DLL is not read any further."""
-OUTPUT_STEP = 512 << 10
+OUTPUT_STEP = 1 << 20
 """Most bytes that one step may inflate to. Larger pieces leave the processor's cache, and the system has to give
 memory for each of them again: steps of 4 MiB took a fifth longer."""
 FIRST = 2 << 20
@@ -38,7 +37,7 @@ LEAST_SHARE = 64
 """Of a long stream at least this part is fed at once, so that there are not too many steps."""
 CHECKPOINT_STEP = 4 << 20
 """First distance between checkpoints; it doubles whenever there are more than CHECKPOINTS."""
-CHECKPOINTS = 64
+CHECKPOINTS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,55 +91,48 @@ class Position:
         """The same place, for another reader to continue from."""
         return Position(self.inflater.copy(), self.consumed, self.reached)
 
-    def step(self, packed: Packed) -> bytes:
-        """Inflate the next chunk; InputError when the stream is damaged."""
-        room = packed.room(self.reached)
-        while True:
-            data = self.inflater.unconsumed_tail
-            if not data:
-                data = packed.portion(self.consumed, self.reached)
-                self.consumed += len(data)
-            try:
-                chunk = self.inflater.decompress(data, room)
-            except codec.inflate_error() as exc:
-                raise packed.damaged(self.reached, str(exc)) from exc
-            self.reached += len(chunk)
-            if chunk:
-                return chunk
-            if not data or self.inflater.eof:
-                raise packed.damaged(self.reached, "the compressed data ends too early")
+    def step(self, packed: Packed, wanted: int = 0) -> bytes:
+        """Inflate the next chunk, on the way to the place ``wanted``; InputError when the stream is damaged."""
+        chunk, goes_on = b"", True
+        while goes_on and not chunk:
+            chunk, goes_on = self._inflate(packed, packed.room(self.reached), wanted)
+        if not chunk:
+            short = f"it unpacks to {self.reached} bytes instead of {packed.usize}"
+            raise packed.damaged(self.reached, short if self.inflater.eof else "its deflate stream is cut short")
+        return chunk
 
+    def end_fault(self, packed: Packed) -> str:
+        """Why the stream does not end here, with its packed bytes; empty if it does."""
+        goes_on = not self.inflater.eof
+        while goes_on:
+            more, goes_on = self._inflate(packed, 1)
+            if more:
+                return f"it unpacks to more than its {packed.usize} bytes"
+        if not self.inflater.eof:
+            return "its deflate stream has no end"
+        behind = self.consumed < packed.csize or self.inflater.unused_data
+        return "bytes follow the end of its deflate stream" if behind else ""
 
-class Checkpoints:
-    """Places that were left behind on the way, not too many of them."""
-
-    def __init__(self, first: Position) -> None:
-        self._spacing = CHECKPOINT_STEP
-        self._places = [first.fork()]
-
-    def pass_by(self, place: Position) -> None:
-        """Keep a copy of this place if the last one is far behind."""
-        if place.reached - self._places[-1].reached < self._spacing:
-            return
-        self._places.append(place.fork())
-        if len(self._places) > CHECKPOINTS:
-            del self._places[1::2]
-            self._spacing *= 2
-
-    def before(self, offset: int) -> Position:
-        """The last of them from which ``offset`` can be reached; the first is the start of the stream."""
-        return next(place for place in reversed(self._places) if place.reached <= offset)
-
-    def __len__(self) -> int:
-        return len(self._places)
+    def _inflate(self, packed: Packed, room: int, wanted: int = 0) -> tuple[bytes, bool]:
+        """Inflate up to ``room`` bytes; also return whether there may be more."""
+        data = self.inflater.unconsumed_tail
+        if not data:
+            data = packed.portion(self.consumed, self.reached, wanted)
+            self.consumed += len(data)
+        try:
+            chunk = self.inflater.decompress(data, room)
+        except codec.inflate_error() as exc:
+            raise packed.damaged(self.reached, f"its deflate stream is damaged ({exc})") from exc
+        self.reached += len(chunk)
+        return chunk, bool(data or chunk) and not self.inflater.eof
 
 
 # --------------------------------------------------------------------------------------------------------------- source
 # Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel.
 # The facts of a DLL are scattered over it, yet a wheel holds it as one deflate stream that only runs forward.
 # :class:`InflatedSource` inflates as far as asked and remembers the last few megabytes, which nearly always is
-# enough. Who goes back further is served by a second run over the stream, which leaves checkpoints behind (a copy of
-# the inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, never another restart.
+# enough. On the way it leaves checkpoints behind (a copy of the inflater, 40 KB): a jump back that is longer costs a
+# few megabytes of inflating, never a restart.
 
 
 CACHE = 8 << 20
@@ -299,16 +291,14 @@ class InflatedSource:
         sparing: bool = False,
     ) -> None:
         """``sparing`` reads no more packed bytes than it takes, in more steps."""
-        self._tap = on_bytes
+        self._tap, self._budget = on_bytes, cache
         self._packed = Packed(read_compressed, csize, usize, sparing)
-        self._wanted = 0
-        self._budget = cache
         self._lock = threading.Lock()
         self._recent: deque[tuple[int, bytes]] = deque()
         self._remembered = 0
-        self._unpacker = codec.stream_inflater()
-        self._consumed = self._reached = 0
-        self._again: _SecondRun | None = None
+        self._head = self._frontier = Position(codec.inflater())
+        """Where it was inflated last, and how far it was ever inflated."""
+        self._checkpoints, self._spacing = [self._frontier.fork()], CHECKPOINT_STEP
 
     @property
     def size(self) -> int:
@@ -318,7 +308,7 @@ class InflatedSource:
     @property
     def inflated(self) -> int:
         """How far the stream has been inflated until now."""
-        return self._reached
+        return self._frontier.reached
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset``, inflating what that takes."""
@@ -327,9 +317,8 @@ class InflatedSource:
             return b""
         with self._lock:
             parts = []
-            self._wanted = end
             while offset < end:
-                start, chunk = self._chunk_at(offset)
+                start, chunk = self._chunk_at(offset, end)
                 part = chunk[offset - start : end - start]
                 parts.append(part)
                 offset += len(part)
@@ -340,117 +329,44 @@ class InflatedSource:
         if self.size:
             self.read_at(self.size - 1, 1)
         with self._lock:
-            packed, stream_inflater = self._packed, self._unpacker
-            while not stream_inflater.eof:
-                data = packed.portion(self._consumed, self._reached) if stream_inflater.needs_input else b""
-                self._consumed += len(data)
-                hungry = stream_inflater.needs_input
-                try:
-                    more = stream_inflater.decompress(data, 1)
-                except codec.inflate_error():
-                    return False
-                if more or (hungry and not data and not stream_inflater.eof):
-                    return False
-            return self._consumed == packed.csize and not stream_inflater.unused_data
+            return not self._frontier.end_fault(self._packed)
 
-    def _chunk_at(self, offset: int) -> tuple[int, bytes]:
-        """Return the chunk that holds ``offset``, and where it begins."""
-        while offset >= self._reached:
-            self._step(offset - self._budget)
+    def _chunk_at(self, offset: int, end: int) -> tuple[int, bytes]:
+        """Return the chunk that holds ``offset``, and where it begins; ``end`` is how far is read."""
         for start, chunk in reversed(self._recent):
-            if start <= offset:
+            if start <= offset < start + len(chunk):
                 return start, chunk
-        if self._again is None:
-            self._again = _SecondRun(self._packed, self._budget)
-        return self._again.chunk_at(offset)
+        if offset >= self._frontier.reached:
+            self._head = self._frontier
+        else:
+            nearest = next(place for place in reversed(self._checkpoints) if place.reached <= offset)
+            if not nearest.reached <= self._head.reached <= offset:
+                self._head = nearest.fork()
+        while True:
+            start = self._head.reached
+            chunk = self._head.step(self._packed, end)
+            if self._head is self._frontier:
+                self._pass(chunk)
+            if self._head.reached + self._budget > offset:  # else it would soon be forgotten
+                self._remember(start, chunk)
+            if self._head.reached > offset:
+                return start, chunk
 
-    def _step(self, first: int) -> None:
-        """Inflate the next chunk, and remember it unless it ends before ``first``: then it would soon be forgotten."""
-        chunk = self._inflate()
+    def _pass(self, chunk: bytes) -> None:
+        """Hand over what was inflated for the first time, and keep a copy of this place if the last is far behind."""
         if self._tap is not None:
             self._tap(chunk)
-        start, self._reached = self._reached, self._reached + len(chunk)
-        if self._reached < first:
-            self._recent.clear()
-            self._remembered = 0
-            return
+        if self._frontier.reached - self._checkpoints[-1].reached >= self._spacing:
+            self._checkpoints.append(self._frontier.fork())
+            if len(self._checkpoints) > CHECKPOINTS:
+                del self._checkpoints[1::2]
+                self._spacing *= 2
+
+    def _remember(self, start: int, chunk: bytes) -> None:
         self._recent.append((start, chunk))
         self._remembered += len(chunk)
         while self._remembered > self._budget and len(self._recent) > 1:
             self._remembered -= len(self._recent.popleft()[1])
-
-    def _inflate(self) -> bytes:
-        packed, stream_inflater = self._packed, self._unpacker
-        while not stream_inflater.eof:
-            hungry, data = stream_inflater.needs_input, b""
-            if hungry:
-                data = packed.portion(self._consumed, self._reached, self._wanted)
-                self._consumed += len(data)
-            try:
-                chunk = stream_inflater.decompress(data, packed.room(self._reached))
-            except codec.inflate_error() as exc:
-                raise packed.damaged(self._reached, str(exc)) from exc
-            if chunk:
-                return chunk
-            if hungry and not data:
-                break
-        raise packed.damaged(self._reached, "the compressed data ends too early")
-
-
-class _SecondRun:
-    """Runs over a stream again, for readers that go back; leaves checkpoints to spare a third run from the start."""
-
-    def __init__(self, packed: Packed, cache: int) -> None:
-        self._packed = packed
-        self._budget = cache
-        self._head = self._frontier = Position(codec.inflater())
-        self._checkpoints = Checkpoints(self._head)
-        self._chunks: OrderedDict[int, bytes] = OrderedDict()
-        self._cached = 0
-        # Where each chunk that was ever inflated begins. Steps are deterministic: going on from a checkpoint
-        # gives the same chunks again, so a chunk's start is its name.
-        self._starts: list[int] = []
-
-    def chunk_at(self, offset: int) -> tuple[int, bytes]:
-        """Return the chunk that holds ``offset``, and where it begins."""
-        if offset < self._frontier.reached:
-            start = self._starts[bisect_right(self._starts, offset) - 1]
-            chunk = self._chunks.get(start)
-            if chunk is not None:
-                self._chunks.move_to_end(start)
-                return start, chunk
-        self._move_head(offset)
-        while True:
-            start, chunk = self._head.reached, self._step()
-            if offset < self._head.reached:
-                return start, chunk
-
-    def _move_head(self, offset: int) -> None:
-        """Put the head at the best place from which to reach ``offset``."""
-        if offset >= self._frontier.reached:
-            self._head = self._frontier
-            return
-        nearest = self._checkpoints.before(offset)
-        if not nearest.reached <= self._head.reached <= offset:
-            self._head = nearest.fork()
-
-    def _step(self) -> bytes:
-        """Inflate one chunk at the head, and remember it."""
-        head = self._head
-        start = head.reached
-        chunk = head.step(self._packed)
-        if head is self._frontier:
-            self._starts.append(start)
-            self._checkpoints.pass_by(head)
-        self._remember(start, chunk)
-        return chunk
-
-    def _remember(self, start: int, chunk: bytes) -> None:
-        if start not in self._chunks:
-            self._chunks[start] = chunk
-            self._cached += len(chunk)
-        while self._cached > self._budget and len(self._chunks) > 1:
-            self._cached -= len(self._chunks.popitem(last=False)[1])
 
 
 def chunks(source: ByteSource, start: int = 0, end: int | None = None) -> Iterator[bytes]:

@@ -25,7 +25,6 @@ from wheelfix.base.inputfiles import read_file
 from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.pe.authenticode.message import (
-    INTEGER,
     OCTETS,
     SEQUENCE,
     SET,
@@ -56,7 +55,7 @@ for kind in (CryptographyDeprecationWarning, UserWarning):
 
 CODE_SIGNING, TIME_STAMPING = "1.3.6.1.5.5.7.3.3", "1.3.6.1.5.5.7.3.8"
 ANY_USAGE, LIFETIME_SIGNING = "2.5.29.37.0", "1.3.6.1.4.1.311.10.3.13"
-RSA, RSA_PSS = "1.2.840.113549.1.1.1", "1.2.840.113549.1.1.10"
+RSA = "1.2.840.113549.1.1.1"
 RSA_WITH = {
     f"1.2.840.113549.1.1.{last}": name
     for last, name in ((4, "md5"), (5, "sha1"), (11, "sha256"), (12, "sha384"), (13, "sha512"))
@@ -66,7 +65,6 @@ EC_WITH = {
     "1.2.840.10045.4.1": "sha1",
     **{f"1.2.840.10045.4.3.{last}": name for last, name in ((2, "sha256"), (3, "sha384"), (4, "sha512"))},
 }
-MGF1 = "1.2.840.113549.1.1.8"
 UNDERSTOOD = {
     ExtensionOID.BASIC_CONSTRAINTS,
     ExtensionOID.KEY_USAGE,
@@ -76,7 +74,6 @@ UNDERSTOOD = {
     ExtensionOID.SUBJECT_ALTERNATIVE_NAME,
 }
 """Extensions that may be critical."""
-TRAILER = bytes.fromhex("a303020101")
 SMALLEST_RSA, LARGEST_RSA = 1024, 8192
 BAD = (
     ValueError,
@@ -263,7 +260,9 @@ def signature_fits(
     key = certificate.parsed.public_key()
     try:
         if isinstance(key, rsa.RSAPublicKey):
-            key.verify(signature, signed, _padding(algorithm, digest), _hash(digest))
+            if algorithm.oid != RSA and RSA_WITH.get(algorithm.oid) != digest:
+                raise Unusable(f"the signature algorithm {algorithm.oid} with {digest} and an RSA key")
+            key.verify(signature, signed, padding.PKCS1v15(), _hash(digest))
         elif isinstance(key, ec.EllipticCurvePublicKey):
             if algorithm.oid != EC_KEY and EC_WITH.get(algorithm.oid) != digest:
                 raise Unusable(f"the signature algorithm {algorithm.oid} with {digest} and an elliptic curve key")
@@ -275,29 +274,6 @@ def signature_fits(
     except BAD as exc:
         raise Unusable(f"the signature cannot be checked: {exc}") from exc
     return True
-
-
-def _padding(algorithm: Algorithm, digest: str) -> padding.AsymmetricPadding:
-    if algorithm.oid == RSA or RSA_WITH.get(algorithm.oid) == digest:
-        return padding.PKCS1v15()
-    if algorithm.oid != RSA_PSS:
-        raise Unusable(f"the signature algorithm {algorithm.oid} with {digest} and an RSA key")
-    hashed, mask, salt = "sha1", "sha1", 20
-    for part in algorithm.parameters.children() if algorithm.parameters is not None else ():
-        if part.tag == 0xA0:
-            hashed = Algorithm.read(part.only(SEQUENCE)).hash_name
-        elif part.tag == 0xA1:
-            outer = Algorithm.read(part.only(SEQUENCE))
-            if outer.oid != MGF1 or outer.parameters is None:
-                raise Unusable("the mask of the RSA-PSS signature is not MGF1")
-            mask = Algorithm.read(outer.parameters).hash_name
-        elif part.tag == 0xA2:
-            salt = part.only(INTEGER).number
-        elif part.whole != TRAILER:
-            raise Unusable("the RSA-PSS signature has unknown parameters")
-    if hashed != digest or not 0 <= salt <= 512:
-        raise DerError("the parameters of the RSA-PSS signature do not belong to its digest")
-    return padding.PSS(padding.MGF1(_hash(mask)), salt)
 
 
 def _hash(name: str) -> hashes.HashAlgorithm:
