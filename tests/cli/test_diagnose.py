@@ -162,19 +162,19 @@ def test_the_whole_text_of_a_diagnosis():
         "       torch\\lib has one and conda's Library\\bin or another package has the other.\n"
         "\n"
         "What to do, best first\n"
-        " 1. See which OpenMP runtimes there are\n"
+        "  1. See which OpenMP runtimes there are\n"
         "      python -c \"import sys, pathlib; print(*pathlib.Path(sys.prefix).rglob('*omp*.dll'), sep=chr(10))\"\n"
         "    of libiomp5md, libomp and vcomp, one has to be left; the folders in the list show which packages\n"
         "    have the others\n"
-        " 2. Let the loader model find the true cause in the environment\n"
+        "  2. Let the loader model find the true cause in the environment\n"
         "      wheelfix diagnose\n"
         "    it names the DLL; without --env it looks at the active environment\n"
         "  ... and 3 more (-v shows all)\n"
     )
     whole = render_diagnosis(found, TextStyle(width=100), verbose=True)
     assert whole.endswith(
-        " 5. Last resort: let both run\n"
+        "  5. Last resort: let both run\n"
         "      set KMP_DUPLICATE_LIB_OK=TRUE\n"
         "    it only silences the check; in PowerShell: $env:KMP_DUPLICATE_LIB_OK = 'TRUE'\n"
-        "    danger: results may silently be wrong, and the process may hang or crash; never in production\n"
+        "    danger:  results may silently be wrong, and the process may hang or crash; never in production\n"
     )

@@ -42,7 +42,7 @@ from wheelfix.report.document import (
     FailedInput,
     render,
 )
-from wheelfix.report.text import FITS, Hints, render_scan, render_steps, render_summary, spell_archs
+from wheelfix.report.scans import FITS, Hints, render_scan, render_steps, render_summary, spell_archs
 from wheelfix.report.words import count, image_counts, import_statement, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit
 
@@ -480,7 +480,8 @@ def test_a_page_counts_what_a_text_counts():
     report = broken_torch()
     assert image_counts(report) == ("3 DLLs", "1 extension module")
     page = render("html", [report])
-    assert "amd64 · 3 DLLs, 1 extension module, " in page
+    assert ", amd64, 3 DLLs, 1 extension module" in page
+    assert "All 3 DLLs, 1 extension module, the largest first" in page
     assert ", 3 DLLs, 1 extension module" in render_scan(report, ASCII)
 
 

@@ -28,7 +28,7 @@ from wheelfix.report.document import (
     without_images,
 )
 from wheelfix.report.progress import ProgressBar
-from wheelfix.report.text import Hints, render_scan, render_statistics, render_steps, render_summary
+from wheelfix.report.scans import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.report.words import count
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A sheet to write lines, paragraphs and tables on, in the width and the colours of a stream.
+"""Blocks as text, in the width and the colours of a stream.
 
 The one module that imports rich, for the width of characters.
 """
@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import dataclass
+from wheelfix.report.blocks import Bullets, Code, Heading, Link, Para, Part, Records, Table
 from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from wheelfix.report.blocks import Block, Span, Spans
 
 GLYPHS = "→└├│─✓✗•…×▸"
 """Every character beyond ASCII that a report draws with."""
@@ -99,28 +102,24 @@ def can_draw(stream: TextIO) -> bool:
     return True
 
 
-Span: TypeAlias = "str | tuple[str, str]"
-"""A piece of text, with the name of a style or without."""
 Styled: TypeAlias = "list[tuple[str, str]]"
 """Pieces of text as they can be shown, each with what a terminal is sent for its style, or nothing."""
 
 STYLES = {
-    "bad": "1;31",
-    "warn": "1;33",
-    "good": "1;32",
-    "note": "36",
-    "dim": "2",
-    "name": "1",
-    "head": "1;4",
-    "code": "35",
-    "path": "",
-}
-"""What a terminal is sent for a style: bold is 1, dim 2, underlined 4; colours begin at 30."""
-SEVERITY_STYLES = {"error": "bad", "unsure": "warn", "warning": "warn", "info": "note"}
-VERDICT_STYLES = {"ok": "good", "risky": "warn", "unsure": "warn", "broken": "bad"}
-_UNBROKEN = ("path", "bad", "warn", "good")
+    "bad": "1;31", "warn": "1;33", "good": "1;32", "note": "36", "dim": "2", "more": "2", "name": "1", "head": "1;4",
+    "code": "35", "word": "36", "file": "1", "path": "",
+    "ok": "1;32", "risky": "1;33", "unsure": "1;33", "broken": "1;31", "failed": "1;31", "skipped": "2",
+    "error": "1;31", "warning": "1;33", "info": "36",
+}  # fmt: skip
+"""What a terminal is sent for a style: bold is 1, dim 2, underlined 4; colours begin at 30. Verdicts and
+severities have styles of their names."""
+_UNBROKEN = ("path", "bad", "warn", "good", "file")
 """Styles of names, which are never broken at a blank."""
 _HARD_BLANK = "\u00a0"
+LABELS = {"warning": "warn", "danger:": "bad", "still needed by": "bad"}
+"""Labels that stand out."""
+NAMES = 4
+"""Of a list of names so many are shown."""
 
 _ASCII = str.maketrans(
     {
@@ -156,25 +155,100 @@ def wrapped(text: str, room: int) -> list[tuple[int, int]]:
     return [(start, start + len(text[start:end].rstrip(" "))) for start, end in zip(starts, ends, strict=True)]
 
 
+_Item = TypeVar("_Item")
+
+
+def render_text(blocks: Iterable[Block], look: TextStyle, *, verbose: bool = False) -> str:
+    """Return blocks as text."""
+    canvas = Canvas(look, verbose=verbose)
+    canvas.draw(blocks)
+    return canvas.text()
+
+
 class Canvas:
     """Lines in the order they are written; :meth:`text` gives them all."""
 
-    def __init__(self, look: TextStyle) -> None:
-        self.look = look
+    def __init__(self, look: TextStyle, *, verbose: bool = False) -> None:
+        self.look, self._verbose = look, verbose
         self._lines: list[str] = []
 
     def text(self) -> str:
         """Return what was written, without blanks at line ends."""
         return without_commands("".join(f"{line.rstrip()}\n" for line in self._lines))
 
-    def blank(self) -> None:
-        """Write an empty line."""
-        self._lines.append("")
+    def draw(self, blocks: Iterable[Block], indent: int = 0) -> None:
+        """Write blocks one after the other."""
+        for block in blocks:
+            match block:
+                case Para(spans, lead, whole):
+                    self._draw_para(spans, lead, indent, whole=whole)
+                case Code(text, style, what):
+                    for line in [f"# {what}"] if what else []:
+                        self.line((line, "dim"), indent=indent)
+                    for line in text.split("\n"):
+                        self.line((line, style), indent=indent)
+                case Bullets(items, most, mark):
+                    for spans, hint in self._first(items, most, indent):
+                        self.paragraph(*spans, indent=indent, lead=mark)
+                        if hint:
+                            self.paragraph(hint, indent=indent + 2, lead=("hint: ", "dim"))
+                case Records():
+                    self._draw_records(block, indent)
+                case Table(heads, rows, headed):
+                    top = [[(head, "dim") for head in heads]] if headed and rows else []
+                    self.table([*top, *rows], indent=indent)
+                case Heading(text, level):
+                    self.line((text, "head" if level < 3 else "name"))
+                case Part():
+                    self._draw_part(block, indent)
 
-    def heading(self, text: str) -> None:
-        """Write the heading of a section, after an empty line."""
-        self.blank()
-        self.line((text, "head"))
+    def _draw_part(self, part: Part, indent: int) -> None:
+        if part.closed and not self._verbose:
+            return
+        if part.level == 2:
+            self._lines.append("")
+        title = [(span, "head") if isinstance(span, str) and part.level == 2 and len(part.title) == 1 else span
+                 for span in part.title]  # fmt: skip
+        if part.badge:
+            self.ends(part.title[0], part.badge)
+        else:
+            self.line(*title, indent=indent)
+        self.draw(part.blocks, indent if part.level == 1 else indent + 2)
+
+    def _draw_para(self, spans: Spans, lead: Span, indent: int, *, whole: bool) -> None:
+        shown = [span for span in spans if not (isinstance(span, Link) and span.target.startswith("#"))]
+        if spans and not shown:
+            return
+        if whole or not spans:
+            self.line(*shown, indent=indent)
+        else:
+            self.paragraph(*shown, indent=indent, lead=lead)
+
+    def _draw_records(self, block: Records, indent: int) -> None:
+        labels = [label for record in block.records for label, _ in record.fields]
+        width = max(map(len, labels), default=0) + 1
+        for record in self._first(block.records, block.most, indent):
+            self.paragraph(*record.title, indent=indent)
+            before = ""
+            for label, value in record.fields:
+                shown = "" if label == before else label
+                lead = (shown.ljust(width), LABELS.get(label, "dim")) if label else ""
+                before = label
+                if isinstance(value, Code):
+                    self.line((value.text, value.style), indent=indent + 4)
+                elif isinstance(value, list):
+                    more = len(value) - NAMES
+                    names = _joined([(name, "path") for name in value[:NAMES]])
+                    self.paragraph(*names, f" and {more} more" if more > 0 else "", indent=indent + 2, lead=lead)
+                else:
+                    self.paragraph(value, indent=indent + 2, lead=lead)
+
+    def _first(self, items: Sequence[_Item], most: int, indent: int) -> Iterator[_Item]:
+        """Give the first entries of a list, all of them to those who ask; then say how many there are more."""
+        shown = items if self._verbose else items[:most]
+        yield from shown
+        if len(shown) < len(items):
+            self.line((f"… and {len(items) - len(shown)} more (-v shows all)", "dim"), indent=indent)
 
     def line(self, *spans: Span, indent: int = 0) -> None:
         """Write one line that is never broken: names, paths and error lines must stay searchable."""
@@ -184,11 +258,6 @@ class Canvas:
         """Write text wrapped to the width, indented; ``lead`` stands before the first line, as in ``hint: …``."""
         first = self._shown((" " * indent, lead))
         self._write_wrapped(first, _width(first), self._shown(spans))
-
-    def labelled(self, label: str, *texts: str, indent: int = 0, style: str = "dim") -> None:
-        """Write a paragraph for each text that is not empty, with a label before it, as in ``note: …``."""
-        for text in filter(None, texts):
-            self.paragraph(text, indent=indent, lead=(label, style))
 
     def ends(self, left: Span, right: Span) -> None:
         """Write two texts at both ends of one line, which is as long as they need."""
@@ -216,7 +285,7 @@ class Canvas:
 
     def _shown(self, spans: Iterable[Span]) -> Styled:
         """Return spans as this canvas can show them."""
-        pairs = (span if isinstance(span, tuple) else (span, "") for span in spans)
+        pairs = (_pair(span) for span in spans)
         return [(self._piece(text, style), STYLES[style] if style else "") for text, style in pairs if text]
 
     def _piece(self, text: str, style: str) -> str:
@@ -237,6 +306,18 @@ class Canvas:
 
     def _coloured(self, text: str, style: str) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if style and self.look.colour else text
+
+
+def _pair(span: Span) -> tuple[str, str]:
+    """Return a span with its style; a link has its address behind it."""
+    if isinstance(span, Link):
+        return (span.text if span.text == span.target else f"{span.text} ({span.target})"), ""
+    return span if isinstance(span, tuple) else (span, "")
+
+
+def _joined(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans with commas between them."""
+    return [part for number, span in enumerate(spans) for part in ((", ", span) if number else (span,))]
 
 
 def _width(spans: Styled) -> int:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
 from wheelfix.report import safe
-from wheelfix.report.html.element import Html, el, fold, join, table
-from wheelfix.report.words import SITE_PACKAGES, and_more, count, human_size, provider_phrase, short_path
+from wheelfix.report.html.element import Html, el, fold, join, names, table
+from wheelfix.report.words import SITE_PACKAGES, count, human_size, image_counts, provider_phrase, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -516,8 +516,8 @@ def _drawing(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
     )
 
 
-def draw_files(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
-    """Return the DLLs of the wheel, largest first, folded."""
+def draw_files(name: str, graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> Html:
+    """Return the files of the wheel, largest first, folded."""
     needed_by: dict[int, list[str]] = {}
     needs: dict[int, list[str]] = {}
     for link in graph.links:
@@ -535,20 +535,15 @@ def draw_files(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
                 "tr",
                 el("th", short_path(node.path), known, scope="row"),
                 el("td", human_size(node.size), class_="number", data_label="size", data_value=node.size),
-                el("td", _names(needed_by.get(number, [])), data_label="needed by"),
-                el("td", _names(needs.get(number, [])), data_label="needs"),
+                el("td", names(needed_by.get(number, [])), data_label="needed by"),
+                el("td", names(needs.get(number, [])), data_label="needs"),
                 el("td", str(system), class_="number", data_label="of Windows, Python, drivers", data_value=system),
             )
         )
     heads = ("file", "size", "needed by", "needs", "of the system")
     return fold(
-        f"All {count(len(images), 'DLL')}, the largest first",
+        f"All {', '.join(image_counts(report))}, the largest first",
         table(heads, rows, "files cards", numbers=heads[1::3]),
         id=f"{name}-files",
         class_="fold",
     )
-
-
-def _names(names: Sequence[str]) -> Html:
-    """Return names in one line, the rest of many folded."""
-    return join([", ".join(names)]) if len(names) <= 4 else fold(and_more(names, 2), ", ".join(names))
