@@ -6,7 +6,6 @@ import functools
 import itertools
 import posixpath
 import re
-from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cards import NVIDIA, vendor_of
@@ -107,7 +106,7 @@ def render_scan(
         return render_text([Part(((label(report), "name"),), (), 1, (word.upper() + more, word))], look)
     blocks = scan_blocks(report, document, hints=hints, verbose=verbose)
     if verbose:
-        blocks.append(chapter("Who loads what", *_tree_lines(report)))
+        blocks.append(chapter("Who loads what", Records(tuple(_loads(report)))))
     fresh = f"; {len(new) or 'nothing'} new" if known else ""
     hidden = "; -v shows the info" if len(shown) < len(new) else ""
     verdict = f" ({severity_phrase(report.findings)}{fresh}{hidden})"
@@ -458,85 +457,40 @@ def _signers(report: ScanReport) -> list[Part]:
 # ---------------------------------------------------------------------------------------- for --verbose: who loads what
 
 MOST = 20_000
-"""Lines of the tree that are drawn. A wheel of 500 DLLs has a few thousand; a longer tree is of no use."""
-DEEPEST = 40
-"""Levels that a tree grows to the right; what is deeper begins a tree of its own further down."""
+"""Files and needs that are listed. A wheel of 500 DLLs has a few thousand; a longer list is of no use."""
 
 
-def _tree_lines(report: ScanReport) -> Iterator[Para]:
-    """Give the loads that the package performs, each file's needs once; then the files that nothing loads."""
-    lines = _trees(report)
-    for spans in itertools.islice(lines, MOST):
-        yield line(*spans)
-    if next(lines, None) is not None:
-        note = f"The tree ends here, after {MOST} lines; --format json has all {len(report.resolution.edges)} edges."
-        yield line((note, "warn"))
-
-
-def _trees(report: ScanReport) -> Iterator[list[Span]]:
-    """Yield the lines of one tree after the other."""
+def _loads(report: ScanReport) -> Iterator[Record]:
+    """Give the files in the order in which they are loaded, then those that nothing loads, each with its needs."""
     needs: dict[str, list[Edge]] = {}
-    for edge in report.resolution.edges:
+    for edge in itertools.islice(report.resolution.edges, MOST):
         needs.setdefault(edge.importer, []).append(edge)
     codes = {outcome.event.path: outcome.code for outcome in reversed(report.resolution.outcomes)}
-    order = deque(dict.fromkeys(outcome.event.path for outcome in report.resolution.outcomes))
-    order += sorted(path for path in needs if path not in codes)
-    drawn: set[str] = set()
-    while order:
-        path = order.popleft()
-        if path in drawn and path not in codes:
-            continue
+    loaded = dict.fromkeys(outcome.event.path for outcome in report.resolution.outcomes)
+    for path in dict.fromkeys([*loaded, *needs]):
         fate: Span = (f"  fails with {codes[path]}", "bad") if codes.get(path) else ""
-        if path in drawn:
-            yield [(short_path(path), "name"), ("  (above)", "dim"), fate]
-            continue
-        yield [(short_path(path), "name"), fate]
-        deeper: list[str] = []
-        yield from _tree(path, needs, drawn, deeper)
-        order.extendleft(path for path in reversed(deeper) if path not in codes)
+        yield Record(((short_path(path), "name"), fate), tuple(("", text) for text in _needs(needs.get(path, []))))
+    if len(report.resolution.edges) > MOST:
+        note = f"The list ends here, after {MOST} needs; --format json has all {len(report.resolution.edges)} of them."
+        yield Record(((note, "warn"),))
 
 
-def _tree(root: str, needs: dict[str, list[Edge]], drawn: set[str], deeper: list[str]) -> Iterator[list[Span]]:
-    """Yield what is below a file; an own stack, because a chain of DLLs can be longer than Python's."""
-    drawn.add(root)
-    pending = _rows(needs.get(root, []), "")
-    while pending:
-        spans, target, prefix, last = pending.pop()
-        seen: Span = ""
-        children = []
-        if target is not None and target in needs:
-            if target in drawn:
-                seen = ("  (above)", "dim")
-            elif len(prefix) > 3 * DEEPEST:
-                seen = ("  (below)", "dim")
-                deeper.append(target)
-            else:
-                drawn.add(target)
-                children = _rows(needs[target], prefix + ("   " if last else "│  "))
-        yield [(prefix + ("└─ " if last else "├─ "), "dim"), *spans, seen]
-        pending += children
-
-
-def _rows(edges: list[Edge], prefix: str) -> list[tuple[list[Span], str | None, str, bool]]:
-    """Return one row per edge that matters, and one for each provider outside the wheel; the first row comes last."""
-    rows: list[tuple[list[Span], str | None]] = []
+def _needs(edges: Sequence[Edge]) -> Iterator[Span]:
+    """Give a line for each need that is met in the wheel or not at all, and one for each other provider."""
     outside: dict[str, list[str]] = {}
     for edge in edges:
         phrase = provider_phrase(edge.provider)
         how = "" if edge.kind is EdgeKind.IMPORT else f" ({edge.kind}{'' if edge.required else ', optional'})"
         if isinstance(edge.provider, InView):
-            same = posixpath.basename(edge.provider.path) == edge.name
-            where = phrase if not same else posixpath.dirname(phrase)
             symbols = ", ".join(map(str, edge.unexported[:3]))
-            unexported: Span = (f"  does not export {symbols}", "bad") if symbols else ""
-            rows.append(([edge.name, (how, "note"), (f" → {where or '.'}", "dim"), unexported], edge.provider.path))
+            without = f"  does not export {symbols}" if symbols else ""
+            yield f"{edge.name}{how} → {phrase}{without}", "bad" if symbols else ""
         elif isinstance(edge.provider, Missing):
-            style = "bad" if edge.required else "warn"
-            rows.append(([(edge.name, style), (how, "note"), (f" → {phrase}", style)], None))
+            yield f"{edge.name}{how} → {phrase}", "bad" if edge.required else "warn"
         else:
             outside.setdefault(phrase, []).append(edge.name + how)
-    rows += [([(f"{phrase}: ", "dim"), (", ".join(names), "dim")], None) for phrase, names in outside.items()]
-    return [(*row, prefix, number == 0) for number, row in enumerate(reversed(rows))]
+    for phrase, names in outside.items():
+        yield f"{phrase}: {', '.join(names)}", "dim"
 
 
 # ----------------------------------------------------------------------------------- the end of a run over many inputs

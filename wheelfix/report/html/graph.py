@@ -67,7 +67,8 @@ class Link:
     target: int
     kind: str
     required: bool = True
-    unexported: tuple[str, ...] = ()
+    fault: str = ""
+    """Why the load fails although the file is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,10 @@ def build_graph(report: ScanReport) -> Graph:
             continue
         target = _target(edge, places, nodes, extra)
         if target is not None:
-            unexported = tuple(map(str, edge.unexported[:20]))
-            link = Link(source, target, edge.kind.value, edge.required, unexported)
+            fault = f"without {', '.join(map(str, edge.unexported[:20]))}" if edge.unexported else ""
+            if isinstance(edge.provider, Missing) and nodes[target].in_wheel:
+                fault = "not found there"
+            link = Link(source, target, edge.kind.value, edge.required, fault)
             links.setdefault((source, target, link.kind), link)
         elif API_SET.match(edge.name):
             nodes[source].api_sets += 1
@@ -125,7 +128,10 @@ def _target(edge: Edge, places: _ImageFinder, nodes: list[Node], extra: dict[str
             if found is not None:
                 return found
             key, node = f"elsewhere {path}", Node(edge.name, path, "owned", facts={"where": "in the environment"})
-        case Missing():
+        case Missing(present_at=present):
+            there = [found for path in present if (found := places.find(path)) is not None]
+            if there:
+                return there[0]
             key = f"missing {dll_key(edge.name)}"
             node = Node(edge.name, "", "missing" if edge.required else "optional")
             if key in extra and edge.required:
@@ -301,11 +307,10 @@ def _along(graph: Graph, chain: Sequence[str]) -> list[int]:
 
 def _causes(graph: Graph) -> list[int]:
     """Return what makes loads fail; where there is nothing of that kind, what is missing and optional."""
-    for kinds in (("missing", "malformed"), ("optional",)):
-        found = [number for number, node in enumerate(graph.nodes) if node.kind in kinds]
-        if found:
-            return found
-    return [link.target for link in graph.links if link.unexported]
+    faulty = {link.target for link in graph.links if link.fault}
+    kinds = {number: node.kind for number, node in enumerate(graph.nodes)}
+    bad = [number for number, kind in kinds.items() if kind in ("missing", "malformed") or number in faulty]
+    return bad or [number for number, kind in kinds.items() if kind == "optional"]
 
 
 def _way_up(number: int, above: dict[int, list[int]], graph: Graph) -> list[int]:
@@ -337,7 +342,7 @@ def _partial(graph: Graph, kept: set[int]) -> Graph:
         elif link.source in numbers and link.target not in numbers:
             nodes[numbers[link.source]].not_drawn["below"].append(graph.nodes[link.target].name)
     links = [
-        Link(numbers[link.source], numbers[link.target], link.kind, link.required, link.unexported)
+        Link(numbers[link.source], numbers[link.target], link.kind, link.required, link.fault)
         for link in graph.links
         if link.source in numbers and link.target in numbers
     ]
@@ -398,7 +403,7 @@ def _line(graph: Graph, number: int, link: Link) -> Html:
     else:
         bend = max(24, (y2 - y1) // 2)
         path = f"M{x1} {y1}C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}"
-    bad = " bad" if target.kind in ("missing", "malformed") or link.unexported else ""
+    bad = " bad" if target.kind in ("missing", "malformed") or link.fault else ""
     return el("path", d=path, class_=f"{link.kind}{bad}", data_link=number)
 
 
@@ -446,7 +451,7 @@ def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
                 **{side: _safe(names) for side, names in node.not_drawn.items()},
             }
         )
-    links: Json = [[link.source, link.target, link.kind, link.required, _safe(link.unexported)] for link in graph.links]
+    links: Json = [[link.source, link.target, link.kind, link.required, safe.html(link.fault)] for link in graph.links]
     text = json.dumps({"nodes": nodes, "links": links}, ensure_ascii=True, separators=(",", ":"))
     return Html(text.replace("<", "\\u003c"))
 

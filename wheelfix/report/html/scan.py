@@ -6,7 +6,7 @@ import importlib.resources
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import Severity, Verdict
+from wheelfix.model import Severity, Verdict, dll_key
 from wheelfix.report.builds import comparison_answer, comparison_blocks
 from wheelfix.report.document import (
     DEFAULT,
@@ -24,6 +24,7 @@ from wheelfix.report.repairs import plan_part
 from wheelfix.report.scans import scan_blocks, totals_table
 from wheelfix.report.words import and_more, count, human_size, import_statement, is_dll, label
 from wheelfix.rules.registry import find_rule, page
+from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -229,8 +230,10 @@ def _problem(report: ScanReport) -> str:
     failure = report.first_failure
     if failure is not None:
         cause = failure.chain[-1] if failure.chain else ""
-        missing = {item.name.lower() for item in report.missing}
-        because = f": {cause} is missing" if cause.lower() in missing else f": see {cause}" if cause else ""
+        because = f": see {cause}" if cause else ""
+        if dll_key(cause) in {dll_key(item.name) for item in report.missing}:
+            there = dll_key(cause) in {dll_key(last_part(image.path)) for image in report.images}
+            because = f": {cause} is {'not found where it is' if there else 'missing'}"
         return f"{import_statement(report)} fails{because}"
     worst = [finding for finding in report.findings if finding.severity is not Severity.INFO]
     worst.sort(key=lambda finding: list(Severity).index(finding.severity))
