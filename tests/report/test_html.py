@@ -142,7 +142,7 @@ def test_what_was_vendored_is_marked_with_its_source():
 def test_what_the_baseline_knows_is_marked():
     page = render("html", [broken_torch()], (), Context(known=lambda *_: True))
     assert "Known, in the baseline (9): WF301, WF303, WF605" in "".join(read(page).texts)
-    assert "imports libomp140.x86_64.dll, which nobody provides" in page
+    assert "imports libomp140.x86_64.dll, which nobody provides" in "".join(read(page).texts)
 
 
 def test_twice_the_same(page):
@@ -155,6 +155,12 @@ def test_elements():
     )
     assert el("br") == "<br>"
     assert join(["a", None, "&"]) == "a&amp;"
+
+
+def test_names_may_be_broken_behind_an_underscore_but_not_where_only_text_is_allowed():
+    assert el("td", "a_b") == "<td>a_<wbr>b</td>"
+    assert el("title", "a_b") == "<title>a_b</title>"
+    assert el("td", "x", data_value="a_b") == '<td data-value="a_b">x</td>'
 
 
 def test_markdown():

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from wheelfix.report.blocks import Block, Record, Span, Value
 
-VOID = frozenset({"br", "col", "input", "meta"})
+VOID = frozenset({"br", "col", "input", "meta", "wbr"})
+WHOLE = frozenset({"title", "text", "option"})
+"""Elements that hold text alone: names are not broken there."""
 
 
 class Html(str):
@@ -35,14 +37,14 @@ def el(tag: str, /, *children: str | None, **attributes: str | int | bool | None
     start = f"<{tag}{''.join(parts)}>"
     if tag in VOID and not children:
         return Html(start)
-    return Html(f"{start}{join(children)}</{tag}>")
+    return Html(f"{start}{join(children, '_' if tag in WHOLE else '_<wbr>')}</{tag}>")
 
 
-def join(children: Iterable[str | None]) -> Html:
-    """Return children one after the other; plain text is escaped."""
+def join(children: Iterable[str | None], underscore: str = "_<wbr>") -> Html:
+    """Return children one after the other; plain text is escaped, and may be broken behind an underscore."""
     return Html(
         "".join(
-            child if isinstance(child, Html) else html.escape(safe.html(child), quote=False)
+            child if isinstance(child, Html) else html.escape(safe.html(child), quote=False).replace("_", underscore)
             for child in children
             if child is not None
         )

@@ -38,7 +38,7 @@ for (const graph of document.querySelectorAll(".graph")) {
 
   function place(box) {
     const [x, y] = box.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
-    return { x: x + 110, y: y + 20 };
+    return { x: x + 78, y: y + 27 };
   }
 
   function reveal(number) {

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from wheelfix.model import Json
 
-NODE_WIDTH = 220
-NODE_HEIGHT = 40
-GAP_X = 20
-GAP_Y = 56
+NODE_WIDTH = 156
+NODE_HEIGHT = 54
+GAP_X = 10
+"""Two boxes fit side by side on the screen of a phone."""
+GAP_Y = 48
 PER_ROW = 8
 """More nodes of one layer than this take another row: a sheet that is far too wide cannot be read."""
 
@@ -346,7 +347,7 @@ def _partial(graph: Graph, kept: set[int]) -> Graph:
         for link in graph.links
         if link.source in numbers and link.target in numbers
     ]
-    return _placed(nodes, links, 4)
+    return _placed(nodes, links, IMPORTERS)
 
 
 # -------------------------------------------------------------------------------------------------- the drawing as SVG
@@ -361,7 +362,8 @@ SPOKEN = {
     "optional": "missing, optional",
     "owned": "of another package",
 }
-LONGEST = 27
+LONGEST = 19
+"""Characters of a line in a box."""
 
 
 def _draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
@@ -398,7 +400,7 @@ def _line(graph: Graph, number: int, link: Link) -> Html:
     x1, y1 = source.x + NODE_WIDTH // 2, source.y + NODE_HEIGHT
     x2, y2 = target.x + NODE_WIDTH // 2, target.y
     if link.source == link.target or y2 < y1:  # upwards, in a circle of imports: leave and arrive at the sides
-        x1, y1, x2, y2 = source.x + NODE_WIDTH, source.y + 20, target.x + NODE_WIDTH, target.y + 20
+        x1, y1, x2, y2 = source.x + NODE_WIDTH, source.y + 27, target.x + NODE_WIDTH, target.y + 27
         path = f"M{x1} {y1}C{x1 + 40} {y1} {x2 + 40} {y2} {x2} {y2}"
     else:
         bend = max(24, (y2 - y1) // 2)
@@ -408,15 +410,17 @@ def _line(graph: Graph, number: int, link: Link) -> Html:
 
 
 def _box(number: int, node: Node, vendored: bool) -> Html:
-    size = human_size(node.size) if node.in_wheel else SPOKEN[node.kind]
+    size = (
+        f"{human_size(node.size)}, {posixpath.dirname(short_path(node.path))}" if node.in_wheel else SPOKEN[node.kind]
+    )
     where = f" in {short_path(node.path)}" if node.path else ""
     spoken = f"{node.name}, {SPOKEN[node.kind]}{', vendored' if vendored else ''}{where}"
     return el(
         "g",
         el("title", spoken),
         el("rect", width=NODE_WIDTH, height=NODE_HEIGHT, rx=6),
-        el("text", _short_name(node.name), x=10, y=17, class_="name"),
-        el("text", size, x=10, y=32, class_="sub"),
+        *(el("text", part, x=8, y=17 + 14 * place, class_="name") for place, part in enumerate(_name_lines(node.name))),
+        el("text", size[: LONGEST + 2].rstrip(", "), x=8, y=47, class_="sub"),
         class_=f"node {node.kind}{' vendored' if vendored else ''}",
         transform=f"translate({node.x} {node.y})",
         role="button",
@@ -427,9 +431,14 @@ def _box(number: int, node: Node, vendored: bool) -> Html:
     )
 
 
-def _short_name(name: str) -> str:
-    """Return a name that fits its box: the middle is what one can miss."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 13]}…{name[-12:]}"
+def _name_lines(name: str) -> tuple[str, str]:
+    """Return a name in the two lines of its box, broken behind a sign; of a longer one the middle is left out."""
+    if len(name) <= LONGEST:
+        return name, ""
+    cut = max((place + 1 for place, sign in enumerate(name[:LONGEST]) if sign in "_-." and place), default=LONGEST)
+    cut = cut if len(name) - cut <= LONGEST else LONGEST
+    rest = name[cut:]
+    return name[:cut], rest if len(rest) <= LONGEST else f"…{rest[1 - LONGEST :]}"
 
 
 def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
@@ -489,8 +498,10 @@ def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Seque
         el("p", f"Importers stand above what they import.{rest}", class_="dim"),
         _drawing(f"{name}-part", part, sources) if part else None,
     )
+    own = sum(node.in_wheel for node in graph.nodes)
+    others = f" and {len(graph.nodes) - own} others" if own < len(graph.nodes) else ""
     everything = fold(
-        f"Show everything: {count(len(graph.nodes), 'file')}, {count(len(graph.links), 'need')}",
+        f"Show everything: {count(own, 'file')}{others}, {count(len(graph.links), 'need')}",
         _drawing(f"{name}-all", graph, sources),
         class_="fold everything",
     )
