@@ -95,7 +95,7 @@ def _verdict(diagnosis: Diagnosis) -> list[Block]:
         return [para(("Could not tell for sure.", "warn"), " What can be said:")]
     files_only = diagnosis.notes and all(one.kind in ("wheel", "environment") for one in diagnosis.evidence)
     names = any(one.told.startswith("it names") for one in diagnosis.evidence)
-    reason = "The notes say why." if files_only or names else "Nothing here points to a DLL."
+    reason = "The notes say why." if files_only or names or diagnosis.symptoms else "Nothing here points to a DLL."
     return [para(("Could not tell.", "warn"), f" {reason}")]
 
 
