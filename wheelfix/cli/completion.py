@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import shtab
+
 from wheelfix.cli.parsers import whole_parser
 from wheelfix.errors import Exit
 from wheelfix.report.document import SCAN_KINDS
@@ -31,8 +33,6 @@ def execute(args: argparse.Namespace) -> int:
 
 def render(shell: str) -> str:
     """Return the script for a shell."""
-    import shtab
-
     root, commands = whole_parser()
     codes = tuple(word for rule in all_rules() for word in (rule.code, rule.name))
     values = {

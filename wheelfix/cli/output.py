@@ -101,7 +101,7 @@ class Output:
             raise UsageError("--write-baseline needs --baseline FILE", hint="it says where to write")
         if file is None:
             return
-        from wheelfix.cli.baseline import Baseline
+        from wheelfix.cli.baseline import Baseline  # which imports json
 
         if write:
             self.write_baseline, self.baseline = file, Baseline()

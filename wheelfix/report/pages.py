@@ -1,12 +1,14 @@
 """Our Markdown pages as blocks, and the list of findings.
 
-The one module that imports markdown-it-py, when the first page is read, so that a scan does not wait for it.
+The one module that imports markdown-it-py.
 """
 
 from __future__ import annotations
 
 from operator import attrgetter
 from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt, tree
 
 from wheelfix.report.blocks import Bullets, Code, Heading, Link, Para, Part, Record, Records, para
 from wheelfix.report.canvas import render_text
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 def parse_markdown(text: str) -> list[Block]:
     """Return the blocks of a page; ours have no tables, quotes, numbered lists and lists in lists."""
-    from markdown_it import MarkdownIt, tree
-
     reader = MarkdownIt("commonmark", {"html": False})  # HTML in a page is text
     return [_block(node) for node in tree.SyntaxTreeNode(reader.parse(text)).children]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import urllib.parse
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -64,8 +65,6 @@ def render_scan(document: Document) -> str:
 
 def _documentation() -> str:
     """Return where the documentation is published: as the installed release declares it, else nothing."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
     try:
         declared = metadata("wheelfix").get_all("Project-URL") or []
     except PackageNotFoundError:  # run from a folder or from the zipapp
