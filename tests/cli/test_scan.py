@@ -69,8 +69,8 @@ def test_only_the_verdict(dist, capsys):
 
 def test_every_edge(dist, capsys):
     _, out, _ = run(capsys, "-v", "dist/bad-*.whl")
-    assert "|- gone.dll -> MISSING" in out
-    assert "`- Python: python311.dll" in out
+    assert "\n    gone.dll -> MISSING\n" in out
+    assert "\n    Python: python311.dll\n" in out
 
 
 def test_many_end_with_a_summary(dist, capsys):

@@ -25,7 +25,6 @@ from wheelfix.errors import (
     shown_url,
 )
 from wheelfix.knowledge.targets import chosen_targets
-from wheelfix.pe.authenticode.verify import check_trusted_roots
 from wheelfix.remote.addresses import is_remote, is_url
 from wheelfix.remote.client import Client
 from wheelfix.report.canvas import TextStyle, look_of
@@ -83,6 +82,8 @@ def limits(args: argparse.Namespace) -> Limits:
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
     if args.trusted_roots is not None:
+        from wheelfix.pe.authenticode.verify import check_trusted_roots  # cryptography is behind it
+
         check_trusted_roots(args.trusted_roots)
     return RootOptions(
         **as_given(args, "cuda cudnn oneapi conda search_path trusted_roots"),

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from wheelfix.report.blocks import Block, Record, Span, Value
 
 VOID = frozenset({"br", "col", "input", "meta", "wbr"})
-WHOLE = frozenset({"title", "text", "option"})
-"""Elements that hold text alone: names are not broken there."""
+WHOLE = frozenset({"title", "text", "option", "pre"})
+"""Elements that hold text alone, or what is copied: names are not broken there."""
 
 
 class Html(str):
