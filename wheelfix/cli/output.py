@@ -18,7 +18,7 @@ from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.commands import say, say_failure
 from wheelfix.cli.common import exit_code, style_of, write_result
 from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
-from wheelfix.report.canvas import TextStyle
+from wheelfix.report.canvas import ProgressBar, TextStyle
 from wheelfix.report.document import (
     DEFAULT,
     Context,
@@ -27,7 +27,6 @@ from wheelfix.report.document import (
     slim,
     without_images,
 )
-from wheelfix.report.progress import ProgressBar
 from wheelfix.report.scans import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.report.words import count
 
