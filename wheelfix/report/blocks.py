@@ -67,6 +67,10 @@ class Record:
     title: Spans
     fields: tuple[tuple[str, Value], ...] = ()
 
+    def get(self, label: str) -> list[Value]:
+        """Return what is known under a label."""
+        return [value for name, value in self.fields if name == label]
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -76,6 +80,11 @@ class Records:
     head: str = ""
     """What the titles are, as the head of their column."""
     most: int = 1000
+
+    @property
+    def heads(self) -> list[str]:
+        """The columns of the table: the titles, and every label."""
+        return [self.head, *dict.fromkeys(label for one in self.records for label, _ in one.fields if label)]
 
 
 @dataclass(frozen=True, slots=True)

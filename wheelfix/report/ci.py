@@ -215,10 +215,9 @@ def _drawn(blocks: Iterable[Block]) -> Iterator[str]:
                 yield from _rest(len(items))
             case Table(heads, rows, _, numbers):
                 yield from ("", *_table(heads, [[_line((cell,)) for cell in row] for row in rows], numbers))
-            case Records(records, head):
-                labels = [*dict.fromkeys(label for one in records for label, _ in one.fields if label)]
-                cells = [[_titled(one), *(_known(one, label) for label in labels)] for one in records[:SHOWN]]
-                yield from ("", *_table([head, *labels], cells), *_rest(len(records)))
+            case Records(records):
+                cells = [[_known(one, label) for label in ("", *block.heads[1:])] for one in records[:SHOWN]]
+                yield from ("", *_table(block.heads, cells), *_rest(len(records)))
             case Part(title, inner, level, _, closed):
                 if not closed:
                     words = _line(title)
@@ -231,13 +230,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequenc
         yield f"| {' | '.join(row)} |"
 
 
-def _titled(record: Record) -> str:
-    """Return the title of a record, and below it what has no label."""
-    return "<br>".join([_line(record.title), *(_value(value) for label, value in record.fields if not label)])
-
-
 def _known(record: Record, label: str) -> str:
-    return "<br>".join(_value(value) for name, value in record.fields if name == label)
+    """Return a cell; the title has what has no label below it."""
+    return "<br>".join([*([] if label else [_line(record.title)]), *map(_value, record.get(label))])
 
 
 def _value(value: Value) -> str:

@@ -110,11 +110,10 @@ def _block(block: Block | Html | None, top: int) -> Html | None:
         case Table(heads, rows, _, numbers):
             cells = [[spans_of((cell,)) for cell in row] for row in rows]
             return _folded(_rows(heads, cells, numbers), lambda part: table(heads, part, numbers=numbers))
-        case Records(records, head):
-            labels = [*dict.fromkeys(label for one in records for label, _ in one.fields if label)]
-            cells = [[_title(one), *(_known(one, label) for label in labels)] for one in records]
-            heads = (head, *labels)
-            return _folded(_rows(heads, cells), lambda part: table(heads, part, "cards missing-dlls"))
+        case Records(records):
+            columns = block.heads
+            cells = [[_title(one), *(_known(one, label) for label in columns[1:])] for one in records]
+            return _folded(_rows(columns, cells), lambda part: table(columns, part, "cards missing-dlls"))
         case Heading(text, level):
             return el(f"h{min(6, level + top - 1)}", text)
         case Part():
@@ -149,12 +148,12 @@ def _folded(items: Sequence[Html], draw: Callable[[Sequence[Html]], Html]) -> Ht
 
 
 def _title(record: Record) -> Html:
-    below = (el("span", _value(value), class_="facts") for label, value in record.fields if not label)
+    below = (el("span", _value(value), class_="facts") for value in record.get(""))
     return join([spans_of(record.title), *below])
 
 
 def _known(record: Record, label: str) -> Html:
-    found = [_value(value) for name, value in record.fields if name == label]
+    found = [*map(_value, record.get(label))]
     return found[0] if len(found) == 1 else join(el("span", one, class_="facts") for one in found)
 
 

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
 from wheelfix.report import safe
-from wheelfix.report.html.element import Html, el, fold, join, names, table
+from wheelfix.report.blocks import Part, Record, Records, chapter
+from wheelfix.report.html.element import Html, el, fold, join
 from wheelfix.report.words import SITE_PACKAGES, count, human_size, image_counts, provider_phrase, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from wheelfix.model import Json
+    from wheelfix.report.blocks import Value
 
 NODE_WIDTH = 156
 NODE_HEIGHT = 54
@@ -532,34 +534,25 @@ def _drawing(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
     )
 
 
-def draw_files(name: str, graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> Html:
-    """Return the files of the wheel, largest first, folded."""
+def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> Part:
+    """Return the files of the wheel, largest first."""
     needed_by: dict[int, list[str]] = {}
     needs: dict[int, list[str]] = {}
     for link in graph.links:
         needed_by.setdefault(link.target, []).append(graph.nodes[link.source].name)
         needs.setdefault(link.source, []).append(graph.nodes[link.target].name)
     images = [(number, node) for number, node in enumerate(graph.nodes) if node.in_wheel]
-    rows = []
+    records = []
     for number, node in sorted(images, key=lambda item: (-item[1].size, item[1].path)):
         facts = [f"{key}: {value}" for key, value in node.facts.items() if key != "machine"]
         facts += [f"vendored from {sources[node.path]}"] if node.path in sources else []
-        known = el("span", "; ".join(facts), class_="facts") if facts else None
-        system = sum(map(len, node.outside.values())) + node.api_sets
-        rows.append(
-            el(
-                "tr",
-                el("th", short_path(node.path), known, scope="row"),
-                el("td", human_size(node.size), class_="number", data_label="size", data_value=node.size),
-                el("td", names(needed_by.get(number, [])), data_label="needed by"),
-                el("td", names(needs.get(number, [])), data_label="needs"),
-                el("td", str(system), class_="number", data_label="of Windows, Python, drivers", data_value=system),
-            )
-        )
-    heads = ("file", "size", "needed by", "needs", "of the system")
-    return fold(
-        f"All {', '.join(image_counts(report))}, the largest first",
-        table(heads, rows, "files cards", numbers=heads[1::3]),
-        id=f"{name}-files",
-        class_="fold",
-    )
+        known: dict[str, Value] = {
+            "": "; ".join(facts),
+            "size": human_size(node.size),
+            "needed by": needed_by.get(number, []),
+            "needs": needs.get(number, []),
+            "of Windows, Python, drivers": str(sum(map(len, node.outside.values())) + node.api_sets),
+        }
+        records.append(Record((short_path(node.path),), tuple(item for item in known.items() if item[1])))
+    title = f"All {', '.join(image_counts(report))}, the largest first"
+    return chapter(title, Records(tuple(records), "file"), closed=True)

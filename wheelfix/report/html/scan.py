@@ -19,7 +19,7 @@ from wheelfix.report.document import (
     severity_phrase,
 )
 from wheelfix.report.html.element import Html, badge, draw, el, fold, from_markdown, join
-from wheelfix.report.html.graph import build_graph, draw_files, draw_needs
+from wheelfix.report.html.graph import build_graph, draw_needs, files_part
 from wheelfix.report.repairs import plan_part
 from wheelfix.report.scans import scan_blocks, totals_table
 from wheelfix.report.words import and_more, count, human_size, import_statement, is_dll, label
@@ -271,7 +271,7 @@ def _wheel(name: str, row: InputRow, report: ScanReport, document: Document, *, 
             draw(scan_blocks(report, document, steps=document.steps(report))),
             none,
             draw_needs(name, graph, sources, chain) if graph.nodes else None,
-            draw_files(name, graph, report, sources) if report.images else None,
+            draw([files_part(graph, report, sources)]) if report.images else None,
             id=name,
             class_="body",
         ),
