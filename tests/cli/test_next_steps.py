@@ -89,6 +89,8 @@ def test_a_deleted_dll_comes_from_the_original(tmp_path: Path, capsys: pytest.Ca
 def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """gmpy2 with a DLL in the wrong folder: ``--root FOLDER`` was asked for a file that the wheel has."""
     build_wheel(tmp_path / "dist", "pkg", "1.0", files={**files("helper.dll"), "pkg/moved/helper.dll": HELPER})
+    main(["scan", "--no-discover", "dist"])
+    assert "# puts a copy of helper.dll where it is found" in capsys.readouterr().out
     (command,) = proposed(capsys, "--no-discover", "dist")
     assert "--root" not in command
     assert pasted(command) == 0

@@ -245,6 +245,7 @@ class _RepairSteps:
         certain = [finding for finding in findings if finding.severity is not Severity.WARNING]
         # What lies elsewhere in the wheel needs no root: the repair puts a copy where it is found.
         there = [one for one in certain if is_about(one, Theme.OUT_OF_REACH) and one.repairable is Repairable.ALWAYS]
+        self._there = [*dict.fromkeys(name for one in there for name in missing_names(one))]
         names = {dll_key(name) for finding in certain if finding not in there for name in missing_names(finding)}
         self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]
         never = any(one.severity is Severity.ERROR and one.repairable is Repairable.NEVER for one in findings)
@@ -285,7 +286,8 @@ class _RepairSteps:
                 ("--fetch", *roots, *options), f"takes {_listed(items)} from this machine or {index}{hint}"
             )
         if not fetched or all(map(_local, fetched)):
-            what = f"adds {_listed(items)}" if items else "rewrites the wheel without the faults"
+            copies = f"puts a copy of {listing(self._there)} where it is found" if self._there else ""
+            what = f"adds {_listed(items)}" if items else copies or "rewrites the wheel without the faults"
             what += " from where it was found, if it is suitable" if items and not roots else hint
             yield self._repair((*roots, *options), f"or without the index: {what}" if fetched else what)
 

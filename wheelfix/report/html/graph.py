@@ -496,7 +496,7 @@ def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Seque
     rest = f" The drawing has {drawn} of {missing} missing DLLs." if drawn < missing else ""
     shown = el(
         "div",
-        el("h4", "How the missing DLLs are reached"),
+        el("h4", f"How the {'missing DLLs are' if missing else 'failing load is'} reached"),
         el("p", f"Importers stand above what they import.{rest}", class_="dim"),
         _drawing(f"{name}-part", part, sources) if part else None,
     )
