@@ -68,14 +68,13 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
     """Return the diagnosis; ``quiet`` leaves the causes alone, ``verbose`` shows all remedies and faults."""
     blocks: list[Block] = []
     if not quiet:
-        blocks += [para(f"{one.source}: {one.told}", lead=(f"{one.kind:<12}", "dim")) for one in diagnosis.evidence]
-        blocks.append(para())
+        blocks += [para(f"{one.source}: {one.told}", lead=(f"{one.kind:<6} ", "dim")) for one in diagnosis.evidence]
     blocks += _verdict(diagnosis)
     for number, explained in enumerate(diagnosis.explained):
         # What comes first explains the text; the others in full would only push what to do out of sight.
         blocks += _cause(explained, quiet=quiet or (number > 0 and not verbose and not explained.proven))
     if not quiet:
-        blocks += [*_others(diagnosis), *_remedies(diagnosis)]
+        blocks += [*_others(diagnosis), *_remedies(diagnosis, verbose=verbose)]
         if diagnosis.harmless:
             title = "The program went on after these: they are not what ended it"
             blocks.append(chapter(title, bullets(diagnosis.harmless)))
@@ -126,16 +125,18 @@ def _others(diagnosis: Diagnosis) -> Iterator[Block]:
         yield chapter(title, bullets(diagnosis.others, _SHOWN))
 
 
-def _remedies(diagnosis: Diagnosis) -> Iterator[Block]:
+def _remedies(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[Block]:
+    proven = any(one.proven for one in diagnosis.explained)
+    most = len(diagnosis.remedies) if verbose else 2 * _SHOWN if proven else _FROM_TEXT
     records = []
-    for remedy in diagnosis.remedies:
+    for remedy in diagnosis.remedies[:most]:
         fields: list[tuple[str, Value]] = [("", Code(remedy.command, "code"))] if remedy.command else []
         told = {"": remedy.why, "only if:": remedy.when, "danger:": remedy.danger}
         fields += [(label, (text, "" if label else "dim")) for label, text in told.items() if text]
         records.append(Record((f"{remedy.rank}. ", remedy.title), tuple(fields)))
     if records:
-        proven = any(one.proven for one in diagnosis.explained)
-        shown = Records(tuple(records), most=2 * _SHOWN if proven else _FROM_TEXT)
-        yield chapter("What to do, best first", shown)
+        more = len(diagnosis.remedies) - len(records)
+        title = "What to do, best first" + (f" (-v shows {more} more)" if more else "")
+        yield chapter(title, Records(tuple(records)))
     if records and any(one.cause.likely_missing for one in diagnosis.explained):
         yield para(("Do not download DLLs from DLL download sites.", "dim"))
