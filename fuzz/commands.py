@@ -26,7 +26,7 @@ from wheelfix.repairs.repair import repair_wheel, replay
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.diagnosis import render_diagnosis, render_json
 from wheelfix.report.document import KINDS, render
-from wheelfix.report.text import render_scan
+from wheelfix.report.scans import render_scan
 
 if TYPE_CHECKING:
     from pathlib import Path

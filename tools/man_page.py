@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.cli.commands import DESCRIPTION, EXIT_CODES
-from wheelfix.cli.completion import read_grammar
+from wheelfix.cli.parsers import whole_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.cli.completion import Word
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -21,22 +20,25 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def render_man() -> str:
     """Return the page in the language of man(1)."""
-    commands = read_grammar()
+    commands = whole_parser()[1]
     lines = [
         f'.TH WHEELFIX 1 "" "wheelfix {wheelfix.__version__}" "User Commands"',
         ".SH NAME",
         "wheelfix \\- say why a Windows wheel will not import, and write one that does",
         ".SH SYNOPSIS",
-        *(line for command in commands for line in (".br", f".B {_roff(command.usage)}")),
+        *(line for parser in commands.values() for line in (".br", f".B {_roff(parser.shown_usage())}")),
         ".SH DESCRIPTION",
         _roff(" ".join(DESCRIPTION.split())),
         ".SH COMMANDS",
     ]
-    for command in commands:
-        lines += [f".SS {_roff(command.name)}", _roff(" ".join(command.description.split()))]
-        for word in (*command.arguments, *command.options):
-            lines += [".TP", _roff_heading(word), _roff(word.help)]
-        lines += [".PP", "Examples:", ".PP", ".nf", *(_roff(line) for line in command.examples.splitlines()), ".fi"]
+    for name, parser in commands.items():
+        lines += [f".SS {_roff(name)}", _roff(" ".join((parser.description or "").split()))]
+        shown = [action for action in parser.actions() if action.help != argparse.SUPPRESS]
+        for action in sorted(shown, key=lambda action: bool(action.option_strings)):
+            text = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
+            lines += [".TP", _roff_heading(action), _roff(text)]
+        examples = (parser.epilog or "").removeprefix("examples:\n").splitlines()
+        lines += [".PP", "Examples:", ".PP", ".nf", *map(_roff, examples), ".fi"]
     lines += [".SH EXIT STATUS", ".nf", *(_roff(line) for line in EXIT_CODES.splitlines()[1:]), ".fi", *ENVIRONMENT]
     return "\n".join(lines) + "\n"
 
@@ -65,8 +67,9 @@ def _roff(text: str) -> str:
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 
 
-def _roff_heading(word: Word) -> str:
-    if not word.names:
-        return f".I {_roff(word.metavar)}"
-    value = f" \\fI{_roff(word.metavar)}\\fR" if word.metavar else ""
-    return ", ".join(f"\\fB{_roff(name)}\\fR{value}" for name in word.names)
+def _roff_heading(action: argparse.Action) -> str:
+    metavar = "" if action.nargs == 0 else str(action.metavar or action.dest.upper().replace("_", "-"))
+    if not action.option_strings:
+        return f".I {_roff(metavar)}"
+    value = f" \\fI{_roff(metavar)}\\fR" if metavar else ""
+    return ", ".join(f"\\fB{_roff(name)}\\fR{value}" for name in action.option_strings)

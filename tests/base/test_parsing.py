@@ -124,7 +124,7 @@ ALLOWED = {
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each
     "pe/signature.py": 1,
     "report/ci.py": 1,  # totals of our own
-    "report/progress.py": 2,  # a share and seconds of our own
+    "report/canvas.py": 2,  # a share and seconds of our own
     "report/trial.py": 1,  # totals of our own
     "cli/try_.py": 1,  # a checked number of --timeout
     "trial/child.py": 1,  # runs alone in another Python; hexadecimal digits, and a failure there is an answer

@@ -13,8 +13,10 @@ import pytest
 
 from tests.cli.test_schemas import validate
 from tests.support.environments import install, lay
+from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.diagnosis.model import Diagnosis
 from wheelfix.report.canvas import TextStyle
@@ -155,26 +157,65 @@ def test_other_faults_without_a_cause_have_a_heading_of_their_own() -> None:
 def test_the_whole_text_of_a_diagnosis():
     found = diagnose("OMP: Error #15: Initializing libiomp5md.dll, but found libomp140.x86_64.dll already initialized.")
     assert render_diagnosis(found, TextStyle(width=100)) == (
-        "text        the text: line 1: omp-duplicate (libiomp5md.dll, libomp140.x86_64.dll)\n"
-        "\n"
+        "text   the text: line 1: omp-duplicate (libiomp5md.dll, libomp140.x86_64.dll)\n"
         "Cause  Two OpenMP runtimes were loaded into one process: libiomp5md.dll and libomp140.x86_64.dll.\n"
         "       Each keeps its own threads and locks; Intel's runtime notices and stops the process. Usually\n"
         "       torch\\lib has one and conda's Library\\bin or another package has the other.\n"
         "\n"
-        "What to do, best first\n"
-        " 1. See which OpenMP runtimes there are\n"
+        "What to do, best first (-v shows 3 more)\n"
+        "  1. See which OpenMP runtimes there are\n"
         "      python -c \"import sys, pathlib; print(*pathlib.Path(sys.prefix).rglob('*omp*.dll'), sep=chr(10))\"\n"
         "    of libiomp5md, libomp and vcomp, one has to be left; the folders in the list show which packages\n"
         "    have the others\n"
-        " 2. Let the loader model find the true cause in the environment\n"
+        "  2. Let the loader model find the true cause in the environment\n"
         "      wheelfix diagnose\n"
         "    it names the DLL; without --env it looks at the active environment\n"
-        "  ... and 3 more (-v shows all)\n"
     )
     whole = render_diagnosis(found, TextStyle(width=100), verbose=True)
     assert whole.endswith(
-        " 5. Last resort: let both run\n"
+        "  5. Last resort: let both run\n"
         "      set KMP_DUPLICATE_LIB_OK=TRUE\n"
         "    it only silences the check; in PowerShell: $env:KMP_DUPLICATE_LIB_OK = 'TRUE'\n"
-        "    danger: results may silently be wrong, and the process may hang or crash; never in production\n"
+        "    danger:  results may silently be wrong, and the process may hang or crash; never in production\n"
     )
+
+
+UMATH = "numpy/_core/_multiarray_umath.cp311-win_amd64.pyd"
+BLAS = "libscipy_openblas64_-0123456789abcdef0123456789abcdef.dll"
+NUMPY = "ImportError: DLL load failed while importing _multiarray_umath: The specified module could not be found."
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_files_silence_what_the_text_makes_one_guess(whole, tmp_path, capsys):
+    """A whole numpy was said to be "not complete", because the text alone fits that best."""
+    files = {
+        "numpy/__init__.py": b"from numpy._core import _multiarray_umath\n",
+        "numpy/_core/__init__.py": b"",
+        UMATH: forge_dll("_m.pyd", imports={BLAS: ["f"]}, exports=["PyInit__multiarray_umath"]),
+        **({f"numpy/_core/{BLAS}": forge_dll(BLAS, exports=["f"])} if whole else {}),
+    }
+    wheel = build_wheel(tmp_path, "numpy", "2.2.6", files=files)
+    main(["diagnose", "--text", NUMPY])
+    guess = "NumPy is not complete"
+    assert guess in capsys.readouterr().out
+    main(["diagnose", "--text", NUMPY, "--wheel", str(wheel), "--no-discover"])
+    out = capsys.readouterr().out
+    assert guess not in out
+    assert ("Could not tell. The notes say why." in out) is whole
+    assert ("This wheel does not have that fault" in out) is whole
+    assert (f"{BLAS} is missing" in out) is not whole
+    assert ("Install this wheel over the one that is installed" in out) is whole
+
+
+def test_whole_files_have_no_only_fault(tmp_path, capsys):
+    """torch 2.7.1 on a machine without the VC++ runtime: "it is the only fault in these files", which have none."""
+    files = {
+        "pkg/__init__.py": b"from pkg import _x\n",
+        "pkg/_x.pyd": forge_dll("_x.pyd", imports={"MSVCP140.dll": []}),
+    }
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    text = "ImportError: DLL load failed while importing _x: The specified module could not be found."
+    main(["diagnose", "--text", text, "--wheel", str(wheel), "--no-discover"])
+    out = capsys.readouterr().out
+    assert "Visual C++ runtime" in out
+    assert "only fault" not in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import jsonschema
 import pytest
@@ -80,8 +81,10 @@ def test_json_fits_its_schema(wheels, capsys):
 
 def test_markdown(wheels, capsys):
     out = diff(capsys, "old", "new", "--format", "markdown")[1]
-    assert "| ❌ lost | `demo/dep.dll` | still needed by 1 file |" in out
-    assert "ok → **broken**" in out
+    assert "### demo 1.0 → 1.1: 1 lost, 1 new, 1 changed\n\nok → broken, DLLs " in out
+    assert re.search(
+        r"#### Lost \(1\)\n\n\| DLL \| still needed by \|\n.*\n\| `demo/dep.dll` [\d.]+ kB \| `demo/_x", out
+    )
 
 
 def test_nothing_changed(wheels, capsys):

@@ -86,6 +86,20 @@ def test_a_deleted_dll_comes_from_the_original(tmp_path: Path, capsys: pytest.Ca
     assert main(["scan", "wheelhouse", "-q"]) == 0
 
 
+def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """gmpy2 with a DLL in the wrong folder: ``--root FOLDER`` was asked for a file that the wheel has."""
+    build_wheel(tmp_path / "dist", "pkg", "1.0", files={**files("helper.dll"), "pkg/moved/helper.dll": HELPER})
+    main(["scan", "--no-discover", "dist"])
+    assert "# puts a copy of helper.dll where it is found" in capsys.readouterr().out
+    (command,) = proposed(capsys, "--no-discover", "dist")
+    assert "--root" not in command
+    assert pasted(command) == 0
+    page = tmp_path / "page.html"
+    assert main(["scan", "--no-discover", "dist", "--format", "html", "-o", str(page)]) == 1
+    assert "helper.dll is not found where it is" in page.read_text(encoding="utf-8")
+    assert main(["scan", "--no-discover", "wheelhouse"]) == 0
+
+
 def test_an_installed_package_is_repaired_where_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     prefix = install(build_wheel(tmp_path / "dist", "pkg", "1.0", files=files("helper.dll")), tmp_path / "env")
     (tmp_path / "dlls").mkdir()

@@ -23,7 +23,7 @@ from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import KINDS, render
-from wheelfix.report.text import render_scan
+from wheelfix.report.scans import render_scan
 from wheelfix.rules.registry import all_rules, page
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def test_a_wheel_that_cannot_be_repaired_is_listed_once_as_what_it_is(ci_dist, c
         assert "not readable" not in text, kind
         assert "cannot be read" not in text, kind
     assert texts["github"].splitlines()[-1] == f"wheelfix: broken, not repaired: {CI_WHEEL}"
-    assert texts["markdown"].count("### ") == 1
+    assert texts["markdown"].count("\n### ") == 1
     assert texts["junit"].count("<testsuite ") == 1
     document = json.loads(texts["json"])
     assert [failure["stage"] for failure in document["failures"]] == ["repair"]

@@ -22,7 +22,7 @@ from wheelfix.model import Severity, Verdict
 from wheelfix.repairs.repair import RepairOutcome, repair_wheel
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import KINDS, render
-from wheelfix.report.text import render_scan
+from wheelfix.report.scans import render_scan
 
 if TYPE_CHECKING:
     from pathlib import Path

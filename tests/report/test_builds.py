@@ -15,12 +15,12 @@ from wheelfix.report.builds import (
     Problem,
     compare,
     compare_all,
+    comparison_blocks,
     read_document,
-    render_diff,
-    render_markdown,
     steady,
 )
-from wheelfix.report.canvas import TextStyle
+from wheelfix.report.canvas import TextStyle, render_text
+from wheelfix.report.ci import markdown_text
 from wheelfix.report.document import render
 
 
@@ -130,5 +130,5 @@ def test_one_wheel_on_each_side_is_a_pair():
 def test_builds_of_different_projects_are_said_to_be(name, said):
     found = compare_all([build(name="num-py")], [build(name=name)])
     told = "is compared with"
-    assert (told in render_markdown(found)) is said
-    assert (told in render_diff(found, TextStyle())) is said
+    assert (told in markdown_text("wheelfix diff", comparison_blocks(found))) is said
+    assert (told in render_text(comparison_blocks(found), TextStyle())) is said

@@ -76,6 +76,18 @@ def test_what_another_package_owns_is_a_node():
     assert len(graph.links) == 1
 
 
+def test_what_lies_where_it_is_not_found_has_one_box():
+    """gmpy2 with libgcc_s_seh-1.dll in another folder had two: one of them "missing"."""
+    report = report_of(["a.pyd", "b.dll"], [])
+    edge = Edge("Lib/site-packages/x/a.pyd", "b.dll", EdgeKind.IMPORT, Missing((), ("Lib/site-packages/x/b.dll",)))
+    graph = build_graph(dataclasses.replace(report, resolution=Resolution((edge,))))
+    assert [(node.name, node.kind) for node in graph.nodes] == [("a.pyd", "module"), ("b.dll", "dll")]
+    assert [(link.source, link.target, link.fault) for link in graph.links] == [(0, 1, "not found there")]
+    part = missing_part(graph)
+    assert part is not None
+    assert len(part.nodes) == 2
+
+
 def test_five_hundred_files_fit_without_overlap_and_twice_the_same():
     dice = random.Random(7)
     names = [f"n{number:03}.dll" for number in range(500)]

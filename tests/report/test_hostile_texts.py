@@ -20,8 +20,9 @@ from wheelfix.plan.model import Plan
 from wheelfix.report import builds as diff_documents
 from wheelfix.report import diagnosis as diagnosis_json
 from wheelfix.report import safe
-from wheelfix.report.builds import Comparison, render_diff
-from wheelfix.report.canvas import TextStyle
+from wheelfix.report.builds import Comparison, comparison_blocks
+from wheelfix.report.canvas import TextStyle, render_text
+from wheelfix.report.ci import markdown_text
 from wheelfix.report.diagnosis import render_diagnosis
 from wheelfix.report.document import (
     SCAN_KINDS,
@@ -32,7 +33,7 @@ from wheelfix.report.document import (
 )
 from wheelfix.report.html.scan import render_comparison, render_repairs
 from wheelfix.report.repairs import render_balance, render_plan
-from wheelfix.report.text import render_scan, render_summary
+from wheelfix.report.scans import render_scan, render_summary
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ def test_texts_for_people(look: TextStyle, verbose: bool, chosen: str) -> None:
         render_diagnosis(Maker(chosen).make(Diagnosis), look, verbose=verbose),
         render_plan(Maker(chosen, outcome="repaired").make(PlanReport), look, verbose=verbose),
         render_balance([Maker(chosen).make(PlanReport)], [], look),
-        render_diff(Maker(chosen, verdict="broken").make(Comparison), look, verbose=verbose),
+        render_text(comparison_blocks(Maker(chosen, verdict="broken").make(Comparison)), look, verbose=verbose),
     ]
     for text in written:
         must_be_mute(COLOURS.sub("", text) if look.colour else text)
@@ -143,12 +144,12 @@ def structure(markdown: str) -> list[str]:
     "draw",
     [
         lambda text: document("markdown", text),
-        lambda text: diff_documents.render_markdown(Maker(text, verdict="ok").make(Comparison)),
+        lambda text: markdown_text("diff", comparison_blocks(Maker(text, verdict="ok").make(Comparison))),
     ],
     ids=["scan", "diff"],
 )
 def test_markdown_keeps_its_structure(draw) -> None:
-    assert structure(draw(HOSTILE)) == structure(draw("harmless"))
+    assert structure(draw(HOSTILE)) == structure(draw("harm/less"))  # with folders, too
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_code_spans(text: str) -> None:
 
 def test_other_documents() -> None:
     comparison = Maker(verdict="broken").make(Comparison)
-    must_be_mute(diff_documents.render_markdown(comparison))
+    must_be_mute(markdown_text("diff", comparison_blocks(comparison)))
     check_json(diff_documents.render_json(comparison))
     block = ReportBlock(((HOSTILE, HOSTILE),))
     check_json(diagnosis_json.render_json(Maker().make(Diagnosis), block))

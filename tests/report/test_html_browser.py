@@ -267,6 +267,17 @@ def test_the_drawing_opens_on_what_is_missing_and_can_show_everything(browser):
     assert browser.run("return document.querySelector('.everything').open") is False
 
 
+def test_on_a_phone_the_drawing_begins_with_everything_in_view(browser):
+    """At 390 pixels the importers of what is missing were cut at both sides."""
+    browser.open(PAGES["single"](), 390, 844)
+    assert browser.run(
+        "const frame = document.querySelector('.canvas').getBoundingClientRect();"
+        "return [...document.querySelectorAll('.canvas')[0].querySelectorAll('.node')].every((node) => {"
+        "const box = node.getBoundingClientRect(); return box.left >= frame.left && box.right <= frame.right })"
+    )
+    assert browser.run(MEASURE)["smallest"] >= 11
+
+
 def test_a_click_says_who_needs_it_and_what_it_needs(browser):
     browser.open(PAGES["single"]())
     said = browser.run(

@@ -14,9 +14,8 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.report import progress as module
-from wheelfix.report.canvas import Canvas, TextStyle, look_of
-from wheelfix.report.progress import ProgressBar
+from wheelfix.report import canvas as module
+from wheelfix.report.canvas import Canvas, ProgressBar, TextStyle, look_of
 
 PATHS = [Path(f"dist/pkg{number}-1.0-py3-none-win_amd64.whl") for number in range(4)]
 
@@ -134,7 +133,8 @@ def test_on_a_terminal(tmp_path, term, shown):
 
     wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/x.dll": forge_dll("x.dll")})
     code = (
-        "import sys, threading; from wheelfix.report import progress; progress.PATIENCE = progress.PAUSE = 0.01\n"
+        "import sys, threading; from wheelfix.report import canvas as progress\n"
+        "progress.PATIENCE = progress.PAUSE = 0.01\n"
         "drawn, line = threading.Event(), progress.ProgressBar.line\n"
         "progress.ProgressBar.line = lambda *a: (line(*a), drawn.set())[0]\n"
         "from wheelfix.exam import verify; real = verify.archive_findings\n"

@@ -30,6 +30,7 @@ from wheelfix.archive.record import (
     encode_digest,
     record_member,
 )
+from wheelfix.base.parsing import human_size
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
@@ -73,7 +74,7 @@ def stored_fault(archive: Archive) -> tuple[ArchiveFault, ...]:
     if share > _WORTH:
         return ()
     message = (
-        f"{len(stored)} of {len(archive.members)} members, {_in_words(size)}, are stored without compression; "
+        f"{len(stored)} of {len(archive.members)} members, {human_size(size)}, are stored without compression; "
         f"a sample of them compresses to {share:.0%} of its size"
     )
     return (ArchiveFault("stored", "", message),)
@@ -112,7 +113,8 @@ def size_faults(archive: Archive) -> Iterator[ArchiveFault]:
         yield ArchiveFault("long-path" if len(short) == len(PLACES) else "long-path-somewhere", longest, message)
     if archive.size > PYPI_FILE:
         message = (
-            f"the wheel has {_in_words(archive.size)}; PyPI takes 100 MB from a project that has not asked for more"
+            f"the wheel has {human_size(archive.size)}; PyPI takes 104.9 MB (100 MiB) from a project that has not "
+            "asked for more"
         )
         yield ArchiveFault("file-size", "", message)
 
@@ -137,13 +139,6 @@ def _share(archive: Archive, stored: tuple[Member, ...]) -> float:
         before += len(data)
         after += len(deflater.compress(data)) + len(deflater.flush())
     return after / before if before else 1.0
-
-
-def _in_words(size: int) -> str:
-    for limit, unit in ((1 << 30, "GB"), (1 << 20, "MB")):
-        if size >= limit:
-            return f"{size / limit:.1f} {unit}"
-    return f"{size >> 10} KB"
 
 
 # ---------------------------------------------------------------------------------------------------------- conformance

@@ -139,3 +139,14 @@ def as_marker(text: str) -> Marker:
     from packaging.markers import Marker
 
     return Marker(text)
+
+
+def human_size(size: int) -> str:
+    """Return a size as people say it: ``850 kB``, ``252.0 MB``."""
+    if size < 1000:
+        return f"{size} B"
+    if size < 1_000_000:
+        return f"{size / 1000:.0f} kB"
+    if size < 1_000_000_000:
+        return f"{size / 1_000_000:.1f} MB"
+    return f"{size / 1_000_000_000:.2f} GB"

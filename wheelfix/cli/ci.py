@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.exam.examination import Progress
     from wheelfix.model import ScanReport
     from wheelfix.plan.model import Plan
-    from wheelfix.report.progress import ProgressBar
+    from wheelfix.report.canvas import ProgressBar
     from wheelfix.roots.lazy import LazyIndex
 
 

@@ -29,6 +29,7 @@ from wheelfix.remote.addresses import is_remote, is_url
 from wheelfix.remote.client import Client
 from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.words import human_size
+from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +82,7 @@ def limits(args: argparse.Namespace) -> Limits:
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
     if args.trusted_roots is not None:
-        from wheelfix.pe.authenticode.verify import check_trusted_roots
+        from wheelfix.pe.authenticode.verify import check_trusted_roots  # cryptography is behind it
 
         check_trusted_roots(args.trusted_roots)
     return RootOptions(
@@ -155,8 +156,6 @@ def write_result(text: str, output: Path | None) -> None:
     if output.exists() and not output.is_file():
         output.write_text(text, encoding="utf-8", errors="replace")  # a device or a pipe cannot be replaced
         return
-    from wheelfix.streams.output import AtomicFile
-
     with AtomicFile(output) as file:  # under a name that the next run knows, should this one be killed
         file.write(text.encode("utf-8", "replace"))
         file.commit()

@@ -19,8 +19,9 @@ from wheelfix.cli.output import made_by, write_reports
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.scan import scan_all
-from wheelfix.report.builds import Build, compare_all, read_document, render_diff, render_json, render_markdown
-from wheelfix.report.canvas import TextStyle, look_of
+from wheelfix.report.builds import Build, compare_all, comparison_blocks, read_document, render_json
+from wheelfix.report.canvas import TextStyle, look_of, render_text
+from wheelfix.report.ci import markdown_text
 from wheelfix.report.document import LEVELS
 from wheelfix.report.html.scan import render_comparison
 
@@ -50,12 +51,12 @@ def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> st
     if kind == "json":
         return render_json(comparison)
     if kind == "markdown":
-        return render_markdown(comparison)
+        return markdown_text("wheelfix diff", comparison_blocks(comparison))
     if kind == "html":
         return render_comparison(comparison, made_by(args))
     printed = args.output is None and args.format == "text"
     look = look_of(sys.stdout, colour=args.color) if printed else TextStyle(unicode=True)
-    return render_diff(comparison, look, verbose=args.verbose, quiet=args.quiet)
+    return render_text(comparison_blocks(comparison, quiet=args.quiet), look, verbose=args.verbose)
 
 
 def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:

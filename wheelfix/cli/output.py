@@ -17,7 +17,7 @@ from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.commands import say, say_failure
 from wheelfix.cli.common import exit_code, style_of, write_result
 from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
-from wheelfix.report.canvas import TextStyle
+from wheelfix.report.canvas import ProgressBar, TextStyle
 from wheelfix.report.document import (
     DEFAULT,
     Context,
@@ -26,8 +26,7 @@ from wheelfix.report.document import (
     slim,
     without_images,
 )
-from wheelfix.report.progress import ProgressBar
-from wheelfix.report.text import Hints, render_scan, render_statistics, render_steps, render_summary
+from wheelfix.report.scans import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.report.words import count
 from wheelfix.streams.codec import hasher
 
@@ -101,7 +100,7 @@ class Output:
             raise UsageError("--write-baseline needs --baseline FILE", hint="it says where to write")
         if file is None:
             return
-        from wheelfix.cli.baseline import Baseline
+        from wheelfix.cli.baseline import Baseline  # which imports json
 
         if write:
             self.write_baseline, self.baseline = file, Baseline()

@@ -614,7 +614,17 @@ def command_parser(name: str) -> Parser:
         meant = f"did you mean '{OTHER_WORDS[name]}'?" if name in OTHER_WORDS else did_you_mean(name, COMMANDS)
         hint = meant or "'wheelfix --help' lists the commands"
         raise UsageError(f"there is no command {name!r}", hint=hint)
-    subparsers: Subparsers = root_parser().add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
+    return _added(root_parser().add_subparsers(dest="command", prog="wheelfix", parser_class=Parser), name)
+
+
+def whole_parser() -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser that has all commands, and those of the commands."""
+    root = root_parser()
+    subparsers: Subparsers = root.add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
+    return root, {name: _added(subparsers, name) for name in COMMANDS}
+
+
+def _added(subparsers: Subparsers, name: str) -> Parser:
     PARSERS[name](subparsers)
     parser: Parser = subparsers.choices[name]
     parser.usage = parser.shown_usage()

@@ -32,11 +32,10 @@ from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.repairs.repair import FailedRepair, repair_all, replay
-from wheelfix.report.canvas import TextStyle
+from wheelfix.report.canvas import ProgressBar, TextStyle
 from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.html.scan import render_repairs
 from wheelfix.report.json_ import dump, tool
-from wheelfix.report.progress import ProgressBar
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
 from wheelfix.roots.host import card_arch

@@ -17,11 +17,11 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import EdgeKind, Image, Severity, dll_key
+from wheelfix.model import EdgeKind, Image, InView, Severity, dll_key
 from wheelfix.pe.signature import read_signature
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.rules.policy import test_artifacts_shipped
-from wheelfix.rules.registry import found_by
+from wheelfix.rules.registry import found_by, matches_any
 from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.diagnosis.model import GatheredEvidence, ScannedPackage
-    from wheelfix.diagnosis.symptoms.model import Log, Symptom
+    from wheelfix.diagnosis.symptoms.model import Cause, Log, Symptom
     from wheelfix.knowledge.families import FamilyMember
     from wheelfix.loader.places import Environment
     from wheelfix.model import MissingDll
@@ -290,7 +290,20 @@ def _explain(symptom: Symptom, gathered: GatheredEvidence) -> list[_Proof]:
         if found is not None:
             return [(found, gathered.case_of(found, case))]
     cause = explain_symptom(symptom)
-    return [(Explained(cause, symptom, explanation=cause.what_is_known), None)] if cause else []
+    if cause is None or any(_refutes(case, cause, symptom) for case in gathered.cases):
+        return []
+    return [(Explained(cause, symptom, explanation=cause.what_is_known), None)]
+
+
+def _refutes(case: ScannedPackage, cause: Cause, symptom: Symptom) -> bool:
+    """Whether files show that a guess is wrong: what the text names loads, and nothing in them needs from outside
+    what is said to be missing.
+    """
+    outcome = matching_outcome(symptom, case)
+    if cause.confidence is Confidence.SURE or not cause.likely_missing or outcome is None or outcome.code:
+        return False
+    wanted = {dll_key(edge.name) for edge in case.resolution.edges if not isinstance(edge.provider, InView)}
+    return not any(matches_any(name, cause.likely_missing) for name in wanted)
 
 
 def _is_explained(fault: Explained, explained: Sequence[_Proof]) -> bool:

@@ -94,8 +94,8 @@ class Diagnosis:
 
     @property
     def only_fault(self) -> bool | None:
-        """Whether the first cause is the only fault; None when no files were looked at."""
-        if not any(one.proven for one in self.explained):
+        """Whether the first cause is the only fault; None when no files were looked at, or none of them has it."""
+        if not any(one.proven and one.cause.confidence.value == "sure" for one in self.explained):
             return None
         return len(self.explained) == 1 and not self.others
 

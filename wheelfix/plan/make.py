@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.conformance import NOT_IRREGULAR
 from wheelfix.archive.names import name_parts
 from wheelfix.base.options import Renaming
+from wheelfix.base.parsing import human_size
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
@@ -225,7 +226,7 @@ def still_to_fetch(chosen: Iterable[Chosen], roots: LazyIndex) -> list[str]:
     packed = [found[1].csize for file in files if (found := roots.open().packed(file)) is not None]
     if not packed:
         return []
-    size = f"{sum(packed) / 1e6:.1f} MB for {len(packed)} DLL{'s' if len(packed) > 1 else ''}"
+    size = f"{human_size(sum(packed))} for {len(packed)} DLL{'s' if len(packed) > 1 else ''}"
     return [f"a repair fetches {size} from the package index, less what is in the cache"]
 
 

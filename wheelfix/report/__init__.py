@@ -1,6 +1,7 @@
 """Reports in, text out: renderers are pure, and untrusted text goes through ``safe``.
 
-A scan becomes a ``document.Document``, which every format of ``formats`` draws: ``text``, ``json_``, ``sarif``, ``ci``
-(GitHub, JUnit, Markdown, lines) and ``html/``. What other commands print has a module each: ``diagnosis``, ``diff``,
-``trial``, ``repairs`` (also sign and roots), ``pages`` (explain), ``progress``.
+What is said is a tree of ``blocks``, made once: by ``scans`` (over a ``document.Document``), ``builds`` (diff),
+``repairs`` (also sign and roots), ``diagnosis``, ``trial`` and ``pages`` (explain). ``canvas`` draws it as text, ``ci``
+as Markdown, ``html/`` as a page. Formats for machines read the document itself: ``json_``, ``sarif``, ``ci`` (GitHub,
+JUnit, lines).
 """

@@ -15,19 +15,16 @@ from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
 from wheelfix.model import ScanReport, Severity, Verdict, canonical, fold
-from wheelfix.report.canvas import SEVERITY_STYLES, VERDICT_STYLES, Canvas
+from wheelfix.report.blocks import Bullets, Part, Record, chapter, line, para, recorded
 from wheelfix.report.json_ import SCAN_SCHEMA, dump, pick, scan_value, tool
-from wheelfix.report.safe import markdown as escape
-from wheelfix.report.safe import markdown_code as code
-from wheelfix.report.safe import without_commands
 from wheelfix.report.words import about, count, human_change, human_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from wheelfix.model import Json
-    from wheelfix.report.canvas import TextStyle
+    from wheelfix.report.blocks import Block, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,129 +340,81 @@ def _difference(difference: Difference) -> dict[str, Json]:
     }
 
 
-def render_markdown(comparison: Comparison) -> str:
-    """Return the comparison for a pull request or a job summary."""
-    lines = ["## wheelfix diff"]
-    for difference in comparison.differences:
-        lines += ["", *_section(difference)]
-    for title, builds in (("Only before", comparison.only_old), ("Only now", comparison.only_new)):
-        if builds:
-            lines += ["", f"{title}: {', '.join(code(build.path) for build in builds)}"]
-    if comparison.unread:
-        lines += ["", f"Not compared, because a wheel cannot be read: {', '.join(map(code, comparison.unread))}"]
-    return without_commands("\n".join(lines) + "\n")
-
-
-def _section(difference: Difference) -> list[str]:
-    old, new = difference.old, difference.new
-    lines = [f"### {escape(new.name)} {escape(old.version)} → {escape(new.version)}", ""]
-    if difference.other_project:
-        lines += [f"Different projects: {escape(old.name)} is compared with {escape(new.name)}.", ""]
-    lines.append(f"{escape(old.verdict)} → **{escape(new.verdict)}**, DLLs {human_change(old.size, new.size)}")
-    if difference.is_empty:
-        return [*lines, "", "Nothing changed."]
-    rows = [("❌ lost", code(file.path), _needed(difference, file)) for file in difference.lost]
-    rows += [("new", code(file.path), human_size(file.size)) for file in difference.appeared]
-    rows += [(escape(pair.how), code(pair.old.path), escape(pair_words(pair))) for pair in difference.pairs]
-    if rows:
-        lines += ["", "| | DLL | |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)]
-    for title, problems in _findings(difference).items():
-        lines += ["", f"{title}:", ""]
-        lines += [
-            f"- {escape(f'{problem.code} {problem.name}')} ({problem.severity}): "
-            + escape(about(problem.subject, problem.message))
-            for problem in problems
-        ]
-    return lines
-
-
-def _findings(difference: Difference) -> dict[str, Sequence[Problem]]:
-    found = {"New findings": difference.arisen, "Fixed findings": difference.cured}
-    return {title: problems for title, problems in found.items() if problems}
-
-
-def _needed(difference: Difference, file: File) -> str:
-    needers = difference.still_needed(file)
-    return f"still needed by {count(len(needers), 'file')}" if needers else ""
-
-
-def pair_words(pair: FilePair) -> str:
-    """Return in words what became of a DLL."""
-    parts = []
-    if pair.how != "changed":
-        parts.append(f"now {pair.new.path}")
-    if pair.old.version and pair.new.version and pair.old.version != pair.new.version:
-        parts.append(f"{pair.old.version} → {pair.new.version}")
-    if pair.old.machine != pair.new.machine:
-        parts.append(f"{pair.old.machine} → {pair.new.machine}")
-    if pair.old.size != pair.new.size:
-        parts.append(human_change(pair.old.size, pair.new.size))
-    return ", ".join(parts)
-
-
 # ---------------------------------------------------------------------------------------------------------- for people
 
 
 SHOWN = 30
 
 
-def render_diff(comparison: Comparison, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
-    """Return what changed; ``quiet`` leaves one line per wheel, ``verbose`` lists every change."""
-    canvas = Canvas(look)
-    for number, difference in enumerate(comparison.differences):
-        if number and not quiet:
-            canvas.blank()
-        _draw_difference(canvas, difference, verbose=verbose, quiet=quiet)
-    for word, style, builds in (("LOST", "bad", comparison.only_old), ("NEW", "note", comparison.only_new)):
-        for build in builds:
-            canvas.line((word, style), f"  {build.path}")
-    for path in comparison.unread:
-        canvas.line(("NOT COMPARED", "bad"), f"  {path}")
-    return canvas.text()
+def comparison_blocks(comparison: Comparison, *, quiet: bool = False) -> list[Block]:
+    """Return what changed; ``quiet`` leaves one line per wheel."""
+    blocks: list[Block] = []
+    for difference in comparison.differences:
+        blocks += [para()] if blocks and not quiet else []
+        blocks.append(_difference_part(difference, quiet=quiet))
+    for word, style, paths in (
+        ("LOST", "bad", [build.path for build in comparison.only_old]),
+        ("NEW", "note", [build.path for build in comparison.only_new]),
+        ("NOT COMPARED", "bad", comparison.unread),
+    ):
+        blocks += [line((word, style), "  ", (path, "path")) for path in paths]
+    return blocks
 
 
-def _draw_difference(canvas: Canvas, difference: Difference, *, verbose: bool, quiet: bool) -> None:
+def comparison_answer(comparison: Comparison) -> str:
+    """Return what a reader in a hurry wants to know."""
+    lost = sum(len(difference.lost) for difference in comparison.differences)
+    arisen = sum(len(difference.arisen) for difference in comparison.differences)
+    found = {"wheel": len(comparison.only_old), "DLL": lost}
+    parts = [f"{count(number, what)} lost" for what, number in found.items() if number]
+    parts += [count(arisen, "new finding")] if arisen else []
+    if parts:
+        return ", ".join(parts)
+    changed = any(not difference.is_empty for difference in comparison.differences)
+    return "Nothing was lost, and there are no new findings" if changed else "Nothing changed"
+
+
+def _difference_part(difference: Difference, *, quiet: bool) -> Part:
     old, new = difference.old, difference.new
     numbers = f"{len(difference.lost)} lost, {len(difference.appeared)} new, {len(difference.pairs)} changed"
     versions = old.version if old.version == new.version else f"{old.version} → {new.version}"
-    title = f"{new.name} {versions}"
+    title = f"{new.name} {versions}".strip()
+    blocks: list[Block] = []
     if difference.other_project:
         title = f"{old.name} {old.version} → {new.name} {new.version}"
-    canvas.line((title.strip(), "name"), f": {numbers}")
-    if difference.other_project:
-        canvas.line(("different projects", "warn"), f": {old.name} is compared with {new.name}")
-    if quiet:
-        return
-    before, after = ((build.verdict, VERDICT_STYLES[build.verdict]) for build in (old, new))
-    canvas.line(before, " → ", after, f", DLLs {human_change(old.size, new.size)}")
-    if difference.is_empty:
-        canvas.line("Nothing changed.")
-        return
-    most = len(difference.pairs) + len(difference.appeared) if verbose else SHOWN
-    if difference.lost:
-        canvas.heading(f"Lost ({len(difference.lost)})")
+        blocks.append(line(("different projects", "warn"), f": {old.name} is compared with {new.name}"))
+    if not quiet:
+        change = f", DLLs {human_change(old.size, new.size)}"
+        blocks.append(line((old.verdict, old.verdict), " → ", (new.verdict, new.verdict), change))
+        blocks += [line("Nothing changed.")] if difference.is_empty else _changes(difference)
+    return Part(((title, "name"), f": {numbers}"), tuple(blocks), 1)
+
+
+def _changes(difference: Difference) -> Iterator[Block]:
+    lost = []
     for file in difference.lost:
-        needers = difference.still_needed(file)
-        canvas.line((file.path, "bad"), (f"  {human_size(file.size)}", "dim"), indent=2)
-        some = ", ".join(needers[:4]) + (" …" if len(needers) > 4 else "")
-        canvas.labelled("still needed by ", some, indent=4, style="bad")
-    _draw_section(canvas, "New", [(file.path, human_size(file.size)) for file in difference.appeared], most)
+        needers = [*difference.still_needed(file)]
+        fields: tuple[tuple[str, Value], ...] = (("still needed by", needers),) if needers else ()
+        lost.append(Record(((file.path, "bad"), (f"  {human_size(file.size)}", "dim")), fields))
+    yield from recorded("Lost", lost, "DLL")
+    yield from _listed("New", [(file.path, human_size(file.size)) for file in difference.appeared])
     for how in ("replaced", "moved", "changed"):
-        rows = [(pair.old.path, pair_words(pair)) for pair in difference.pairs if pair.how == how]
-        _draw_section(canvas, how.capitalize(), rows, most)
-    for title, problems in _findings(difference).items():
-        canvas.heading(f"{title} ({len(problems)})")
-        for problem in problems:
-            style = SEVERITY_STYLES[problem.severity.value]
-            canvas.labelled(f"{problem.code} ", about(problem.subject, problem.message), indent=2, style=style)
+        yield from _listed(how, [(pair.old.path, pair_words(pair)) for pair in difference.pairs if pair.how == how])
+    for title, problems in (("New findings", difference.arisen), ("Fixed findings", difference.cured)):
+        items = tuple((((one.code, one.severity.value), f" {about(one.subject, one.message)}"), "") for one in problems)
+        yield from [chapter(f"{title} ({len(items)})", Bullets(items, len(items)))] if items else []
 
 
-def _draw_section(canvas: Canvas, title: str, rows: Sequence[tuple[str, str]], most: int) -> None:
-    if not rows:
-        return
-    canvas.heading(f"{title} ({len(rows)})")
-    for path, words in rows[:most]:
-        canvas.line(path, indent=2)
-        canvas.paragraph((words, "dim"), indent=4)
-    if len(rows) > most:
-        canvas.line((f"… and {len(rows) - most} more (-v shows all)", "dim"), indent=2)
+def _listed(title: str, rows: Sequence[tuple[str, str]]) -> list[Part]:
+    records = [Record(((path, "path"),), (("", (words, "dim")),)) for path, words in rows]
+    return recorded(title.capitalize(), records, "DLL", SHOWN)
+
+
+def pair_words(pair: FilePair) -> str:
+    """Return in words what became of a DLL."""
+    old, new = pair.old, pair.new
+    parts = [f"now {new.path}"] if pair.how != "changed" else []
+    parts += [f"{old.version} → {new.version}"] if old.version and new.version and old.version != new.version else []
+    parts += [f"{old.machine} → {new.machine}"] if old.machine != new.machine else []
+    parts += [human_change(old.size, new.size)] if old.size != new.size else []
+    return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""A sheet to write lines, paragraphs and tables on, in the width and the colours of a stream.
+"""Blocks as text, in the width and the colours of a stream; and the line that shows progress on a terminal.
 
 The one module that imports rich, for the width of characters.
 """
@@ -8,14 +8,23 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+import threading
+import time
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.parsing import human_size, whole_number
 from wheelfix.base.values import dataclass
+from wheelfix.report.blocks import Bullets, Code, Heading, Link, Para, Part, Records, Table
 from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from wheelfix.remote.ranges import WheelPath
+    from wheelfix.report.blocks import Block, Span, Spans
 
 GLYPHS = "→└├│─✓✗•…×▸"
 """Every character beyond ASCII that a report draws with."""
@@ -99,28 +108,24 @@ def can_draw(stream: TextIO) -> bool:
     return True
 
 
-Span: TypeAlias = "str | tuple[str, str]"
-"""A piece of text, with the name of a style or without."""
 Styled: TypeAlias = "list[tuple[str, str]]"
 """Pieces of text as they can be shown, each with what a terminal is sent for its style, or nothing."""
 
 STYLES = {
-    "bad": "1;31",
-    "warn": "1;33",
-    "good": "1;32",
-    "note": "36",
-    "dim": "2",
-    "name": "1",
-    "head": "1;4",
-    "code": "35",
-    "path": "",
-}
-"""What a terminal is sent for a style: bold is 1, dim 2, underlined 4; colours begin at 30."""
-SEVERITY_STYLES = {"error": "bad", "unsure": "warn", "warning": "warn", "info": "note"}
-VERDICT_STYLES = {"ok": "good", "risky": "warn", "unsure": "warn", "broken": "bad"}
-_UNBROKEN = ("path", "bad", "warn", "good")
+    "bad": "1;31", "warn": "1;33", "good": "1;32", "note": "36", "dim": "2", "more": "2", "name": "1", "head": "1;4",
+    "code": "35", "word": "36", "file": "1", "path": "",
+    "ok": "1;32", "risky": "1;33", "unsure": "1;33", "broken": "1;31", "failed": "1;31", "skipped": "2",
+    "error": "1;31", "warning": "1;33", "info": "36",
+}  # fmt: skip
+"""What a terminal is sent for a style: bold is 1, dim 2, underlined 4; colours begin at 30. Verdicts and
+severities have styles of their names."""
+_UNBROKEN = ("path", "bad", "warn", "good", "file")
 """Styles of names, which are never broken at a blank."""
 _HARD_BLANK = "\u00a0"
+LABELS = {"warning": "warn", "danger:": "bad", "still needed by": "bad"}
+"""Labels that stand out."""
+NAMES = 4
+"""Of a list of names so many are shown."""
 
 _ASCII = str.maketrans(
     {
@@ -156,25 +161,100 @@ def wrapped(text: str, room: int) -> list[tuple[int, int]]:
     return [(start, start + len(text[start:end].rstrip(" "))) for start, end in zip(starts, ends, strict=True)]
 
 
+_Item = TypeVar("_Item")
+
+
+def render_text(blocks: Iterable[Block], look: TextStyle, *, verbose: bool = False) -> str:
+    """Return blocks as text."""
+    canvas = Canvas(look, verbose=verbose)
+    canvas.draw(blocks)
+    return canvas.text()
+
+
 class Canvas:
     """Lines in the order they are written; :meth:`text` gives them all."""
 
-    def __init__(self, look: TextStyle) -> None:
-        self.look = look
+    def __init__(self, look: TextStyle, *, verbose: bool = False) -> None:
+        self.look, self._verbose = look, verbose
         self._lines: list[str] = []
 
     def text(self) -> str:
         """Return what was written, without blanks at line ends."""
         return without_commands("".join(f"{line.rstrip()}\n" for line in self._lines))
 
-    def blank(self) -> None:
-        """Write an empty line."""
-        self._lines.append("")
+    def draw(self, blocks: Iterable[Block], indent: int = 0) -> None:
+        """Write blocks one after the other."""
+        for block in blocks:
+            match block:
+                case Para(spans, lead, whole):
+                    self._draw_para(spans, lead, indent, whole=whole)
+                case Code(text, style, what):
+                    for line in [f"# {what}"] if what else []:
+                        self.line((line, "dim"), indent=indent)
+                    for line in text.split("\n"):
+                        self.line((line, style), indent=indent)
+                case Bullets(items, most, mark):
+                    for spans, hint in self._first(items, most, indent):
+                        self.paragraph(*spans, indent=indent, lead=mark)
+                        if hint:
+                            self.paragraph(hint, indent=indent + 2, lead=("hint: ", "dim"))
+                case Records():
+                    self._draw_records(block, indent)
+                case Table(heads, rows, headed):
+                    top = [[(head, "dim") for head in heads]] if headed and rows else []
+                    self.table([*top, *rows], indent=indent)
+                case Heading(text, level):
+                    self.line((text, "head" if level < 3 else "name"))
+                case Part():
+                    self._draw_part(block, indent)
 
-    def heading(self, text: str) -> None:
-        """Write the heading of a section, after an empty line."""
-        self.blank()
-        self.line((text, "head"))
+    def _draw_part(self, part: Part, indent: int) -> None:
+        if part.closed and not self._verbose:
+            return
+        if part.level == 2:
+            self._lines.append("")
+        title = [(span, "head") if isinstance(span, str) and part.level == 2 and len(part.title) == 1 else span
+                 for span in part.title]  # fmt: skip
+        if part.badge:
+            self.ends(part.title[0], part.badge)
+        else:
+            self.line(*title, indent=indent)
+        self.draw(part.blocks, indent if part.level == 1 else indent + 2)
+
+    def _draw_para(self, spans: Spans, lead: Span, indent: int, *, whole: bool) -> None:
+        shown = [span for span in spans if not (isinstance(span, Link) and span.target.startswith("#"))]
+        if spans and not shown:
+            return
+        if whole or not spans:
+            self.line(*shown, indent=indent)
+        else:
+            self.paragraph(*shown, indent=indent, lead=lead)
+
+    def _draw_records(self, block: Records, indent: int) -> None:
+        labels = [label for record in block.records for label, _ in record.fields]
+        width = max(map(len, labels), default=0) + 1
+        for record in self._first(block.records, block.most, indent):
+            self.paragraph(*record.title, indent=indent)
+            before = ""
+            for label, value in record.fields:
+                shown = "" if label == before else label
+                lead = (shown.ljust(width), LABELS.get(label, "dim")) if label else ""
+                before = label
+                if isinstance(value, Code):
+                    self.line((value.text, value.style), indent=indent + 4)
+                elif isinstance(value, list):
+                    more = len(value) - NAMES
+                    names = _joined([(name, "path") for name in value[:NAMES]])
+                    self.paragraph(*names, f" and {more} more" if more > 0 else "", indent=indent + 2, lead=lead)
+                else:
+                    self.paragraph(value, indent=indent + 2, lead=lead)
+
+    def _first(self, items: Sequence[_Item], most: int, indent: int) -> Iterator[_Item]:
+        """Give the first entries of a list, all of them to those who ask; then say how many there are more."""
+        shown = items if self._verbose else items[:most]
+        yield from shown
+        if len(shown) < len(items):
+            self.line((f"… and {len(items) - len(shown)} more (-v shows all)", "dim"), indent=indent)
 
     def line(self, *spans: Span, indent: int = 0) -> None:
         """Write one line that is never broken: names, paths and error lines must stay searchable."""
@@ -184,11 +264,6 @@ class Canvas:
         """Write text wrapped to the width, indented; ``lead`` stands before the first line, as in ``hint: …``."""
         first = self._shown((" " * indent, lead))
         self._write_wrapped(first, _width(first), self._shown(spans))
-
-    def labelled(self, label: str, *texts: str, indent: int = 0, style: str = "dim") -> None:
-        """Write a paragraph for each text that is not empty, with a label before it, as in ``note: …``."""
-        for text in filter(None, texts):
-            self.paragraph(text, indent=indent, lead=(label, style))
 
     def ends(self, left: Span, right: Span) -> None:
         """Write two texts at both ends of one line, which is as long as they need."""
@@ -216,7 +291,7 @@ class Canvas:
 
     def _shown(self, spans: Iterable[Span]) -> Styled:
         """Return spans as this canvas can show them."""
-        pairs = (span if isinstance(span, tuple) else (span, "") for span in spans)
+        pairs = (_pair(span) for span in spans)
         return [(self._piece(text, style), STYLES[style] if style else "") for text, style in pairs if text]
 
     def _piece(self, text: str, style: str) -> str:
@@ -239,6 +314,18 @@ class Canvas:
         return f"\x1b[{style}m{text}\x1b[0m" if style and self.look.colour else text
 
 
+def _pair(span: Span) -> tuple[str, str]:
+    """Return a span with its style; a link has its address behind it."""
+    if isinstance(span, Link):
+        return (span.text if span.text == span.target else f"{span.text} ({span.target})"), ""
+    return span if isinstance(span, tuple) else (span, "")
+
+
+def _joined(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans with commas between them."""
+    return [part for number, span in enumerate(spans) for part in ((", ", span) if number else (span,))]
+
+
 def _width(spans: Styled) -> int:
     return sum(cells(text) for text, _ in spans)
 
@@ -251,3 +338,152 @@ def _part(spans: Styled, start: int, end: int) -> Iterator[tuple[str, str]]:
         if part:
             yield part, style
         at += len(text)
+
+
+# --------------------------------------------------------------------------------------------------------- progress
+# A line on stderr for long work: what is done, how far it is, how long it takes; only on a terminal.
+
+BAR = 20
+PATIENCE = 0.5
+"""Seconds of work before the line appears: short work needs none."""
+PAUSE = 0.25
+"""Seconds between two drawings, so that the time is seen to move where nothing else does."""
+NAME = 24
+"""Columns of a name that count more than the time that is left."""
+TRUSTED = 0.05
+"""The part of the work after which the rest of the time is estimated."""
+
+
+class ProgressBar:
+    """``[####......] 3/10 scanning torch-2.7.1-….whl, 120.0 MB of 252.0 MB, 0:12, about 0:20 left``.
+
+    Works as a context manager. :meth:`step` says that one more input is done, :meth:`part` how far the present one is.
+    :meth:`hide` removes the line before anything else is printed; it appears again with the next thing that is done.
+    """
+
+    def __init__(
+        self, stream: TextIO, paths: Sequence[WheelPath], verb: str = "", *, enabled: bool | None = None
+    ) -> None:
+        self._stream = stream
+        self._verb = verb
+        self._paths = [str(path) for path in paths]
+        self._names = [_narrow(legible(path.name or str(path)), stream) for path in paths]
+        quiet = os.environ.get("TERM") == "dumb"
+        self._enabled = (is_terminal(stream) and not quiet) if enabled is None else enabled
+        self._sizes = [_size(path) for path in paths] if self._enabled else [1] * len(paths)
+        self._done = 0
+        self._part = (0, 0)
+        self._shown = self._hidden = False
+        self._started = time.monotonic()
+        self._resumed = self._started
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._ticker: threading.Thread | None = None
+
+    def __enter__(self) -> ProgressBar:
+        if self._enabled:
+            self._ticker = threading.Thread(target=self._tick, daemon=True)
+            self._ticker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._ticker is not None:
+            self._ticker.join()
+        self.hide()
+
+    def step(self, path: str = "") -> None:
+        """Say that one more input is done; ``path`` distinguishes the distributions of one environment from inputs."""
+        at = next((at for at in range(self._done, len(self._paths)) if path.startswith(self._paths[at])), self._done)
+        inside = path and at < len(self._paths) and path != self._paths[at] and not path.endswith(".whl")
+        self._done = at if inside else at + 1
+        self._part = (0, 0)
+        self._hidden = False
+
+    def part(self, done: int, total: int) -> None:
+        """Say how many bytes of the present input are done; may be called from several threads."""
+        self._part = (done, total)
+        self._hidden = False
+
+    def hide(self) -> None:
+        """Remove the line until something more is done."""
+        with self._lock:
+            self._hidden = True
+            self._resumed = time.monotonic()
+            if self._shown:
+                self._shown = False
+                self._write("\r" + " " * (terminal_width() - 1) + "\r")
+
+    def show(self) -> None:
+        """Draw the line, unless there is nothing to do or a result was printed a moment ago."""
+        with self._lock:
+            idle = self._hidden or self._done >= len(self._names)
+            if not self._enabled or idle or time.monotonic() - self._resumed < PATIENCE:
+                return
+            self._shown = True
+            width = terminal_width() - 1
+            self._write("\r" + self.line(width).ljust(width))
+
+    def line(self, width: int = 120) -> str:
+        """Return the line as it would be drawn now, in that many columns."""
+        seconds = time.monotonic() - self._started
+        done = min(self._done, len(self._names) - 1)
+        share = self._share(done)
+        filled = int(BAR * share)
+        head = f"[{'#' * filled}{'.' * (BAR - filled)}] "
+        head += f"{done + 1}/{len(self._names)} " if len(self._names) > 1 else ""
+        tail = f", {human_size(self._part[0])} of {human_size(self._part[1])}" if self._part[1] else ""
+        tail += f", {_clock(seconds)}"
+        left = f", about {_clock(seconds * (1 - share) / share)} left" if share > TRUSTED else ""
+        if len(head) + NAME + len(tail) + len(left) <= width:
+            tail += left
+        name = f"{self._verb} {self._names[done]}".strip()
+        return (head + _shortened(name, width - len(head) - len(tail)) + tail)[:width]
+
+    def _share(self, done: int) -> float:
+        """How much of all bytes is done, from 0 to 1."""
+        part, total = self._part
+        size = sum(self._sizes[:done]) + (self._sizes[done] * min(part, total) / total if total else 0)
+        return size / max(1, sum(self._sizes))
+
+    def _tick(self) -> None:
+        while not self._ended.wait(PAUSE):
+            self.show()
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._enabled = False  # there is no terminal left
+
+
+def _size(path: WheelPath) -> int:
+    try:
+        return max(1, path.stat().st_size if isinstance(path, Path) else path.size)
+    except OSError:
+        return 1
+
+
+def _narrow(name: str, stream: TextIO) -> str:
+    """Return a name in which every character takes one column and can be shown; others become ``?``."""
+    if name.isascii():
+        return name
+    encoding = getattr(stream, "encoding", None) or "ascii"
+    known = name.encode(encoding, "replace").decode(encoding, "replace")
+    return "".join("?" if unicodedata.east_asian_width(char) in "WF" else char for char in known)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"
+
+
+def _shortened(name: str, room: int) -> str:
+    """Return a name that fits; what is left out is left out in the middle, where wheels differ least."""
+    if len(name) <= room:
+        return name
+    half = max(0, room - 3) // 2
+    return f"{name[: max(0, room - 3) - half]}...{name[len(name) - half :]}" if room > 3 else name[: max(0, room)]

@@ -5,20 +5,24 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Severity, Verdict
+from wheelfix.model import Severity
+from wheelfix.report.blocks import NAMING, Bullets, Code, Link, Para, Part, Records, Table, labelled, para
+from wheelfix.report.canvas import NAMES
 from wheelfix.report.document import Document, by_code, severities
 from wheelfix.report.safe import legible, without_commands, workflow_data, workflow_property, xml
 from wheelfix.report.safe import markdown as escape
-from wheelfix.report.safe import markdown_block as block
+from wheelfix.report.safe import markdown_block as code_block
 from wheelfix.report.safe import markdown_code as code
-from wheelfix.report.words import count, import_statement, label, sentence, short_path
+from wheelfix.report.scans import scan_blocks, totals_table
+from wheelfix.report.words import count, label, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding, ScanReport
-    from wheelfix.report.document import FailedInput
+    from wheelfix.report.blocks import Block, Record, Span, Value
+    from wheelfix.report.document import Context
 
 # -------------------------------------------------------------------------------------------------------------- GitHub
 
@@ -41,12 +45,7 @@ def render_github(document: Document) -> str:
                 message = f"{legible(str(failure.error))}{hint}"
                 lines.append(_command("error", failure.path, failure.words, message))
     # A line that begins with two colons is a command, wherever it comes from: ours begin with a word.
-    lines += [
-        f"wheelfix: {report.verdict}{document.failed_words(report)}: {legible(label(report))}"
-        for report in document.reports
-    ]
-    lines += [f"wheelfix: {failure.words}: {legible(failure.path)}" for failure in document.alone]
-    lines += [f"wheelfix: skipped, not a Windows wheel: {legible(path)}" for path in document.context.skipped]
+    lines += [f"wheelfix: {row.outcome}: {legible(row.label)}" for row in document.rows]
     if document.inputs > 1:
         lines += [f"wheelfix: {legible(str(row))}" for row in document.rules]
         lines.append(f"wheelfix: {document}")
@@ -61,7 +60,7 @@ def _annotation(document: Document, report: ScanReport, members: Sequence[Findin
     texts += dict.fromkeys(f"hint: {legible(hint)}" for member in shown if (hint := document.hint(report, member)))
     if severity is Severity.ERROR and first:
         texts[:0] = [legible(report.first_failure.message)] if report.first_failure is not None else []
-        texts += document.commands(report).splitlines()
+        texts += document.commands(report)
     times = f" ({count(len(members), 'time')})" if len(members) > 1 else ""
     title = f"{members[0].code} {members[0].name}{times} in {label(report)}"
     return _command(COMMANDS[severity], report.path, title, "\n".join(texts))
@@ -93,33 +92,39 @@ CASES = {"read": "can be read", "repair": "can be repaired", "report": "can be r
 def render_junit(document: Document) -> str:
     """Return a suite per wheel; what fails the build is a failure, what does not is a passed case with its text."""
     root = ET.Element("testsuites", name="wheelfix")
-    for report in document.reports:
-        suite = ET.SubElement(root, "testsuite", name=xml(label(report)))
-        rules = Document([report], (), document.context).rules
-        properties = {f"target {target.name}": target.verdict.value for target in report.targets}
-        properties |= {f"{row.code} {row.name}": str(row.findings) for row in rules}
-        group = ET.SubElement(suite, "properties") if properties else suite
-        for name, value in properties.items():
-            ET.SubElement(group, "property", name=xml(name), value=value)
-        if report.path in document.failed:
-            failure = document.failed[report.path]
-            add_error(suite, CASES[failure.stage], failure.error)
-        for finding in report.findings:
-            case = add_case(suite, f"{finding.code} {finding.name}: {finding.subject}")
-            text = _case_text(finding, report, document)
-            if document.context.fails(report, finding):
-                severity = finding.severity.value
-                ET.SubElement(case, "failure", message=xml(finding.message), type=severity).text = text
-            else:
-                ET.SubElement(case, "system-out").text = f"{finding.severity}: {text}"
-        if not len(suite):
+    for row in document.rows:
+        suite, report = ET.SubElement(root, "testsuite", name=xml(row.label)), row.report
+        if report is not None:
+            _add_properties(suite, report, document.context)
+        if row.failure is not None:
+            add_error(suite, CASES[row.failure.stage], row.failure.error)
+        if report is not None:
+            _add_findings(suite, report, document)
+        if row.kind == "skipped":
+            ET.SubElement(add_case(suite, "is a Windows wheel"), "skipped", message=row.words)
+        elif not len(suite):
             add_case(suite, "no findings")
-    for failure in document.alone:
-        add_error(ET.SubElement(root, "testsuite", name=xml(failure.path)), CASES[failure.stage], failure.error)
-    for path in document.context.skipped:
-        case = add_case(ET.SubElement(root, "testsuite", name=xml(path)), "is a Windows wheel")
-        ET.SubElement(case, "skipped", message="not a Windows wheel")
     return junit_text(root)
+
+
+def _add_properties(suite: ET.Element, report: ScanReport, context: Context) -> None:
+    properties = {f"target {target.name}": target.verdict.value for target in report.targets}
+    rules = Document([report], (), context).rules
+    properties |= {f"{total.code} {total.name}": str(total.findings) for total in rules}
+    group = ET.SubElement(suite, "properties") if properties else suite
+    for name, value in properties.items():
+        ET.SubElement(group, "property", name=xml(name), value=value)
+
+
+def _add_findings(suite: ET.Element, report: ScanReport, document: Document) -> None:
+    for finding in report.findings:
+        case = add_case(suite, f"{finding.code} {finding.name}: {finding.subject}")
+        text = _case_text(finding, report, document)
+        if document.context.fails(report, finding):
+            severity = finding.severity.value
+            ET.SubElement(case, "failure", message=xml(finding.message), type=severity).text = text
+        else:
+            ET.SubElement(case, "system-out").text = f"{finding.severity}: {text}"
 
 
 def add_case(suite: ET.Element, name: str, time: str = "0") -> ET.Element:
@@ -155,79 +160,99 @@ def _case_text(finding: Finding, report: ScanReport, document: Document) -> str:
     if report.first_failure is not None and finding.severity == "error":
         parts.append(f"the import will raise: {report.first_failure.message}")
     if document.context.fails(report, finding):
-        parts += document.commands(report).splitlines()
+        parts += document.commands(report)
     return "\n".join(map(xml, parts))
 
 
 # ------------------------------------------------------------------------------------------------------------ Markdown
 
-MARKS = {Verdict.OK: "✅ ok", Verdict.RISKY: "⚠️ risky", Verdict.UNSURE: "❓ unsure", Verdict.BROKEN: "❌ broken"}
+MARKS = {"ok": "✅ ", "risky": "⚠️ ", "unsure": "❓ ", "broken": "❌ ", "failed": "❌ "}
 SHOWN = 20
+"""Of a longer list GitHub's page of a job has no room."""
 
 
 def render_markdown(document: Document) -> str:
     """Return a table over all wheels, and a section for each that has something to say."""
-    lines = ["## wheelfix", "", escape(str(document))]
-    if document.inputs:
-        lines += ["", "| wheel | verdict | errors | unsure | warnings | info |"]
-        lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
-    for report in document.reports:
-        numbers = " | ".join(map(str, severities(report.findings).values()))
-        verdict = f"{MARKS[report.verdict]}{document.failed_words(report)}"
-        lines.append(f"| {escape(label(report))} | {verdict} | {numbers} |")
-    lines += [f"| {escape(failure.path)} | ❌ {failure.words} | | | | |" for failure in document.alone]
-    lines += [f"| {escape(path)} | skipped: not a Windows wheel | | | | |" for path in document.context.skipped]
+    rows: list[list[str]] = []
+    blocks: list[Block] = []
+    for row in document.rows:
+        report = row.report
+        numbers = [str(number) for number in severities(report.findings).values()] if report is not None else [""] * 4
+        rows.append([row.label, MARKS.get(row.kind, "") + row.outcome, *numbers])
+        parts: list[Block] = []
+        if row.failure is not None:
+            parts = [para(f"{row.words.capitalize()}: {row.failure.error}")]
+            parts += labelled("Hint: ", [row.failure.error.hint])
+        if report is not None and (report.findings or report.first_failure is not None):
+            parts += scan_blocks(report, document, steps=document.steps(report))
+        blocks += [Part((row.label,), tuple(parts), 1)] if parts else []
+    if rows:
+        heads = ("wheel", "verdict", "errors", "unsure", "warnings", "info")
+        blocks.insert(0, Table(heads, rows, numbers=heads[2:]))
     if len(document.reports) > 1 and document.rules:
-        lines += ["", "| rule | severity | findings | wheels |", "| --- | --- | ---: | ---: |"]
-    for row in document.rules if len(document.reports) > 1 else ():
-        lines.append(f"| {escape(f'{row.code} {row.name}')} | {row.severity} | {row.findings} | {row.inputs} |")
-    for report in document.reports:
-        if report.findings or report.first_failure is not None or report.path in document.failed:
-            lines += ["", *_section(report, document)]
-    for failure in document.alone:
-        lines += ["", f"### {escape(failure.path)}", "", *_reason(failure)]
-    return without_commands("\n".join(lines) + "\n")
+        blocks.insert(1, totals_table(document.rules))
+    return markdown_text("wheelfix", [para(str(document)), *blocks])
 
 
-def _reason(failure: FailedInput) -> list[str]:
-    lines = [escape(f"{failure.words.capitalize()}: {failure.error}")]
-    return [*lines, "", f"Hint: {escape(failure.error.hint)}"] if failure.error.hint else lines
+def markdown_text(title: str, blocks: Sequence[Block]) -> str:
+    """Return blocks as a document for a pull request or the page of a job."""
+    return without_commands("\n".join([f"## {title}", *_drawn(blocks)]) + "\n")
 
 
-def _section(report: ScanReport, document: Document) -> list[str]:
-    lines = [f"### {escape(label(report))}"]
-    if report.path in document.failed:
-        lines += ["", *_reason(document.failed[report.path])]
-    prediction = report.first_failure
-    if prediction is not None:
-        lines += ["", f"{code(import_statement(report))} will raise:", "", *block(prediction.message)]
-        if len(prediction.chain) > 1:
-            lines += ["", "because " + " → ".join(map(code, prediction.chain))]
-        if prediction.explanation:
-            lines += ["", escape(prediction.explanation)]
-    if commands := document.commands(report):
-        lines += ["", "What to do now:", "", *block(commands)]
-    if report.missing:
-        lines += ["", "| missing | needed by | could come from |", "| --- | --- | --- |"]
-    for item in report.missing[:SHOWN]:
-        needers = ", ".join(code(short_path(path)) for path in item.needed_by[:3])
-        needers += f" and {len(item.needed_by) - 3} more" if len(item.needed_by) > 3 else ""
-        sources = [f"{candidate.path} {candidate.version}".strip() for candidate in item.candidates[:2]]
-        optional = "" if item.required else " (optional)"
-        origin = "; ".join(map(escape, sources or item.providers))
-        lines.append(f"| {code(item.name)}{optional} | {needers} | {origin} |")
-    lines += _rest(len(report.missing))
-    new = document.new(report)
-    if new:
-        lines += ["", "| code | severity | what |", "| --- | --- | --- |"]
-    for finding in new[:SHOWN]:
-        hint = document.hint(report, finding)
-        what = escape(sentence(finding)) + (f"<br>Hint: {escape(hint)}" if hint else "")
-        lines.append(f"| {escape(f'{finding.code} {finding.name}')} | {finding.severity} | {what} |")
-    lines += _rest(len(new))
-    if len(new) < len(report.findings):
-        lines += ["", f"{count(len(report.findings) - len(new), 'known finding')} in the baseline."]
-    return lines
+def _drawn(blocks: Iterable[Block]) -> Iterator[str]:
+    """Give the lines of blocks; every block begins with an empty one."""
+    for block in blocks:
+        match block:
+            case Para(spans, lead):
+                if text := _line((lead, *spans)):
+                    yield from ("", text)
+            case Code(text, _, what):
+                yield from ("", *code_block(f"# {what}\n{text}" if what else text))
+            case Bullets(items):
+                yield ""
+                for spans, hint in items[:SHOWN]:
+                    yield f"- {_line(spans)}" + (f"<br>Hint: {escape(hint)}" if hint else "")
+                yield from _rest(len(items))
+            case Table(heads, rows, _, numbers):
+                yield from ("", *_table(heads, [[_line((cell,)) for cell in row] for row in rows], numbers))
+            case Records(records):
+                cells = [[_known(one, label) for label in ("", *block.heads[1:])] for one in records[:SHOWN]]
+                yield from ("", *_table(block.heads, cells), *_rest(len(records)))
+            case Part(title, inner, level, _, closed):
+                if not closed:
+                    words = _line(title)
+                    yield from ("", f"**{words}**" if level == 3 else f"{'#' * (level + 2)} {words}", *_drawn(inner))
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> Iterator[str]:
+    ruler = ("---:" if head in numbers else "---" for head in heads)
+    for row in (heads, [*ruler], *rows):
+        yield f"| {' | '.join(row)} |"
+
+
+def _known(record: Record, label: str) -> str:
+    """Return a cell; the title has what has no label below it."""
+    return "<br>".join([*([] if label else [_line(record.title)]), *map(_value, record.get(label))])
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, Code):
+        return code(value.text)
+    if isinstance(value, list):
+        rest = f" and {len(value) - NAMES} more" if len(value) > NAMES else ""
+        return ", ".join(code(name) for name in value[:NAMES]) + rest
+    return _line((value,))
+
+
+def _line(spans: Iterable[Span]) -> str:
+    """Return spans on one line: what names a file is code."""
+    parts: list[str] = []
+    for span in spans:
+        text, style = (span, "") if isinstance(span, str) else span
+        if text and not isinstance(span, Link) and style != "more":
+            shown = code(text) if style in NAMING else escape(text, first=not parts)
+            parts.append(f"{' ' * text.startswith(' ')}{shown}{' ' * (text.strip() != '' and text.endswith(' '))}")
+    return "".join(parts).strip()
 
 
 def _rest(number: int) -> list[str]:

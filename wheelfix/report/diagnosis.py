@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.report.canvas import Canvas, Span
+from wheelfix.report.blocks import Code, Record, Records, bullets, chapter, labelled, line, para
+from wheelfix.report.canvas import render_text
 from wheelfix.report.json_ import dump, pick, tool
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from wheelfix.diagnosis.machine import ReportBlock
     from wheelfix.diagnosis.model import Diagnosis, Explained
-    from wheelfix.diagnosis.symptoms.model import Remedy
     from wheelfix.model import Json
+    from wheelfix.report.blocks import Block, Value
     from wheelfix.report.canvas import TextStyle
 
 SCHEMA = "wheelfix.diagnosis/1"
@@ -63,93 +66,77 @@ _SURENESS = {"sure": "", "likely": "most likely: ", "guess": "perhaps: "}
 
 def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
     """Return the diagnosis; ``quiet`` leaves the causes alone, ``verbose`` shows all remedies and faults."""
-    canvas = Canvas(look)
+    blocks: list[Block] = []
     if not quiet:
-        for evidence in diagnosis.evidence:
-            canvas.paragraph(f"{evidence.source}: {evidence.told}", lead=(f"{evidence.kind:<12}", "dim"))
-        canvas.blank()
-    _draw_verdict(canvas, diagnosis)
+        blocks += [para(f"{one.source}: {one.told}", lead=(f"{one.kind:<6} ", "dim")) for one in diagnosis.evidence]
+    blocks += _verdict(diagnosis)
     for number, explained in enumerate(diagnosis.explained):
         # What comes first explains the text; the others in full would only push what to do out of sight.
-        _draw_cause(canvas, explained, quiet=quiet or (number > 0 and not verbose and not explained.proven))
-    if quiet:
-        return canvas.text()
-    _draw_others(canvas, diagnosis, verbose=verbose)
-    _draw_remedies(canvas, diagnosis, verbose=verbose)
-    if diagnosis.harmless:
-        canvas.heading("The program went on after these: they are not what ended it")
-        for line in diagnosis.harmless:
-            canvas.paragraph(line, indent=2)
-    canvas.labelled("warning: ", *diagnosis.warnings, style="warn")
-    if diagnosis.notes:
-        canvas.blank()
-    canvas.labelled("note: ", *diagnosis.notes, style="note")
-    return canvas.text()
+        blocks += _cause(explained, quiet=quiet or (number > 0 and not verbose and not explained.proven))
+    if not quiet:
+        blocks += [*_others(diagnosis), *_remedies(diagnosis, verbose=verbose)]
+        if diagnosis.harmless:
+            title = "The program went on after these: they are not what ended it"
+            blocks.append(chapter(title, bullets(diagnosis.harmless)))
+        blocks += labelled("warning: ", diagnosis.warnings, "warn")
+        blocks += [para()] if diagnosis.notes else []
+        blocks += labelled("note: ", diagnosis.notes, "note")
+    return render_text(blocks, look, verbose=verbose)
 
 
-def _draw_verdict(canvas: Canvas, diagnosis: Diagnosis) -> None:
+def _verdict(diagnosis: Diagnosis) -> list[Block]:
     outcome = diagnosis.outcome.value
     if outcome == "no-fault-found":
-        canvas.line(("No fault found.", "good"), " Everything loads in the model.")
-    elif outcome == "could-not-tell" and not diagnosis.explained:
-        files_only = diagnosis.notes and all(one.kind in ("wheel", "environment") for one in diagnosis.evidence)
-        names = any(one.told.startswith("it names") for one in diagnosis.evidence)
-        reason = "The notes say why." if files_only or names else "Nothing here points to a DLL."
-        canvas.paragraph(("Could not tell.", "warn"), f" {reason}")
-    elif outcome == "could-not-tell":
-        canvas.paragraph(("Could not tell for sure.", "warn"), " What can be said:")
+        return [line(("No fault found.", "good"), " Everything loads in the model.")]
+    if outcome != "could-not-tell":
+        return []
+    if diagnosis.explained:
+        return [para(("Could not tell for sure.", "warn"), " What can be said:")]
+    files_only = diagnosis.notes and all(one.kind in ("wheel", "environment") for one in diagnosis.evidence)
+    names = any(one.told.startswith("it names") for one in diagnosis.evidence)
+    reason = "The notes say why." if files_only or names or diagnosis.symptoms else "Nothing here points to a DLL."
+    return [para(("Could not tell.", "warn"), f" {reason}")]
 
 
-def _draw_cause(canvas: Canvas, explained: Explained, *, quiet: bool) -> None:
-    cause = explained.cause
-    lead: Span = ("Cause  ", "bad") if cause.confidence.value == "sure" else ("Cause  ", "warn")
-    canvas.paragraph((_SURENESS[cause.confidence.value], "dim"), (cause.summary, "name"), lead=lead)
+def _cause(explained: Explained, *, quiet: bool) -> Iterator[Block]:
+    cause, below = explained.cause, " " * 7
+    sure = cause.confidence.value
+    lead = ("Cause  ", "bad" if sure == "sure" else "warn")
+    yield para((_SURENESS[sure], "dim"), (cause.summary, "name"), lead=lead)
     if quiet:
         return
     if len(explained.chain) > 1 and cause.id != "two-openmp":
-        canvas.line(" → ".join(explained.chain), indent=7)
+        yield line(below, " → ".join(explained.chain))
     if explained.explanation and explained.explanation != cause.summary:
-        canvas.paragraph(explained.explanation, indent=7)
+        yield para(explained.explanation, lead=below)
     named = all(name in cause.summary for name in cause.likely_missing)
     if cause.likely_missing and not explained.proven and not named:
-        canvas.paragraph(", ".join(cause.likely_missing), indent=7, lead=("candidates: ", "dim"))
+        yield para(", ".join(cause.likely_missing), lead=(f"{below}candidates: ", "dim"))
     if explained.symptom is not None and explained.symptom.count > 1:
-        canvas.line((f"the text says it {explained.symptom.count} times", "dim"), indent=7)
+        yield line((f"{below}the text says it {explained.symptom.count} times", "dim"))
 
 
-def _draw_others(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
+def _others(diagnosis: Diagnosis) -> Iterator[Block]:
     if diagnosis.only_fault:
-        canvas.blank()
-        canvas.line("It is the only fault in these files.")
-    if not diagnosis.others:
-        return
-    others = f"It is not the only fault ({len(diagnosis.others)} more)"
-    canvas.heading(others if diagnosis.explained else "The files show")
-    shown = diagnosis.others if verbose else diagnosis.others[:_SHOWN]
-    for other in shown:
-        canvas.paragraph(other, indent=2)
-    if len(shown) < len(diagnosis.others):
-        canvas.line((f"… and {len(diagnosis.others) - len(shown)} more (-v shows all)", "dim"), indent=2)
+        yield para()
+        yield line("It is the only fault in these files.")
+    if diagnosis.others:
+        title = f"It is not the only fault ({len(diagnosis.others)} more)" if diagnosis.explained else "The files show"
+        yield chapter(title, bullets(diagnosis.others, _SHOWN))
 
 
-def _draw_remedies(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
-    if not diagnosis.remedies:
-        return
-    canvas.heading("What to do, best first")
+def _remedies(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[Block]:
     proven = any(one.proven for one in diagnosis.explained)
-    shown = diagnosis.remedies if verbose else diagnosis.remedies[: 2 * _SHOWN if proven else _FROM_TEXT]
-    for remedy in shown:
-        _draw_remedy(canvas, remedy)
-    if len(shown) < len(diagnosis.remedies):
-        canvas.line((f"… and {len(diagnosis.remedies) - len(shown)} more (-v shows all)", "dim"), indent=2)
-    if any(one.cause.likely_missing for one in diagnosis.explained):
-        canvas.paragraph(("Do not download DLLs from DLL download sites.", "dim"))
-
-
-def _draw_remedy(canvas: Canvas, remedy: Remedy) -> None:
-    canvas.paragraph(remedy.title, lead=f"{remedy.rank:>2}. ")
-    if remedy.command:
-        canvas.line((remedy.command, "code"), indent=6)
-    canvas.paragraph((remedy.why, "dim"), indent=4)
-    canvas.labelled("only if: ", remedy.when, indent=4)
-    canvas.labelled("danger: ", remedy.danger, indent=4, style="bad")
+    most = len(diagnosis.remedies) if verbose else 2 * _SHOWN if proven else _FROM_TEXT
+    records = []
+    for remedy in diagnosis.remedies[:most]:
+        fields: list[tuple[str, Value]] = [("", Code(remedy.command, "code"))] if remedy.command else []
+        told = {"": remedy.why, "only if:": remedy.when, "danger:": remedy.danger}
+        fields += [(label, (text, "" if label else "dim")) for label, text in told.items() if text]
+        records.append(Record((f"{remedy.rank}. ", remedy.title), tuple(fields)))
+    if records:
+        more = len(diagnosis.remedies) - len(records)
+        title = "What to do, best first" + (f" (-v shows {more} more)" if more else "")
+        yield chapter(title, Records(tuple(records)))
+    if records and any(one.cause.likely_missing for one in diagnosis.explained):
+        yield para(("Do not download DLLs from DLL download sites.", "dim"))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import failure_of
 from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, Severity, Verdict
-from wheelfix.report.words import count, next_steps
+from wheelfix.report.words import count, label, next_steps
 from wheelfix.rules.registry import Theme, is_about
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding, ScanReport
@@ -124,6 +124,24 @@ class RuleTotal:
         return f"{self.code} {self.name} ({self.severity}): {findings} in {inputs}"
 
 
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """One input of a run, in the words of every overview."""
+
+    label: str
+    kind: str
+    """Its verdict, ``failed`` or ``skipped``."""
+    words: str = ""
+    """Why it has no report, or what else did not work."""
+    report: ScanReport | None = None
+    failure: FailedInput | None = None
+
+    @property
+    def outcome(self) -> str:
+        """``broken``, ``broken, not repaired``, ``not readable``, ``skipped, not for Windows``."""
+        return self.words if self.kind == "failed" else f"{self.kind}, {self.words}" if self.words else self.kind
+
+
 class Document:
     """A run as every format shows it: its reports, the inputs that failed, and the figures over all of them."""
 
@@ -136,7 +154,9 @@ class Document:
         """Inputs that have a report and failed nevertheless, such as those that could not be repaired."""
         self.alone = [failure for failure in failures if failure.path not in paths]
         """Inputs that failed and have no report."""
-        self.inputs = len(reports) + len(self.alone) + len(context.skipped)
+        self.rows = [*self._rows()]
+        """All inputs: those with a report, those that failed, those that were skipped."""
+        self.inputs = len(self.rows)
         verdicts = [report.verdict for report in reports]
         self.verdicts = {verdict: verdicts.count(verdict) for verdict in Verdict}
         """How many inputs have each verdict, the best first."""
@@ -160,13 +180,19 @@ class Document:
         """Return what to do about a finding; nothing where the commands below say it for these very files."""
         return "" if is_about(finding, Theme.MISSING) and self.steps(report) else finding.hint
 
-    def commands(self, report: ScanReport) -> str:
+    def commands(self, report: ScanReport) -> list[str]:
         """Return the commands that fix what was found, each below a comment, as they can be pasted."""
-        return "\n".join(f"# {step.what}\n{step.command}" for step in self.steps(report))
+        return [text for step in self.steps(report) for text in (f"# {step.what}", step.command)]
 
-    def failed_words(self, report: ScanReport) -> str:
-        """Return ``, not repaired`` for a report whose input failed."""
-        return f", {self.failed[report.path].words}" if report.path in self.failed else ""
+    def _rows(self) -> Iterator[InputRow]:
+        for report in self.reports:
+            failure = self.failed.get(report.path)
+            words = failure.words if failure is not None else ""
+            yield InputRow(label(report), report.verdict.value, words, report, failure)
+        for failure in self.alone:
+            yield InputRow(failure.path, "failed", failure.words, None, failure)
+        for path in self.context.skipped:
+            yield InputRow(path, "skipped", "not for Windows")
 
     def __str__(self) -> str:
         parts = [f"{number} {verdict}" for verdict, number in self.verdicts.items() if number]
@@ -223,7 +249,7 @@ def severity_phrase(findings: Iterable[Finding]) -> str:
 
 
 KINDS = {
-    "text": ("wheelfix.report.text", "render_document"),
+    "text": ("wheelfix.report.scans", "render_document"),
     "json": ("wheelfix.report.json_", "render_scan"),
     "sarif": ("wheelfix.report.sarif", "render_scan"),
     "github": ("wheelfix.report.ci", "render_github"),

@@ -60,9 +60,11 @@ def _blanks(text: str) -> str:
     return legible(" ".join(text.split()))
 
 
-def markdown(text: str) -> str:
-    """Return text that Markdown shows as it stands, on one line, also inside a table."""
+def markdown(text: str, *, first: bool = True) -> str:
+    """Return text that Markdown shows as it stands, on one line, also inside a table; ``first`` begins the line."""
     line = re.sub(_MARKS, r"\\\1", _blanks(text))
+    if not first:
+        return line
     # What looks like a list or a line is one at the beginning of a paragraph.
     return f"\\{line}" if line[:1] in ("-", "+", "=", ":") else re.sub(r"^(\d{1,9})([.)])", r"\1\\\2", line)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import urllib.parse
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.json_ import dump, pick, summary_value
-from wheelfix.report.pages import bare, parse_markdown
+from wheelfix.report.pages import render_page
 from wheelfix.report.words import label, sentence
 from wheelfix.rules.registry import all_rules, page
 
@@ -63,8 +65,6 @@ def render_scan(document: Document) -> str:
 
 def _documentation() -> str:
     """Return where the documentation is published: as the installed release declares it, else nothing."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
     try:
         declared = metadata("wheelfix").get_all("Project-URL") or []
     except PackageNotFoundError:  # run from a folder or from the zipapp
@@ -80,7 +80,7 @@ def _rule(rule: Rule, documentation: str) -> dict[str, Json]:
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ").capitalize()},
         "fullDescription": {"text": rule.summary},
-        "help": {"text": _plain(text), "markdown": text},
+        "help": {"text": render_page(text, TextStyle(unicode=True)), "markdown": text},
         "helpUri": f"{documentation}/reference/rules/{rule.code}.html" if documentation else PROJECT,
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
@@ -92,13 +92,6 @@ def _rule(rule: Rule, documentation: str) -> dict[str, Json]:
             "repairable": rule.repairable.value,
         },
     }
-
-
-def _plain(markdown: str) -> str:
-    """Return a page as text, for viewers that show no Markdown."""
-    marks = {"list": "- ", "code": "    "}
-    parts = ("\n".join(marks.get(one.kind, "") + bare(line) for line in one.lines) for one in parse_markdown(markdown))
-    return "\n\n".join(parts) + "\n"
 
 
 def _result(report: ScanReport, finding: Finding, places: dict[str, int], context: Context) -> dict[str, Json]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from wheelfix.report.canvas import Canvas
+from wheelfix.report.blocks import Code, Part, Table, bullets, chapter, labelled, line, para
+from wheelfix.report.canvas import render_text
 from wheelfix.report.ci import add_case, add_error, junit_text
 from wheelfix.report.json_ import dump, pick, tool
 from wheelfix.report.safe import xml
 from wheelfix.report.words import count
+from wheelfix.rules.wording import last_part
 from wheelfix.trial.model import Agreement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.model import Json
+    from wheelfix.report.blocks import Block, Span
     from wheelfix.report.canvas import TextStyle
     from wheelfix.trial.model import ModuleTrial, Trial
     from wheelfix.trial.run import TrialFailure
@@ -110,80 +113,58 @@ FILES = 12
 
 def render_trial(trial: Trial, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
     """Return what came of one wheel."""
-    canvas = Canvas(look)
-    name = trial.path.replace("\\", "/").rpartition("/")[2]
-    canvas.ends((name, "name"), WORDS[trial.outcome])
-    if quiet:
-        return canvas.text()
-    canvas.line((trial.interpreter, "dim"), indent=2)
-    others = trial.installed[1:]
-    if others:
-        canvas.paragraph(("with " + ", ".join(others), "dim"), indent=2)
-    canvas.blank()
-    canvas.table([_row(one) for one in trial.modules], indent=2)
-    for one in trial.modules:
-        if one.agreement is not Agreement.AGREES or not one.observed.works or verbose:
-            _details(canvas, one, verbose=verbose)
-    _files(canvas, trial, verbose=verbose)
-    if trial.notes:
-        canvas.blank()
-        canvas.labelled("note ", *trial.notes)
-    if trial.differs:
-        canvas.blank()
-        canvas.paragraph(
+    blocks: list[Block] = []
+    if not quiet:
+        blocks.append(line(("  " + trial.interpreter, "dim")))
+        others = ", ".join(trial.installed[1:])
+        blocks += [para((f"with {others}", "dim"), lead="  ")] if others else []
+        table = Table(("module", "import", "prediction"), [_row(one) for one in trial.modules])
+        details = [
+            _details(one, verbose=verbose)
+            for one in trial.modules
+            if one.agreement is not Agreement.AGREES or not one.observed.works or verbose
+        ]
+        blocks += [para(), table, *details, *_files(trial)]
+        blocks += [para(), *labelled("note ", trial.notes)] if trial.notes else []
+    if trial.differs and not quiet:
+        report = (
             "This is a bug in wheelfix. Please report it with the wheel (or where to get it), the output of "
-            "'wheelfix try --format json' and of 'wheelfix scan --format json' for it.",
-            lead=("report ", "bad"),
+            "'wheelfix try --format json' and of 'wheelfix scan --format json' for it."
         )
-    return canvas.text()
+        blocks += [para(), para(report, lead=("report ", "bad"))]
+    whole = Part(((last_part(trial.path), "name"),), tuple(blocks), 1, WORDS[trial.outcome])
+    return render_text([whole], look, verbose=verbose)
 
 
-def _row(one: ModuleTrial) -> Sequence[tuple[str, str]]:
+def _row(one: ModuleTrial) -> list[Span]:
     word = {"imported": "imported", "raised": "fails", "crashed": "crashes", "timeout": "does not end"}
-    result, style = RESULTS[one.agreement]
     worked = "good" if one.observed.works else "bad"
-    return ((f"import {one.module}", "name"), (word[one.observed.outcome], worked), (result, style))
+    return [(f"import {one.module}", "name"), (word[one.observed.outcome], worked), RESULTS[one.agreement]]
 
 
-def _details(canvas: Canvas, one: ModuleTrial, *, verbose: bool) -> None:
-    canvas.blank()
-    canvas.line((f"import {one.module}", "head"), indent=2)
-    if one.why:
-        canvas.paragraph(one.why, indent=4)
-    canvas.labelled("predicted ", one.expected.message, indent=4)
-    cause = one.observed.cause
+def _details(one: ModuleTrial, *, verbose: bool) -> Part:
+    seen, cause = one.observed, one.observed.cause
+    blocks: list[Block] = [para(one.why)] if one.why else []
+    blocks += labelled("predicted ", [one.expected.message])
     if cause is not None:
         code = f" [error {cause.code}]" if cause.code > 0 else ""
-        canvas.paragraph(f"{cause.error}: {cause.message}{code}", indent=4, lead=("raised ", "dim"))
-        if cause is not one.observed.errors[0]:
-            last = one.observed.errors[0]
-            canvas.paragraph(f"{last.error}: {last.message}", indent=4, lead=("and then ", "dim"))
-    elif not one.observed.works:
-        ended = f"with exit code {one.observed.exit_code:#x}"
-        if one.observed.outcome == "timeout":
-            ended = f"by wheelfix, after {one.observed.seconds:.0f} s (--timeout)"
-        canvas.paragraph(ended, indent=4, lead=("ended ", "dim"))
-        if one.observed.output:
-            canvas.paragraph(one.observed.output, indent=4)
-    for dll, by in one.observed.missing:
-        canvas.line(("not found ", "dim"), f"{dll}, which {by} needs", indent=4)
-    if verbose and one.observed.traceback:
-        for line in one.observed.traceback.splitlines():
-            canvas.line((line, "dim"), indent=6)
+        blocks += labelled("raised ", [f"{cause.error}: {cause.message}{code}"])
+        last = seen.errors[0]
+        blocks += labelled("and then ", [f"{last.error}: {last.message}"] if cause is not last else [])
+    elif not seen.works:
+        ended = f"with exit code {seen.exit_code:#x}"
+        if seen.outcome == "timeout":
+            ended = f"by wheelfix, after {seen.seconds:.0f} s (--timeout)"
+        blocks += [*labelled("ended ", [ended]), *([para(seen.output)] if seen.output else [])]
+    blocks += [line(("not found ", "dim"), f"{dll}, which {by} needs") for dll, by in seen.missing]
+    blocks += [Code(seen.traceback.rstrip("\n"), "dim")] if verbose and seen.traceback else []
+    return Part((f"import {one.module}",), tuple(blocks))
 
 
-def _files(canvas: Canvas, trial: Trial, *, verbose: bool) -> None:
+def _files(trial: Trial) -> list[Part]:
     loaded = {file for one in trial.modules for file in one.observed.loaded}
-    own = sorted(file.path for file in loaded if file.where == "package")
-    elsewhere = sorted(file.path for file in loaded if file.where == "elsewhere")
+    own, elsewhere = (sorted(file.path for file in loaded if file.where == where) for where in ("package", "elsewhere"))
     windows = sum(file.where == "windows" for file in loaded)
-    if not loaded:
-        return
-    canvas.blank()
-    canvas.line((f"Loaded: {count(len(own), 'file')} of packages, {windows} of Windows", "head"), indent=2)
-    for path in own if verbose else own[:FILES]:
-        canvas.line(path, indent=4)
-    if len(own) > FILES and not verbose:
-        canvas.line((f"and {len(own) - FILES} more (-v)", "dim"), indent=4)
-    for path in elsewhere:
-        canvas.line((f"{path}, which is neither", "warn"), indent=4)
+    odd = [line((f"{path}, which is neither", "warn")) for path in elsewhere]
+    title = f"Loaded: {count(len(own), 'file')} of packages, {windows} of Windows"
+    return [chapter(title, bullets(own, FILES), *odd)] if loaded else []

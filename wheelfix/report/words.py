@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import shell_line
+from wheelfix.base.parsing import human_size as human_size
 from wheelfix.base.values import dataclass, replace
 from wheelfix.knowledge.system import classify
 from wheelfix.model import (
@@ -33,6 +34,7 @@ from wheelfix.remote.addresses import is_remote
 from wheelfix.report.safe import legible as legible
 from wheelfix.rules.hints import may_be_vendored
 from wheelfix.rules.registry import Theme, is_about, missing_names
+from wheelfix.rules.wording import count as count
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -43,25 +45,9 @@ if TYPE_CHECKING:
 SITE_PACKAGES = "Lib/site-packages/"
 
 
-def count(number: int, word: str) -> str:
-    """Return ``1 error``, ``3 errors``."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
 def and_more(names: Sequence[str], most: int) -> str:
     """Return ``a, b``, or ``a, b and 4 more``."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def human_size(size: int) -> str:
-    """Return a size as people say it: ``850 kB``, ``252.0 MB``."""
-    if size < 1000:
-        return f"{size} B"
-    if size < 1_000_000:
-        return f"{size / 1000:.0f} kB"
-    if size < 1_000_000_000:
-        return f"{size / 1_000_000:.1f} MB"
-    return f"{size / 1_000_000_000:.2f} GB"
 
 
 def human_change(old: int, new: int) -> str:
@@ -156,7 +142,7 @@ def provider_phrase(provider: Provider) -> str:
         case MayComeFrom(distributions=distributions):
             return f"could not tell: may come from {' or '.join(distributions)}"
         case Missing(present_at=present):
-            return f"MISSING (lies at {and_more([*map(short_path, present)], 1)})" if present else "MISSING"
+            return f"NOT FOUND (lies at {and_more([*map(short_path, present)], 1)})" if present else "MISSING"
 
 
 KIND_WORDS = {
@@ -257,7 +243,10 @@ class _RepairSteps:
         self._report, self._findings, self._repeated = report, findings, tuple(repeated)
         # A warning is about a DLL that the import may do without: whether to add it is the author's to decide.
         certain = [finding for finding in findings if finding.severity is not Severity.WARNING]
-        names = {dll_key(name) for finding in certain for name in missing_names(finding)}
+        # What lies elsewhere in the wheel needs no root: the repair puts a copy where it is found.
+        there = [one for one in certain if is_about(one, Theme.OUT_OF_REACH) and one.repairable is Repairable.ALWAYS]
+        self._there = [*dict.fromkeys(name for one in there for name in missing_names(one))]
+        names = {dll_key(name) for finding in certain if finding not in there for name in missing_names(finding)}
         self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]
         never = any(one.severity is Severity.ERROR and one.repairable is Repairable.NEVER for one in findings)
         never |= bool(follows_from(version_conflicts(findings), report))  # another version has to be installed first
@@ -297,7 +286,8 @@ class _RepairSteps:
                 ("--fetch", *roots, *options), f"takes {_listed(items)} from this machine or {index}{hint}"
             )
         if not fetched or all(map(_local, fetched)):
-            what = f"adds {_listed(items)}" if items else "rewrites the wheel without the faults"
+            copies = f"puts a copy of {listing(self._there)} where it is found" if self._there else ""
+            what = f"adds {_listed(items)}" if items else copies or "rewrites the wheel without the faults"
             what += " from where it was found, if it is suitable" if items and not roots else hint
             yield self._repair((*roots, *options), f"or without the index: {what}" if fetched else what)
 

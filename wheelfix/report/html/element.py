@@ -6,14 +6,18 @@ import html
 from typing import TYPE_CHECKING
 
 from wheelfix.report import safe
-from wheelfix.report.pages import Block, Line, Piece, bare, parse_markdown
+from wheelfix.report.blocks import NAMING, Bullets, Code, Heading, Link, Para, Part, Records, Table
+from wheelfix.report.pages import parse_markdown
+from wheelfix.report.words import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from wheelfix.errors import WheelfixError
+    from wheelfix.report.blocks import Block, Record, Span, Value
 
-VOID = frozenset({"br", "col", "input", "meta"})
+VOID = frozenset({"br", "col", "input", "meta", "wbr"})
+WHOLE = frozenset({"title", "text", "option", "pre"})
+"""Elements that hold text alone, or what is copied: names are not broken there."""
 
 
 class Html(str):
@@ -33,14 +37,14 @@ def el(tag: str, /, *children: str | None, **attributes: str | int | bool | None
     start = f"<{tag}{''.join(parts)}>"
     if tag in VOID and not children:
         return Html(start)
-    return Html(f"{start}{join(children)}</{tag}>")
+    return Html(f"{start}{join(children, '_' if tag in WHOLE else '_<wbr>')}</{tag}>")
 
 
-def join(children: Iterable[str | None]) -> Html:
-    """Return children one after the other; plain text is escaped."""
+def join(children: Iterable[str | None], underscore: str = "_<wbr>") -> Html:
+    """Return children one after the other; plain text is escaped, and may be broken behind an underscore."""
     return Html(
         "".join(
-            child if isinstance(child, Html) else html.escape(safe.html(child), quote=False)
+            child if isinstance(child, Html) else html.escape(safe.html(child), quote=False).replace("_", underscore)
             for child in children
             if child is not None
         )
@@ -58,13 +62,7 @@ def fold(summary: str, *children: str | None, **attributes: str | bool | None) -
     return el("details", el("summary", summary), *children, **attributes)
 
 
-def folded(items: Sequence[Html], most: int, draw: Callable[[Sequence[Html]], Html]) -> Html:
-    """Return the first entries as ``draw`` shows them, and the others folded."""
-    rest = items[most:]
-    return join([draw(items[:most]), fold(f"{len(rest)} more", draw(rest)) if rest else None])
-
-
-def bullets(items: Iterable[str]) -> Html:
+def listed(items: Iterable[str]) -> Html:
     """Return a list."""
     return el("ul", *(item if isinstance(item, Html) else el("li", item) for item in items))
 
@@ -74,32 +72,118 @@ def badge(words: str, kind: str) -> Html:
     return el("span", words, class_=f"badge {kind}")
 
 
-def hint(error: WheelfixError) -> Html | None:
-    """Return what to try about an error."""
-    return el("p", error.hint, class_="hint") if error.hint else None
+def names(words: Sequence[str], shown: int = 3) -> Html:
+    """Return a list, folded where it is long."""
+    if len(words) < 2:
+        return join(words)
+    return listed(words) if len(words) <= shown else fold(and_more(words, 1), listed(words))
+
+
+# -------------------------------------------------------------------------------------------------------------- blocks
+
+BADGES = frozenset({"ok", "risky", "unsure", "broken", "failed", "skipped", "error", "warning", "info"})
+SHOWN = 10
+"""So many entries of a list are shown at once; the others are folded."""
+
+
+def draw(blocks: Iterable[Block | Html | None], top: int = 4) -> Html:
+    """Return blocks; a heading of a page on level 1 is one of level ``top``."""
+    return join(_block(block, top) for block in blocks)
+
+
+def _block(block: Block | Html | None, top: int) -> Html | None:
+    match block:
+        case Para(spans, lead):
+            dim = all(isinstance(span, tuple) and span[1] in ("dim", "more") for span in spans)
+            text = spans_of((lead, *spans))
+            return el("p", text, class_="dim" if dim else None) if text else None
+        case Code(text, style, what):
+            said = el("p", what, class_="dim") if what else None
+            kind = "error" if style == "bad" else "paste" if what else None
+            return join([said, el("pre", el("code", text) if style == "word" else text, class_=kind, tabindex=0)])
+        case Bullets(items):
+            drawn = [
+                el("li", spans_of(spans), el("p", el("b", "Hint: "), hint, class_="hint") if hint else None)
+                for spans, hint in items
+            ]
+            return _folded(drawn, listed)
+        case Table(heads, rows, _, numbers):
+            cells = [[spans_of((cell,)) for cell in row] for row in rows]
+            return _folded(_rows(heads, cells, numbers), lambda part: table(heads, part, numbers=numbers))
+        case Records(records):
+            columns = block.heads
+            cells = [[_title(one), *(_known(one, label) for label in columns[1:])] for one in records]
+            return _folded(_rows(columns, cells), lambda part: table(columns, part, "cards missing-dlls"))
+        case Heading(text, level):
+            return el(f"h{min(6, level + top - 1)}", text)
+        case Part():
+            return _part(block)
+    return block
+
+
+def _part(part: Part) -> Html:
+    title, inner = spans_of(part.title), draw(part.blocks)
+    if part.level == 3:
+        return fold(title, inner, class_="finding", open=not part.closed)
+    if part.level == 2:
+        return fold(title, inner, class_="fold") if part.closed else join([el("h4", title), inner])
+    kind = part.badge[1] if isinstance(part.badge, tuple) else ""
+    mark = badge(part.badge[0].lower(), kind) if kind else None
+    return el("section", el("h2", title, " ", mark), inner)
+
+
+def _rows(heads: Sequence[str], rows: Iterable[Sequence[Html]], numbers: Sequence[str] = ()) -> list[Html]:
+    return [
+        el("tr", el("th", row[0], scope="row"),
+           *(el("td", cell, data_label=head, class_="number" if head in numbers else None)
+             for head, cell in zip(heads[1:], row[1:], strict=True)))
+        for row in rows
+    ]  # fmt: skip
+
+
+def _folded(items: Sequence[Html], draw: Callable[[Sequence[Html]], Html]) -> Html:
+    """Return the first entries as ``draw`` shows them, and the others folded."""
+    rest = items[SHOWN:]
+    return join([draw(items[:SHOWN]), fold(f"{len(rest)} more", draw(rest)) if rest else None])
+
+
+def _title(record: Record) -> Html:
+    below = (el("span", _value(value), class_="facts") for value in record.get(""))
+    return join([spans_of(record.title), *below])
+
+
+def _known(record: Record, label: str) -> Html:
+    found = [*map(_value, record.get(label))]
+    return found[0] if len(found) == 1 else join(el("span", one, class_="facts") for one in found)
+
+
+def _value(value: Value) -> Html:
+    if isinstance(value, Code):
+        return el("code", value.text)
+    return names(value) if isinstance(value, list) else spans_of((value,))
+
+
+def spans_of(spans: Iterable[Span]) -> Html:
+    """Return spans one after the other."""
+    return join(map(_span, spans))
+
+
+def _span(span: Span) -> str:
+    if isinstance(span, Link):
+        rel = None if span.target.startswith("#") else "noreferrer"
+        return el("a", span.text, href=span.target, rel=rel) if span.target.startswith(("#", "http")) else span.text
+    text, style = (span, "") if isinstance(span, str) else span
+    if not text or style == "more":
+        return ""
+    if style in BADGES:
+        return badge(text, style)
+    if style in NAMING:
+        return el("code", text, class_={"bad": "cause", "warn": "doubt"}.get(style))
+    if style in ("name", "head"):
+        return el("b", text)
+    return el("span", text, class_="dim") if style == "dim" else text
 
 
 def from_markdown(text: str, top: int = 3) -> Html:
     """Return one of our pages as HTML, its first heading on level ``top``."""
-    return join(_block(block, top) for block in parse_markdown(text))
-
-
-def _block(block: Block, top: int) -> Html:
-    if block.kind == "heading":
-        return el(f"h{min(6, block.level + top - 1)}", _line(block.lines[0]))
-    if block.kind == "list":
-        return el("ul", *(el("li", _line(line)) for line in block.lines))
-    if block.kind == "code":
-        return el("pre", el("code", "\n".join(map(bare, block.lines))), tabindex=0)
-    return el("p", _line(block.lines[0]))
-
-
-def _line(line: Line) -> Html:
-    return join(_piece(piece) for piece in line)
-
-
-def _piece(piece: Piece) -> Html:
-    if piece.look == "link" and piece.target.startswith(("https://", "http://")):
-        return el("a", piece.text, href=piece.target, rel="noreferrer")
-    names = {"code": "code", "bold": "strong", "emphasis": "em"}
-    return el(names[piece.look], piece.text) if piece.look in names else join([piece.text])
+    return draw(parse_markdown(text), top)

@@ -38,7 +38,7 @@ for (const graph of document.querySelectorAll(".graph")) {
 
   function place(box) {
     const [x, y] = box.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
-    return { x: x + 110, y: y + 20 };
+    return { x: x + 78, y: y + 27 };
   }
 
   function reveal(number) {
@@ -80,11 +80,11 @@ for (const graph of document.querySelectorAll(".graph")) {
     return part;
   }
 
-  function note([, , kind, required, lacks]) {
+  function note([, , kind, required, fault]) {
     const words = [];
     if (kind !== "import") words.push(kind);
     if (!required) words.push("optional");
-    if (lacks.length) words.push("without " + lacks.join(", "));
+    if (fault) words.push(fault);
     return words.length ? "(" + words.join(", ") + ")" : "";
   }
 

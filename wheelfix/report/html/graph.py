@@ -15,18 +15,21 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
 from wheelfix.report import safe
-from wheelfix.report.html.element import Html, el, fold, join, table
-from wheelfix.report.words import SITE_PACKAGES, and_more, count, human_size, provider_phrase, short_path
+from wheelfix.report.blocks import Part, Record, Records, chapter
+from wheelfix.report.html.element import Html, el, fold, join
+from wheelfix.report.words import SITE_PACKAGES, count, human_size, image_counts, provider_phrase, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from wheelfix.model import Json
+    from wheelfix.report.blocks import Value
 
-NODE_WIDTH = 220
-NODE_HEIGHT = 40
-GAP_X = 20
-GAP_Y = 56
+NODE_WIDTH = 156
+NODE_HEIGHT = 54
+GAP_X = 10
+"""Two boxes fit side by side on the screen of a phone."""
+GAP_Y = 48
 PER_ROW = 8
 """More nodes of one layer than this take another row: a sheet that is far too wide cannot be read."""
 
@@ -67,7 +70,8 @@ class Link:
     target: int
     kind: str
     required: bool = True
-    unexported: tuple[str, ...] = ()
+    fault: str = ""
+    """Why the load fails although the file is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,10 @@ def build_graph(report: ScanReport) -> Graph:
             continue
         target = _target(edge, places, nodes, extra)
         if target is not None:
-            unexported = tuple(map(str, edge.unexported[:20]))
-            link = Link(source, target, edge.kind.value, edge.required, unexported)
+            fault = f"without {', '.join(map(str, edge.unexported[:20]))}" if edge.unexported else ""
+            if isinstance(edge.provider, Missing) and nodes[target].in_wheel:
+                fault = "not found there"
+            link = Link(source, target, edge.kind.value, edge.required, fault)
             links.setdefault((source, target, link.kind), link)
         elif API_SET.match(edge.name):
             nodes[source].api_sets += 1
@@ -125,7 +131,10 @@ def _target(edge: Edge, places: _ImageFinder, nodes: list[Node], extra: dict[str
             if found is not None:
                 return found
             key, node = f"elsewhere {path}", Node(edge.name, path, "owned", facts={"where": "in the environment"})
-        case Missing():
+        case Missing(present_at=present):
+            there = [found for path in present if (found := places.find(path)) is not None]
+            if there:
+                return there[0]
             key = f"missing {dll_key(edge.name)}"
             node = Node(edge.name, "", "missing" if edge.required else "optional")
             if key in extra and edge.required:
@@ -301,11 +310,10 @@ def _along(graph: Graph, chain: Sequence[str]) -> list[int]:
 
 def _causes(graph: Graph) -> list[int]:
     """Return what makes loads fail; where there is nothing of that kind, what is missing and optional."""
-    for kinds in (("missing", "malformed"), ("optional",)):
-        found = [number for number, node in enumerate(graph.nodes) if node.kind in kinds]
-        if found:
-            return found
-    return [link.target for link in graph.links if link.unexported]
+    faulty = {link.target for link in graph.links if link.fault}
+    kinds = {number: node.kind for number, node in enumerate(graph.nodes)}
+    bad = [number for number, kind in kinds.items() if kind in ("missing", "malformed") or number in faulty]
+    return bad or [number for number, kind in kinds.items() if kind == "optional"]
 
 
 def _way_up(number: int, above: dict[int, list[int]], graph: Graph) -> list[int]:
@@ -337,11 +345,11 @@ def _partial(graph: Graph, kept: set[int]) -> Graph:
         elif link.source in numbers and link.target not in numbers:
             nodes[numbers[link.source]].not_drawn["below"].append(graph.nodes[link.target].name)
     links = [
-        Link(numbers[link.source], numbers[link.target], link.kind, link.required, link.unexported)
+        Link(numbers[link.source], numbers[link.target], link.kind, link.required, link.fault)
         for link in graph.links
         if link.source in numbers and link.target in numbers
     ]
-    return _placed(nodes, links, 4)
+    return _placed(nodes, links, IMPORTERS)
 
 
 # -------------------------------------------------------------------------------------------------- the drawing as SVG
@@ -356,7 +364,8 @@ SPOKEN = {
     "optional": "missing, optional",
     "owned": "of another package",
 }
-LONGEST = 27
+LONGEST = 19
+"""Characters of a line in a box."""
 
 
 def _draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
@@ -393,25 +402,27 @@ def _line(graph: Graph, number: int, link: Link) -> Html:
     x1, y1 = source.x + NODE_WIDTH // 2, source.y + NODE_HEIGHT
     x2, y2 = target.x + NODE_WIDTH // 2, target.y
     if link.source == link.target or y2 < y1:  # upwards, in a circle of imports: leave and arrive at the sides
-        x1, y1, x2, y2 = source.x + NODE_WIDTH, source.y + 20, target.x + NODE_WIDTH, target.y + 20
+        x1, y1, x2, y2 = source.x + NODE_WIDTH, source.y + 27, target.x + NODE_WIDTH, target.y + 27
         path = f"M{x1} {y1}C{x1 + 40} {y1} {x2 + 40} {y2} {x2} {y2}"
     else:
         bend = max(24, (y2 - y1) // 2)
         path = f"M{x1} {y1}C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}"
-    bad = " bad" if target.kind in ("missing", "malformed") or link.unexported else ""
+    bad = " bad" if target.kind in ("missing", "malformed") or link.fault else ""
     return el("path", d=path, class_=f"{link.kind}{bad}", data_link=number)
 
 
 def _box(number: int, node: Node, vendored: bool) -> Html:
-    size = human_size(node.size) if node.in_wheel else SPOKEN[node.kind]
+    size = (
+        f"{human_size(node.size)}, {posixpath.dirname(short_path(node.path))}" if node.in_wheel else SPOKEN[node.kind]
+    )
     where = f" in {short_path(node.path)}" if node.path else ""
     spoken = f"{node.name}, {SPOKEN[node.kind]}{', vendored' if vendored else ''}{where}"
     return el(
         "g",
         el("title", spoken),
         el("rect", width=NODE_WIDTH, height=NODE_HEIGHT, rx=6),
-        el("text", _short_name(node.name), x=10, y=17, class_="name"),
-        el("text", size, x=10, y=32, class_="sub"),
+        *(el("text", part, x=8, y=17 + 14 * place, class_="name") for place, part in enumerate(_name_lines(node.name))),
+        el("text", size[: LONGEST + 2].rstrip(", "), x=8, y=47, class_="sub"),
         class_=f"node {node.kind}{' vendored' if vendored else ''}",
         transform=f"translate({node.x} {node.y})",
         role="button",
@@ -422,9 +433,14 @@ def _box(number: int, node: Node, vendored: bool) -> Html:
     )
 
 
-def _short_name(name: str) -> str:
-    """Return a name that fits its box: the middle is what one can miss."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 13]}…{name[-12:]}"
+def _name_lines(name: str) -> tuple[str, str]:
+    """Return a name in the two lines of its box, broken behind a sign; of a longer one the middle is left out."""
+    if len(name) <= LONGEST:
+        return name, ""
+    cut = max((place + 1 for place, sign in enumerate(name[:LONGEST]) if sign in "_-." and place), default=LONGEST)
+    cut = cut if len(name) - cut <= LONGEST else LONGEST
+    rest = name[cut:]
+    return name[:cut], rest if len(rest) <= LONGEST else f"…{rest[1 - LONGEST :]}"
 
 
 def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
@@ -446,7 +462,7 @@ def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
                 **{side: _safe(names) for side, names in node.not_drawn.items()},
             }
         )
-    links: Json = [[link.source, link.target, link.kind, link.required, _safe(link.unexported)] for link in graph.links]
+    links: Json = [[link.source, link.target, link.kind, link.required, safe.html(link.fault)] for link in graph.links]
     text = json.dumps({"nodes": nodes, "links": links}, ensure_ascii=True, separators=(",", ":"))
     return Html(text.replace("<", "\\u003c"))
 
@@ -480,12 +496,14 @@ def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Seque
     rest = f" The drawing has {drawn} of {missing} missing DLLs." if drawn < missing else ""
     shown = el(
         "div",
-        el("h4", "How the missing DLLs are reached"),
+        el("h4", f"How the {'missing DLLs are' if missing else 'failing load is'} reached"),
         el("p", f"Importers stand above what they import.{rest}", class_="dim"),
         _drawing(f"{name}-part", part, sources) if part else None,
     )
+    own = sum(node.in_wheel for node in graph.nodes)
+    others = f" and {len(graph.nodes) - own} others" if own < len(graph.nodes) else ""
     everything = fold(
-        f"Show everything: {count(len(graph.nodes), 'file')}, {count(len(graph.links), 'need')}",
+        f"Show everything: {count(own, 'file')}{others}, {count(len(graph.links), 'need')}",
         _drawing(f"{name}-all", graph, sources),
         class_="fold everything",
     )
@@ -516,39 +534,25 @@ def _drawing(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
     )
 
 
-def draw_files(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
-    """Return the DLLs of the wheel, largest first, folded."""
+def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> Part:
+    """Return the files of the wheel, largest first."""
     needed_by: dict[int, list[str]] = {}
     needs: dict[int, list[str]] = {}
     for link in graph.links:
         needed_by.setdefault(link.target, []).append(graph.nodes[link.source].name)
         needs.setdefault(link.source, []).append(graph.nodes[link.target].name)
     images = [(number, node) for number, node in enumerate(graph.nodes) if node.in_wheel]
-    rows = []
+    records = []
     for number, node in sorted(images, key=lambda item: (-item[1].size, item[1].path)):
         facts = [f"{key}: {value}" for key, value in node.facts.items() if key != "machine"]
         facts += [f"vendored from {sources[node.path]}"] if node.path in sources else []
-        known = el("span", "; ".join(facts), class_="facts") if facts else None
-        system = sum(map(len, node.outside.values())) + node.api_sets
-        rows.append(
-            el(
-                "tr",
-                el("th", short_path(node.path), known, scope="row"),
-                el("td", human_size(node.size), class_="number", data_label="size", data_value=node.size),
-                el("td", _names(needed_by.get(number, [])), data_label="needed by"),
-                el("td", _names(needs.get(number, [])), data_label="needs"),
-                el("td", str(system), class_="number", data_label="of Windows, Python, drivers", data_value=system),
-            )
-        )
-    heads = ("file", "size", "needed by", "needs", "of the system")
-    return fold(
-        f"All {count(len(images), 'DLL')}, the largest first",
-        table(heads, rows, "files cards", numbers=heads[1::3]),
-        id=f"{name}-files",
-        class_="fold",
-    )
-
-
-def _names(names: Sequence[str]) -> Html:
-    """Return names in one line, the rest of many folded."""
-    return join([", ".join(names)]) if len(names) <= 4 else fold(and_more(names, 2), ", ".join(names))
+        known: dict[str, Value] = {
+            "": "; ".join(facts),
+            "size": human_size(node.size),
+            "needed by": needed_by.get(number, []),
+            "needs": needs.get(number, []),
+            "of Windows, Python, drivers": str(sum(map(len, node.outside.values())) + node.api_sets),
+        }
+        records.append(Record((short_path(node.path),), tuple(item for item in known.items() if item[1])))
+    title = f"All {', '.join(image_counts(report))}, the largest first"
+    return chapter(title, Records(tuple(records), "file"), closed=True)
