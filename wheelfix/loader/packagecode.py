@@ -252,7 +252,7 @@ def imported_modules(
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
     for path, source in python_code(view, words) if words else ():
         if path not in but:
-            for module, guarded in read_imports(source, path, budget_of(view), (kind,)).items():
+            for module, guarded in read_imports(source, path, budget_of(view), kind).items():
                 if module in wanted:
                     found[module] = guarded and found.get(module, True)
     return found

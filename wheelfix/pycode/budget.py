@@ -22,17 +22,12 @@ ALL_TOKENS = 1_500_000
 FILE_STEPS = 300_000
 """ExpressionValues and statements that are looked at in one file; loops and functions repeat them."""
 ALL_STEPS = 2_000_000
-FILE_TEXT = 8 << 20
-"""Characters of all strings that are made from one file."""
-ALL_TEXT = 32 << 20
 KEPT_TOKENS = 100_000
 """Of files whose syntax trees are kept for the next file that imports them; about 30 MB."""
 KEPT_IN_SETS = 300_000
 """The same for a set, in which several distributions import the same files of others; about 90 MB."""
 ALL_BYTES = 1 << 30
 """Bytes of source that are searched for words, all searches together; torch has 56 MB of it."""
-MAX_DEPTH = 12
-"""How deep calls of the package's functions may be nested."""
 MAX_TURNS = 64
 """Turns of one loop that are followed."""
 MAX_TEXT = 1 << 15
@@ -211,7 +206,6 @@ class CodeBudget:
 
     tokens: int = ALL_TOKENS
     steps: int = ALL_STEPS
-    characters: int = ALL_TEXT
     searched: int = 0
     unread: dict[str, str] = field(default_factory=dict)
     """Files that were not read, or not to the end, and why."""
@@ -221,18 +215,17 @@ class CodeBudget:
     """What was read from a file, so that it is not read twice."""
     trees: KeptTrees = field(default_factory=KeptTrees)
     _file_steps: int = FILE_STEPS
-    _file_text: int = FILE_TEXT
 
     def parse(self, source: str, path: str) -> ast.Module | None:
         """Return the syntax tree of a file, and begin to count for it; None, with a note why, if there is none."""
-        self._file_steps, self._file_text = min(FILE_STEPS, self.steps), min(FILE_TEXT, self.characters)
+        self._file_steps = min(FILE_STEPS, self.steps)
         known = self.trees.by_path.get(path)
-        if known is not None and self.steps and self.characters:
+        if known is not None and self.steps:
             return known
         tokens = count_tokens(source)
         if tokens > FILE_TOKENS:
             self.give_up(path, "it has too many tokens")
-        elif tokens > self.tokens or not self.steps or not self.characters:
+        elif tokens > self.tokens or not self.steps:
             self.give_up(path, "the package has too much code")
         else:
             self.tokens -= tokens
@@ -280,14 +273,6 @@ class CodeBudget:
         if self._file_steps < 0:
             self.steps = max(self.steps, 0)
             raise OutOfBudget("its loops and functions go on for too long")
-
-    def text(self, length: int) -> None:
-        """Spend characters; OutOfBudget when there are none left for the file."""
-        self._file_text -= length
-        self.characters -= length
-        if self._file_text < 0:
-            self.characters = max(self.characters, 0)
-            raise OutOfBudget("its strings grow too long")
 
 
 _BUDGETS: weakref.WeakKeyDictionary[FileView, CodeBudget] = weakref.WeakKeyDictionary()

@@ -23,6 +23,7 @@ from wheelfix.pycode.objects import (
     LoadFault,
     Managed,
     MarkedFunction,
+    Method,
     Namespace,
     Native,
     PyValue,
@@ -86,15 +87,13 @@ class Attributes:
             return self._of_super(owner.value[0], owner.value[1], name)
         if isinstance(owner, VersionInfo) and name in VersionInfo.names:
             return owner[VersionInfo.names.index(name)]
-        if isinstance(owner, FolderHandle | Managed | Iteration | Bound):
-            return Bound(Native(f"<{type(owner).__name__}>.{name}"), [owner])
-        if not hasattr(owner, name) and not (isinstance(owner, dict) and name == "move_to_end"):
+        if not isinstance(owner, FolderHandle | Managed | Iteration | Bound | Method) and not hasattr(owner, name):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
-        return Bound(Native(f"<method>.{name}"), [owner])
+        return Method(owner, name)
 
     def _of_function(self, owner: CodeFunction | MarkedFunction, name: str) -> PyValue:
         if isinstance(owner, MarkedFunction) and owner.kind == "property" and name in ("setter", "getter", "deleter"):
-            return Bound(Native(f"<property>.{name}"), [owner])
+            return Method(owner, name)
         inner = owner.function if isinstance(owner, MarkedFunction) else owner
         if isinstance(inner, CodeFunction):
             if name in inner.attributes:
@@ -125,7 +124,7 @@ class Attributes:
         if "<library>" in owner.attributes:
             return UNKNOWN  # a function of the DLL, or a constant of the declarations, which it does not export
         if "<items>" in owner.attributes and hasattr(dict, name):
-            return Bound(Native(f"<method>.{name}"), [owner.attributes["<items>"]])
+            return Method(owner.attributes["<items>"], name)
         if name in ("__dict__", "__doc__", "__module__"):
             return owner.attributes if name == "__dict__" else UNKNOWN
         own = of_class(kind, "__getattr__") if isinstance(kind, CodeClass) else None
@@ -208,7 +207,7 @@ class Attributes:
                         return self.run.call(found.function, [thing], {})
                     return self._bound(found, thing, thing.kind if isinstance(thing, Instance) else thing)
         if name in ("__new__", "__call__"):
-            return Native("<new>.object") if name == "__new__" else Bound(Native("<make>.object"), [thing])
+            return Native("<new>") if name == "__new__" else Bound(Native("<make>"), [thing])
         return UNKNOWN
 
     # ----------------------------------------------------------------------------------- functions of DLLs
@@ -371,6 +370,8 @@ class Calls:
             return self._call_function(function, args, keywords)
         if isinstance(function, Bound):
             return self.call(function.function, [*function.args, *args], {**function.keywords, **keywords})
+        if isinstance(function, Method):
+            return self.run.call_method(function, args, keywords)
         if isinstance(function, MarkedFunction):
             return self._call_wrapped(function, args, keywords)
         if isinstance(function, CodeClass):

@@ -174,6 +174,16 @@ class Bound:
         self.keywords = keywords or {}
 
 
+class Method:
+    """A method of a value that Python or its library has."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: PyValue, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+
 class CodeClass:
     """A class of the package."""
 
@@ -327,6 +337,17 @@ class Managed:
     def __init__(self, kind: str, value: PyValue) -> None:
         self.kind = kind
         self.value = value
+
+
+def path_text(value: PyValue) -> PyValue:
+    """The text of a path; another value as it is."""
+    return value.text if isinstance(value, WindowsPathValue) else value
+
+
+def any_of(answers: Iterable[bool | None]) -> bool | None:
+    """Whether one of several answers is yes; None if that is not known."""
+    found = set(answers)
+    return True if True in found else None if None in found else False
 
 
 def error_class(kind: PyValue) -> type[BaseException] | None:

@@ -31,7 +31,7 @@ from wheelfix.pycode.objects import (
 )
 from wheelfix.pycode.run import NEXT, OutOfSteps
 from wheelfix.pycode.sourcecode import Mentions, called, catches, goes_on, last_line, spelled
-from wheelfix.pycode.trace import LOADING, FoundFolder, FoundLoad
+from wheelfix.pycode.trace import LOADING, OF_WINDOWS, FoundFolder, FoundLoad
 from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, WindowsMachine, load_error, os_error
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from wheelfix.pycode.windows import ViewFiles
 
-OF_WINDOWS = frozenset({"LoadLibraryExW", "LoadLibraryExA", "LoadLibraryW", "LoadLibraryA"})
-"""Functions of kernel32: they return 0 instead of raising an exception."""
 NO_FILE = "FileNotFoundError"
 MAX_DEPTH = 12
 """How deep calls of the package's functions may be nested."""

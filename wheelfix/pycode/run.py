@@ -10,7 +10,7 @@ import ast
 import contextlib
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wheelfix.pycode.budget import (
     MAX_ITEMS,
@@ -29,6 +29,7 @@ from wheelfix.pycode.objects import (
     CodeClass,
     CodeModule,
     Instance,
+    Method,
     Namespace,
     Native,
     PyValue,
@@ -41,6 +42,7 @@ from wheelfix.pycode.objects import (
     error,
     joined,
     of_class,
+    path_text,
 )
 from wheelfix.pycode.sourcecode import WORDS, python_source
 from wheelfix.pycode.trace import LOADING, ForeignImport, Unclear
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     Arguments = list[PyValue]
     Words = dict[str, PyValue]
     Changes = dict[tuple[int, object], tuple[Any, PyValue]]
+    LibraryFunction = Callable[["Call"], PyValue]
 
 MAX_STEPS = 250_000
 """ExpressionValues and statements of one import; a second or two."""
@@ -104,6 +107,29 @@ class Enough(Exception):
     """Raised where everything that was asked about an import has happened."""
 
 
+class Call(NamedTuple):
+    """One call of something of Python's library."""
+
+    run: PythonRun
+    args: list[PyValue]
+    words: dict[str, PyValue]
+
+    def get(self, at: int, word: str = "", default: PyValue = UNKNOWN) -> PyValue:
+        """An argument by its place or its name."""
+        return self.args[at] if at < len(self.args) else self.words.get(word, default)
+
+    def text(self, at: int, word: str = "", default: PyValue = UNKNOWN) -> PyValue:
+        """The same; a path by its text."""
+        return path_text(self.get(at, word, default))
+
+    def texts(self) -> list[str] | None:
+        """All arguments as texts; None if one of them is not known, TypeError if it is None."""
+        found = list(map(path_text, self.args))
+        if any(one is None for one in found):
+            raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
+        return found if all(isinstance(one, str) for one in found) else None
+
+
 class PythonRun:
     """The state of code that is followed on a machine."""
 
@@ -135,6 +161,8 @@ class PythonRun:
     """The function that a definition makes."""
     call: Callable[[PyValue, Arguments, Words], PyValue]
     """Call something."""
+    call_method: Callable[[Method, Arguments, Words], PyValue]
+    """Call a method of a value that Python or its library has."""
     call_unknown: Callable[[Arguments, Words], PyValue]
     """Call something of which nothing is known."""
     call_with_unknown: Callable[[PyValue], PyValue]

@@ -19,12 +19,13 @@ from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, count_tok
 from wheelfix.pycode.trace import LOADING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import TypeVar
 
     from wheelfix.loader.view import FileView
 
     FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    from collections.abc import Iterable, Mapping
+    _Taken = TypeVar("_Taken")
 
 SOURCE_LIMIT = 1 << 20
 """Python files above this size are not parsed."""
@@ -295,27 +296,31 @@ def _texts(node: ast.AST) -> Iterator[str]:
 
 
 def read_imports(
-    source: str, path: str, budget: CodeBudget | None = None, kinds: Iterable[str] = (NOT_LOADED,)
+    source: str, path: str, budget: CodeBudget | None = None, kind: str = NOT_LOADED
 ) -> Mapping[str, bool]:
     """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does.
 
-    Empty if the file cannot be read or takes too much work, which the budget notes. ``kinds`` are the exceptions that
-    a failure raises.
+    Empty if the file cannot be read or takes too much work, which the budget notes. ``kind`` is the exception that a
+    failure raises.
     """
-    budget = budget or CodeBudget()
-    tree = budget.parse(source, path)
-    if tree is None:
-        return {}
+    spent = budget or CodeBudget()
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
     found: dict[str, bool] = {}
+    for name, guarded in _taken(source, path, spent, lambda tree: _imports(tree.body, package, spent, kind)) or ():
+        found[name] = guarded and found.get(name, True)
+    return found
+
+
+def _taken(
+    source: str, path: str, budget: CodeBudget, take: Callable[[ast.Module], Iterator[_Taken]]
+) -> list[_Taken] | None:
+    """What is taken from the syntax tree of a file; None if it cannot be read or takes too much work."""
+    tree = budget.parse(source, path)
     try:
-        for name, guarded in _imports(tree.body, package, budget, tuple(kinds)):
-            budget.text(len(name))
-            found[name] = guarded and found.get(name, True)
+        return list(take(tree)) if tree is not None else None
     except OutOfBudget as error:
         budget.give_up(path, str(error))
-        return {}
-    return found
+        return None
 
 
 def named_in_strings(source: str, path: str, names: Iterable[str], budget: CodeBudget) -> set[str]:
@@ -324,40 +329,32 @@ def named_in_strings(source: str, path: str, names: Iterable[str], budget: CodeB
     Docstrings do not count. A name without a dot says too little.
     """
     wanted = {name for name in names if "." in name and (f'"{name}"' in source or f"'{name}'" in source)}
-    tree = budget.parse(source, path) if wanted else None
-    found: set[str] = set()
-    pending: list[ast.AST] = [tree] if tree is not None else []
-    try:
-        while pending:
-            node = pending.pop()
+
+    def strings(tree: ast.Module) -> Iterator[str]:
+        for node in ast.walk(tree):
             budget.step()
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in wanted:
-                found.add(node.value)
-            pending += ast.iter_child_nodes(node)
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return set()
-    return found
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+    return wanted and wanted & set(_taken(source, path, budget, strings) or ())
 
 
 def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
     """For each ``import_module`` of a computed name: whether the code goes on where that fails."""
-    tree = budget.parse(source, path)
-    found: list[bool] = []
-    pending: list[tuple[ast.AST, bool]] = [(tree, False)] if tree is not None else []
-    try:
+
+    def guards(tree: ast.Module) -> Iterator[bool]:
+        pending: list[tuple[ast.AST, bool]] = [(tree, False)]
         while pending:
             node, guarded = pending.pop()
             budget.step()
             if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
-                found.append(guarded)
+                yield guarded
             body = node.body if isinstance(node, ast.Try) and goes_on(node, NOT_LOADED, budget) else []
             caught = guarded or (isinstance(node, ast.With) and suppresses(node, NOT_LOADED))
             pending += [(inner, caught or inner in body) for inner in ast.iter_child_nodes(node)]
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return [False]
-    return found
+
+    found = _taken(source, path, budget, guards)
+    return [False] if found is None else found
 
 
 def goes_on(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
@@ -406,9 +403,7 @@ def spelled(node: ast.expr) -> str:
     return text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
 
 
-def _imports(
-    statements: list[ast.stmt], package: str, budget: CodeBudget, kinds: tuple[str, ...] = (NOT_LOADED,)
-) -> Iterator[tuple[str, bool]]:
+def _imports(statements: list[ast.stmt], package: str, budget: CodeBudget, kind: str) -> Iterator[tuple[str, bool]]:
     """Names of imported modules, with whether a statement around the import catches its failure."""
     pending = [(statement, False) for statement in reversed(statements)]
     while pending:
@@ -419,16 +414,18 @@ def _imports(
             named = (
                 [alias.name for alias in node.names] if isinstance(node, ast.Import) else imported_from(node, package)
             )
-            yield from ((name, later) for name in named)
+            for name in named:
+                budget.step(len(name) >> 5)
+                yield name, later
         elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
             yield from ((name, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
-            caught = guarded or all(goes_on(node, kind, budget) for kind in kinds)
+            caught = guarded or goes_on(node, kind, budget)
             pending += [(inner, caught) for inner in node.body]
             outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
             pending += [(inner, guarded) for inner in outside]
         elif isinstance(node, ast.With):
-            suppressed = guarded or all(suppresses(node, kind) for kind in kinds)
+            suppressed = guarded or suppresses(node, kind)
             pending += [(inner, suppressed) for inner in node.body]
         elif isinstance(node, ast.If) and _is_for_one_python(node.test):
             pending += [(inner, True) for inner in node.body]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from wheelfix.base.values import dataclass
 
-LOADING = frozenset(
-    {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "dlopen", "add_dll_directory"}
-    | {"LoadLibraryA", "LoadLibraryW", "LoadLibraryEx", "LoadLibraryExA", "LoadLibraryExW"}
+OF_WINDOWS = frozenset({"LoadLibraryExW", "LoadLibraryExA", "LoadLibraryW", "LoadLibraryA"})
+"""Functions of kernel32: they return 0 instead of raising an exception."""
+LOADING = OF_WINDOWS | frozenset(
+    {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "LoadLibraryEx", "load_library", "dlopen", "add_dll_directory"}
 )
 """Functions of ctypes, NumPy, pywin32, cffi and os that load DLLs or add a folder to the search, by their last name."""
 
