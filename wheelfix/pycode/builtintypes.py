@@ -34,13 +34,13 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     WindowsPathValue,
-    any_of,
     error,
     is_error,
     is_kind,
     joined,
 )
 from wheelfix.pycode.run import attempt
+from wheelfix.pycode.sourcecode import any_of
 from wheelfix.pycode.windows import HOME, SITE, os_error
 
 if TYPE_CHECKING:

@@ -447,7 +447,7 @@ class Calls:
 
     def _generate(self, function: CodeFunction, place: Namespace, made: Iteration) -> Iterator[PyValue]:
         """The items of a generator; its environment is current only while it runs."""
-        run, reading = self.run, self.run.reading
+        run = self.run
         inner = run.block(function.statements)
         thrown: Thrown | None = None
         branches: list[Changes] = []
@@ -455,7 +455,8 @@ class Calls:
             outer, run.environment = run.environment, place
             returned, run.returned = run.returned, []
             depth = run.enter_branches(branches)
-            around = reading.resume(made) if reading is not None else 0
+            around = len(run.guards)
+            run.guards += made.guards
             try:
                 found = next(inner) if thrown is None else inner.throw(thrown)
             except StopIteration:
@@ -463,8 +464,8 @@ class Calls:
             finally:
                 place, run.environment, run.returned = run.environment, outer, returned
                 branches = run.leave_branches(depth)
-                if reading is not None:
-                    reading.suspend(made, around)
+                made.guards = run.guards[around:]
+                del run.guards[around:]
             thrown = None
             try:
                 yield found

@@ -38,7 +38,7 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import OutOfSteps, attempt
-from wheelfix.pycode.sourcecode import is_standard
+from wheelfix.pycode.sourcecode import any_of, is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -357,8 +357,7 @@ class ExpressionValues:
             raise error("TypeError", "argument is not iterable")
         if isinstance(owner, list | tuple | set | frozenset | range):
             self.run.step(2 * len(owner))
-            found = [self.compared(ast.Eq(), wanted, item) for item in owner]
-            return True if True in found else None if None in found else False
+            return any_of(self.compared(ast.Eq(), wanted, item) for item in owner)
         return None
 
     def visit_List(self, node: ast.List) -> PyValue:

@@ -33,7 +33,7 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RAISE, RETURN
-from wheelfix.pycode.sourcecode import never_holds
+from wheelfix.pycode.sourcecode import any_of, never_holds
 from wheelfix.pycode.statements import assigned
 
 if TYPE_CHECKING:
@@ -269,8 +269,7 @@ class Flow:
         if isinstance(subject, UnknownValue | Alternatives):
             return None
         if isinstance(pattern, ast.MatchOr):
-            found = [self._fits(one, subject) for one in pattern.patterns]
-            return True if True in found else None if None in found else False
+            return any_of(self._fits(one, subject) for one in pattern.patterns)
         if isinstance(pattern, ast.MatchValue):
             return self.run.compared(ast.Eq(), subject, self.run.value(pattern.value))
         if isinstance(pattern, ast.MatchSingleton):
@@ -332,21 +331,19 @@ class Flow:
         reading = self.run.reading
         unsure = reading.unsure_calls if reading is not None else 0
         if reading is not None:
-            reading.guards.append(node)
             self.run.begin_branch()
         changes: Changes = {}
         failed: Thrown | None = None
-        self.run.tries.append(node)
-        around = len(self.run.tries)
+        around = len(self.run.guards)
+        self.run.guards.append(node)
         try:
             flow = yield from self.run.block(node.body)
         except Thrown as thrown:
             self.run.environment, self.run.depth = environment, depth
             failed = thrown
         finally:
-            del self.run.tries[around - 1 :]
+            del self.run.guards[around:]
             if reading is not None:
-                reading.guards.pop()
                 changes = self.run.end_branch()
                 self.run.merge([changes])
         if failed is not None:
@@ -354,10 +351,10 @@ class Flow:
         if reading is None:
             return flow if flow != NEXT else (yield from self.run.block(node.orelse))
         if reading.unsure_calls == unsure and not reading.later and not flow & RAISE and _only_loads(node.body):
-            reading.guards.append(Managed("suppress", Native("BaseException")))
+            self.run.guards.append(Managed("suppress", Native("BaseException")))
             for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
                 yield from self._apart(handler.body, later=True)
-            reading.guards.pop()
+            self.run.guards.pop()
         else:
             yield from self._other_handlers(node, changes, raised=bool(flow & RAISE))
         return (flow & ~NEXT) | (yield from self.run.block(node.orelse)) if flow & NEXT else flow
@@ -420,8 +417,7 @@ class Flow:
     def catches(wanted: PyValue, error: Instance) -> bool | None:
         """Whether an ``except`` catches an exception."""
         kinds = wanted if isinstance(wanted, tuple) else (wanted,)
-        found = [is_kind(error.kind, kind) for kind in kinds]
-        return True if True in found else None if None in found else False
+        return any_of(is_kind(error.kind, kind) for kind in kinds)
 
     # ------------------------------------------------------------------------------------------------- with
 
@@ -438,11 +434,12 @@ class Flow:
         entered = self.enter(manager)
         if item.optional_vars is not None:
             self.run.assign(item.optional_vars, entered)
-        environment, depth, reading = self.run.environment, self.run.depth, self.run.reading
-        around = len(reading.guards) if reading is not None else 0
-        if reading is not None and isinstance(manager, Managed):
-            reading.guards += manager.value.guards if manager.kind == "generator" else [manager]
-        self.run.managers += isinstance(manager, Managed | Instance)
+        environment, depth = self.run.environment, self.run.depth
+        around = len(self.run.guards)
+        if isinstance(manager, Managed) and manager.kind == "generator":
+            self.run.guards += manager.value.guards
+        elif isinstance(manager, Managed | Instance):
+            self.run.guards.append(manager)
         try:
             flow = yield from self._with(node, at + 1)
         except Thrown as thrown:
@@ -451,9 +448,7 @@ class Flow:
                 return NEXT
             raise
         finally:
-            self.run.managers -= isinstance(manager, Managed | Instance)
-            if reading is not None:
-                del reading.guards[around:]
+            del self.run.guards[around:]
         self.run.environment = environment
         returned = list(self.run.returned)
         self.leave(manager, None)

@@ -284,7 +284,7 @@ class Importer:
         file, found = self.run.environment.file, self.run.foreign.get(top)
         if self._inside or is_standard(top) or self.run.machine.files.is_own(f"{SITE_PACKAGES}/{top}"):
             return
-        caught = any(goes_on(node, NO_MODULE, self.run.budget) for node in self.run.tries)
+        caught = any(goes_on(node, NO_MODULE, self.run.budget) for node in self.run.guards if isinstance(node, ast.Try))
         if found is None or (found.caught and not caught) or not there:
             self.run.foreign[top] = ForeignImport(file, caught and (found is None or found.caught), there)
 
@@ -329,11 +329,11 @@ class Importer:
         above = self.run.modules.get(name.rpartition(".")[0])
         if above is not None:
             self._need_usual_path(above, name)
-        if path is None and not self.run.complete and self.run.machine.files.is_shared(top):
+        if path is None and not self.run.machine.complete and self.run.machine.files.is_shared(top):
             raise Undecided(f"whether {name} is installed is not known")
         if path is None and self.run.machine.files.has_module(top):
             return Native(name)  # what it does is in the table of the library
-        if path is None and not self.run.complete:
+        if path is None and not self.run.machine.complete:
             if self.required(top):
                 self.run.machine.others.setdefault("", "add_dll_directory")
                 return Native(name)
@@ -535,7 +535,7 @@ class Importer:
     def _knows_all(self) -> bool:
         """Whether everything that is installed is known."""
         beside = self.run.machine.view.beside
-        return self.run.complete and beside is not None and beside.complete
+        return self.run.machine.complete and beside is not None and beside.complete
 
 
 def _module_name(path: str) -> str:
@@ -559,8 +559,6 @@ class ImportEnd:
     """The class of the exception that it ends with; empty if it succeeds."""
     message: str = ""
     """The text of the exception, where it is known."""
-    kinds: tuple[str, ...] = ()
-    """The exception's class and its base classes."""
     fault: LoadFault | None = None
     """What failed, where the exception is that of a load."""
     missed: tuple[str, ...] = ()
@@ -655,8 +653,8 @@ class Imports:
         machine = WindowsMachine(
             self._files, self._profile, complete=self._complete, bare=self._bare, venv=venv, process=process
         )
-        run = new_run(machine, complete=self._complete, steps=self._steps)
-        run.deep, run.to_the_end = deep, True
+        run = new_run(machine, steps=self._steps)
+        run.deep = deep
         return run
 
     def _shared(self, module: str, deep: bool) -> tuple[ImportEnd, bool]:
@@ -704,9 +702,9 @@ def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd,
     return _described(run, error), whole
 
 
-def new_run(machine: WindowsMachine, *, complete: bool = False, steps: int = MAX_STEPS) -> PythonRun:
+def new_run(machine: WindowsMachine, *, steps: int = MAX_STEPS) -> PythonRun:
     """A run with all its parts, in which nothing has happened."""
-    run = PythonRun(machine, complete=complete, steps=steps)
+    run = PythonRun(machine, steps)
     for part in (ExpressionValues, Attributes, Calls, Statements, Flow, Importer, PythonLibrary):
         part(run)
     return run
@@ -722,19 +720,18 @@ def _start(run: PythonRun) -> None:
 
 def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
     machine = run.machine
-    kinds = tuple(_kinds(error.kind)) if error is not None else ()
+    kind = _kind(error.kind) if error is not None else ""
     missed = tuple(machine.missed) if error is not None else ()
     text = run.text_of(error) if error is not None else ""
     unclear = list(run.unclear)
     if error is not None and error.by_python and error.failure is None and not missed:
-        unclear.append(Unclear(f"its code may not be modelled exactly ({kinds[0]})", *error.place))
+        unclear.append(Unclear(f"its code may not be modelled exactly ({kind})", *error.place))
     place = error.place if error is not None else (unclear[0].file, unclear[0].line) if unclear else ("", 0)
     return ImportEnd(
         decided=not unclear,
         reason=unclear[0].reason if unclear else "",
-        error=kinds[0] if kinds else "",
+        error=kind,
         message=text if isinstance(text, str) else "",
-        kinds=kinds,
         fault=error.failure if error is not None else None,
         missed=missed,
         refused=machine.refused,
@@ -752,8 +749,5 @@ def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
     )
 
 
-def _kinds(kind: CodeClass | Native) -> list[str]:
-    if isinstance(kind, Native):
-        return [kind.name.replace("WindowsError", "OSError").replace("IOError", "OSError")]
-    found = [one.name for one in kind.order() if isinstance(one, CodeClass | Native)]
-    return list(dict.fromkeys(found))
+def _kind(kind: CodeClass | Native) -> str:
+    return "OSError" if kind in (Native("WindowsError"), Native("IOError")) else kind.name

@@ -335,7 +335,7 @@ def _find_spec(call: Call) -> PyValue:
         return Instance(Native("importlib.ModuleSpec"))
     path = call.run.machine.files.module(name)
     if not path:
-        return None if path == "" or call.run.complete else UNKNOWN
+        return None if path == "" or call.run.machine.complete else UNKNOWN
     return _spec(name, path)
 
 
@@ -440,7 +440,7 @@ MODULES: dict[str, LibraryFunction] = {
     "inspect.getsourcefile": _source_file,
     "pkgutil.get_data": lambda call: text.encode() if isinstance(text := _text_of_package(call), str) else text,
     # Where all that is installed is known, nothing adds to the package.
-    "pkgutil.extend_path": lambda call: call.get(0) if call.run.complete else UNKNOWN,
+    "pkgutil.extend_path": lambda call: call.get(0) if call.run.machine.complete else UNKNOWN,
     "pkgutil.iter_modules": _modules_in,
     "importlib.util.find_spec": _find_spec,
     "importlib.find_loader": _find_spec,

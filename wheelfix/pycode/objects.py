@@ -6,7 +6,7 @@ import ast
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wheelfix.pycode.sourcecode import exception_class
+from wheelfix.pycode.sourcecode import any_of, exception_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -344,12 +344,6 @@ def path_text(value: PyValue) -> PyValue:
     return value.text if isinstance(value, WindowsPathValue) else value
 
 
-def any_of(answers: Iterable[bool | None]) -> bool | None:
-    """Whether one of several answers is yes; None if that is not known."""
-    found = set(answers)
-    return True if True in found else None if None in found else False
-
-
 def error_class(kind: PyValue) -> type[BaseException] | None:
     """The built-in exception class that a value stands for; None if it is not one."""
     if not isinstance(kind, Native):
@@ -371,9 +365,7 @@ def is_kind(kind: PyValue, wanted: PyValue) -> bool | None:
             True if one is wanted else is_kind(one, wanted) if not isinstance(one, CodeClass) else False
             for one in kind.order()
         ]
-        if wanted == Native("object"):
-            return True
-        return True if True in found else None if None in found else False
+        return True if wanted == Native("object") else any_of(found)
     own, other = error_class(kind), error_class(wanted)
     if own is not None and other is not None:
         return issubclass(own, other)

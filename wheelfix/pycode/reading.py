@@ -30,7 +30,7 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import NEXT, OutOfSteps
-from wheelfix.pycode.sourcecode import Mentions, called, catches, goes_on, last_line, spelled
+from wheelfix.pycode.sourcecode import Mentions, any_of, called, catches, goes_on, last_line, spelled
 from wheelfix.pycode.trace import LOADING, OF_WINDOWS, FoundFolder, FoundLoad
 from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, WindowsMachine, load_error, os_error
 
@@ -67,8 +67,6 @@ class CodeReading:
         """The file that is read."""
         self.later = False
         """Whether the code is one that only calls of users run."""
-        self.guards: list[PyValue] = []
-        """The ``try`` statements and context managers around the current one."""
         self.done = False
         """Whether the last statement that concerns DLLs was carried out: then no other file is followed."""
         self.muted = 0
@@ -102,11 +100,11 @@ class CodeReading:
 
     def is_caught(self, kind: str) -> bool:
         """Whether something around catches an exception; whether the code then goes on is another question."""
-        return any(_catches(guard, kind) is not False for guard in self.guards)
+        return any(_catches(guard, kind) is not False for guard in self.run.guards)
 
     def is_guarded(self, kind: str) -> bool:
         """Whether an exception of a kind is caught, and the code goes on."""
-        return any(self._goes_on(guard, kind) for guard in self.guards)
+        return any(self._goes_on(guard, kind) for guard in self.run.guards)
 
     def _goes_on(self, guard: PyValue, kind: str) -> bool:
         if isinstance(guard, ast.AST):
@@ -159,17 +157,6 @@ class CodeReading:
             self.run.end_branch()
             self.later = later
 
-    def resume(self, generator: Iteration) -> int:
-        """Go on in a generator: what it has tried is around again; return how much is around that is not its own."""
-        around = len(self.guards)
-        self.guards += generator.guards
-        return around
-
-    def suspend(self, generator: Iteration, around: int) -> None:
-        """Leave a generator that waits."""
-        generator.guards = self.guards[around:]
-        del self.guards[around:]
-
     # ------------------------------------------------------------------------------------------------- modules
 
     def wake(self, module: CodeModule) -> None:
@@ -188,8 +175,8 @@ class CodeReading:
         tree = run.budget_of_others.parse_more(source, module.file) if source is not None else None
         if tree is None:
             return
-        state = self.later, self.guards, self.active, run.returned, run.handled, run.environment
-        self.later, self.guards, self.active, run.returned, run.handled = False, [], [], [], []
+        state = self.later, run.guards, self.active, run.returned, run.handled, run.environment
+        self.later, run.guards, self.active, run.returned, run.handled = False, [], [], [], []
         self.muted += 1
         branches = run.leave_branches(0)
         run.environment = Namespace(module.names, module.names, module.file)
@@ -202,7 +189,7 @@ class CodeReading:
         finally:
             self.muted -= 1
             run.enter_branches(branches)
-            self.later, self.guards, self.active, run.returned, run.handled, run.environment = state
+            self.later, run.guards, self.active, run.returned, run.handled, run.environment = state
 
     # ------------------------------------------------------------------------------------------------- folders
 
@@ -233,7 +220,7 @@ class CodeReading:
         """Note a load of one of several DLLs; ``flags`` is None where Python chooses them."""
         quiet = function in OF_WINDOWS
         if quiet:
-            self.guards.append(Managed("suppress", Native("OSError")))
+            self.run.guards.append(Managed("suppress", Native("OSError")))
         try:
             return self._load(function, value, flags)
         except Thrown:
@@ -242,7 +229,7 @@ class CodeReading:
             return None
         finally:
             if quiet:
-                self.guards.pop()
+                self.run.guards.pop()
 
     def _load(self, function: str, value: PyValue, flags: PyValue) -> PyValue:
         spelling = called(self.node) if isinstance(self.node, ast.Call) else ""
@@ -370,13 +357,11 @@ def _kind_name(made: Instance) -> str:
 def _catches(guard: PyValue, kind: str) -> bool | None:
     """Whether a ``try`` or a context manager catches an exception."""
     if isinstance(guard, ast.AST):
-        found = [catches(handler.type, kind) for handler in guard.handlers]  # type: ignore[attr-defined]
-        return True if True in found else None if None in found else False
+        return any_of(catches(handler.type, kind) for handler in guard.handlers)  # type: ignore[attr-defined]
     if not isinstance(guard, Managed) or guard.kind not in ("suppress", "stack"):
         return False
     if guard.kind == "stack":
-        found = [_catches(one, kind) for one in guard.value]
-        return True if True in found else None if None in found else False
+        return any_of(_catches(one, kind) for one in guard.value)
     kinds = guard.value if isinstance(guard.value, tuple) else (guard.value,)
     return any(catches(ast.Name(one.name), kind) for one in kinds if isinstance(one, CodeClass | Native))
 

@@ -216,10 +216,8 @@ class PythonRun:
     is_load: Callable[[str], bool]
     """Whether something of Python's library loads DLLs or changes the search for them."""
 
-    def __init__(self, machine: WindowsMachine, *, complete: bool = False, steps: int = MAX_STEPS) -> None:
+    def __init__(self, machine: WindowsMachine, steps: int = MAX_STEPS) -> None:
         self.machine = machine
-        self.complete = complete
-        """Whether everything that is installed is in the view."""
         self.deep = False
         """Whether all code of other distributions is followed, and not only files that name what loads DLLs."""
         self.steps = 0
@@ -236,12 +234,8 @@ class PythonRun:
         self.modules: dict[str, CodeModule] = {}
         self.ran: dict[str, None] = {}
         """The files that were run or loaded, in order."""
-        self.tries: list[ast.Try] = []
-        """The ``try`` statements whose bodies are being carried out, of all functions and files."""
-        self.managers = 0
-        """How many context managers that may suppress exceptions are around."""
-        self.to_the_end = False
-        """Whether exceptions that only the model may raise are passed over, too."""
+        self.guards: list[PyValue] = []
+        """The ``try`` statements and context managers around the current one, of all functions and files."""
         self.foreign: dict[str, ForeignImport] = {}
         """Top-level modules of other distributions that were imported."""
         self.until: dict[str, int] | None = None

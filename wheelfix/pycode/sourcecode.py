@@ -138,6 +138,12 @@ def exception_class(name: str) -> type[BaseException] | None:
     return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
+def any_of(answers: Iterable[bool | None]) -> bool | None:
+    """Whether one of several answers is yes; None if that is not known."""
+    found = set(answers)
+    return True if True in found else None if None in found else False
+
+
 def is_one(kind: str, caught: str) -> bool | None:
     """Whether an exception of one kind is one of another, by their names; None if that is not known."""
     own, other = exception_class(kind), exception_class(caught)
@@ -155,8 +161,7 @@ def catches(caught: ast.expr | None, kind: str) -> bool | None:
     if caught is None:
         return True
     if isinstance(caught, ast.Tuple):
-        found = {catches(element, kind) for element in caught.elts}
-        return True if True in found else None if None in found else False
+        return any_of(catches(element, kind) for element in caught.elts)
     if isinstance(caught, ast.Attribute):
         owner = caught.value.id if isinstance(caught.value, ast.Name) else ""
         return is_one(kind, _OF_MODULES.get(f"{owner}.{caught.attr}", caught.attr))

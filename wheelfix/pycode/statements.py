@@ -217,9 +217,7 @@ class Statements:
     def _follows_from_unclear(self, thrown: Thrown) -> bool:
         """Whether an exception that ends an import may be one that only the model raises: it does not know all."""
         run, failure = self.run, thrown.error.failure
-        outside = run.environment.names is run.environment.globals and not run.tries and not run.managers
-        if not run.to_the_end:
-            return False
+        outside = run.environment.names is run.environment.globals and not run.guards
         if failure is None:
             return outside and thrown.error.by_python and not run.machine.missed
         return outside and failure.cause == "name" and bool(run.unclear)
