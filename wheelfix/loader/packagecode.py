@@ -96,15 +96,6 @@ class PackageLoads:
     """The Python files in whose code there are names of what loads DLLs."""
 
     @property
-    def events(self) -> tuple[LoadEvent, ...]:
-        """Every load, none twice; one that is guarded in every file is guarded."""
-        merged: dict[str, LoadEvent] = {}
-        for event in (event for file in self.files for event in file.events):
-            known = merged.get(event.path)
-            merged[event.path] = replace(event, guarded=event.guarded and (known is None or known.guarded))
-        return (*merged.values(), *self.extensions)
-
-    @property
     def added(self) -> tuple[str, ...]:
         """Folders that some file gives to ``os.add_dll_directory``, and that may exist."""
         return tuple(dict.fromkeys(folder for file in self.files for folder in file.added))

@@ -51,11 +51,10 @@ if TYPE_CHECKING:
 _TEXT = frozenset(
     "replace startswith endswith lower upper strip lstrip rstrip title casefold removeprefix removesuffix isdigit find"
     " rfind index count split rsplit splitlines partition rpartition isalpha isalnum capitalize swapcase isidentifier"
-    " encode zfill isspace isupper islower".split()
+    " encode  isspace isupper islower".split()
 )
-_LONGEST_FILL = 256
-_LIST = frozenset("append extend insert pop remove clear index count copy reverse sort".split())
-_TABLE = frozenset("get keys values items setdefault update pop copy clear popitem".split())
+_LIST = frozenset("append extend insert pop remove clear index copy reverse sort".split())
+_TABLE = frozenset("move_to_end get keys values items setdefault update pop copy clear popitem".split())
 _SET = frozenset("add update discard remove union intersection difference issubset issuperset copy clear pop".split())
 _CHECKS = {"exists": None, "is_file": False, "is_dir": True}
 
@@ -74,8 +73,6 @@ def method(call: Call, owner: PyValue, name: str) -> PyValue:
         return _of_table(call, owner, name)
     if isinstance(owner, set | frozenset):
         return _of_set(call, owner, name)
-    if isinstance(owner, tuple) and name in ("index", "count") and call.run.is_plain(call.args, owner):
-        return attempt(getattr(owner, name), *call.args)
     return UNKNOWN
 
 
@@ -96,8 +93,6 @@ def _of_text(call: Call, owner: str, name: str) -> PyValue:
     if name == "replace" and (len(owner) + 1) * (longest + 1) > MAX_TEXT:
         return UNKNOWN
     if name == "encode" and str(call.get(0, "encoding", "utf-8")).lower() not in LINEAR_CODECS:
-        return UNKNOWN
-    if name == "zfill" and not (isinstance(call.get(0), int) and call.get(0) < _LONGEST_FILL):
         return UNKNOWN
     return attempt(getattr(owner, name), *args, **call.words)
 
@@ -133,7 +128,7 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     run, first = call.run, call.get(0)
     if name not in _LIST or len(owner) > MAX_ITEMS:
         return UNKNOWN
-    if name not in ("index", "count", "copy"):
+    if name not in ("index", "copy"):
         run.changing(owner)
     if name == "extend":
         unknown = run.reading is not None and isinstance(first, UnknownValue | Native)
@@ -142,11 +137,9 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     if name == "sort":
         owner[:] = ordered(run, owner, call.words)
         return None
-    if name in ("remove", "index", "count"):
+    if name in ("remove", "index"):
         run.step(4 * len(owner))
         at = next((at for at, item in enumerate(owner) if run.compared(ast.Eq(), item, first) is True), None)
-        if name == "count":
-            return 0 if at is None else UNKNOWN
         if at is None:
             raise error("ValueError", "list.remove(x): x not in list")
         if name == "index":
@@ -178,6 +171,9 @@ def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
         return UNKNOWN
     if name not in ("get", "keys", "values", "items", "copy"):
         run.changing(owner)
+    if name == "move_to_end" and len(args) == 1:
+        owner[args[0]] = owner.pop(run.key(args[0]))
+        return None
     if name in ("keys", "values", "items"):
         return list(getattr(owner, name)())
     if name == "update":
@@ -213,11 +209,7 @@ def path_attribute(owner: WindowsPathValue, name: str) -> PyValue:
     if name == "parents":
         known = len(path.parts) <= MAX_TURNS
         return tuple(made(str(one)) for one in path.parents) if known else UNKNOWN
-    if name == "parts":
-        return tuple(path.parts)
-    if name == "suffixes":
-        return list(path.suffixes)
-    if name in ("name", "stem", "suffix", "drive", "anchor", "root"):
+    if name in ("name", "stem", "suffix", "suffixes", "parts", "drive", "anchor", "root"):
         return getattr(path, name)
     of_files = _OF_INSTALLED if isinstance(owner, InstalledPathValue) else (*_CHECKS, *_OF_FILES)
     if not hasattr(PureWindowsPath, name) and name not in of_files:
@@ -575,7 +567,6 @@ BUILTINS: dict[str, LibraryFunction] = {
     "vars": lambda call: UNKNOWN if call.args else call.run.environment.names,
     "exec": _exec,
     "compile": lambda call: call.get(0),
-    "exit": _exit,
     "sys.exit": _exit,
     "property": lambda call: MarkedFunction("property", call.get(0)),
     "staticmethod": marking("staticmethod"),

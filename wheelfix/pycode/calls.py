@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from wheelfix.pycode.builtintypes import path_attribute
@@ -87,7 +88,9 @@ class Attributes:
             return self._of_super(owner.value[0], owner.value[1], name)
         if isinstance(owner, VersionInfo) and name in VersionInfo.names:
             return owner[VersionInfo.names.index(name)]
-        if not isinstance(owner, FolderHandle | Managed | Iteration | Bound | Method) and not hasattr(owner, name):
+        if not isinstance(owner, FolderHandle | Managed | Iteration | Bound | Method) and not hasattr(
+            OrderedDict if isinstance(owner, dict) else owner, name
+        ):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
         return Method(owner, name)
 
@@ -170,13 +173,9 @@ class Attributes:
         if found is None and name not in owner.names:
             if name in ("__name__", "__qualname__"):
                 return owner.name
-            if name == "__members__" and "<members>" in owner.names:
-                return {one.attributes["name"]: one for one in owner.names["<members>"]}
-            if name == "_make" and owner.fields is not None:
-                return UNKNOWN
             if owner.maker is not None:
                 return self._of_maker(owner, owner.maker, name)
-            if name.startswith("__") or not owner.is_known:
+            if name.startswith("_") or not owner.is_known:
                 return UNKNOWN
             raise error("AttributeError", f"type object '{owner.name}' has no attribute '{name}'")
         if isinstance(found, MarkedFunction) and found.kind == "classmethod":
@@ -333,7 +332,6 @@ def _living(items: list[PyValue]) -> Iterator[PyValue]:
 
 MAX_CALLS = 30
 """How deep calls of the package's functions may be nested."""
-_MISSING = object()
 
 
 class Calls:
@@ -351,7 +349,7 @@ class Calls:
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> CodeFunction:
         """The function that a definition makes."""
         defaults = [self.run.value(one) for one in node.args.defaults]
-        others = [self.run.value(one) if one is not None else _MISSING for one in node.args.kw_defaults]
+        others = [self.run.value(one) if one is not None else UNKNOWN for one in node.args.kw_defaults]
         above = self.run.environment
         while above is not None and "<fields>" in above.names and above.above is not None:
             above = above.above  # names of a class are not seen by its methods
@@ -484,25 +482,11 @@ class Calls:
             found.setdefault(name, default)
         for one, default in zip(function.node.args.kwonlyargs, function.keyword_defaults, strict=True):
             found[one.arg] = left.pop(one.arg, default)
-            if found[one.arg] is _MISSING and self.run.reading is not None:
-                found[one.arg] = UNKNOWN
-            if found[one.arg] is _MISSING:
-                raise error("TypeError", f"missing required keyword-only argument: '{one.arg}'")
-        absent = [name for name in names if name not in found]
-        if self.run.reading is not None:
-            found.update(dict.fromkeys(absent, UNKNOWN))
-        elif absent:
-            raise error("TypeError", f"missing required positional argument: '{absent[0]}'")
-        rest = args[len(names) :]
         if function.node.args.vararg is not None:
-            found[function.node.args.vararg.arg] = tuple(rest)
-        elif rest and self.run.reading is None:
-            raise error("TypeError", f"{function.name}() takes {len(names)} positional arguments")
+            found[function.node.args.vararg.arg] = tuple(args[len(names) :])
         if function.node.args.kwarg is not None:
             found[function.node.args.kwarg.arg] = left
-        elif left and self.run.reading is None:
-            raise error("TypeError", f"{function.name}() got an unexpected keyword argument '{next(iter(left))}'")
-        return found
+        return dict.fromkeys(names, UNKNOWN) | found
 
     def _call_wrapped(self, wrapped: MarkedFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         if wrapped.kind == "cache":

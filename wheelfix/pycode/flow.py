@@ -28,7 +28,6 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     alternatives,
-    error,
     is_kind,
     joined,
 )
@@ -286,7 +285,7 @@ class Flow:
     def _leave_out(self, node: ast.stmt, blocks: list[list[ast.stmt]]) -> int:
         """Skip statements of which it is not known whether they run; Undecided if one of them could concern DLLs."""
         for body in blocks:
-            if self._only_complains(body) and (not self.run.machine.missed or self._is_about_text(node)):
+            if self._only_complains(body) and not self.run.machine.missed:
                 continue  # a check of something that has nothing to do with DLLs, and that usually passes
             for statement in body:
                 if self.concerns(statement):
@@ -294,17 +293,6 @@ class Flow:
         for name in dict.fromkeys(name for body in blocks for one in body for name in assigned(one)):
             self.run.bind(name, UNKNOWN)
         return NEXT
-
-    def _is_about_text(self, node: ast.stmt) -> bool:
-        """Whether a condition only matches texts against patterns, of which some cannot be matched here."""
-        calls = [one for one in ast.walk(node.test) if isinstance(one, ast.Call)] if isinstance(node, ast.If) else []
-        asked = [one.func for one in calls if isinstance(one.func, ast.Attribute)]
-        patterns = [one for one in asked if isinstance(one.value, ast.Name) and self._is_module(one.value.id, "re")]
-        return bool(calls) and len(patterns) == len(calls)
-
-    def _is_module(self, name: str, module: str) -> bool:
-        found = self.run.environment.names.get(name, self.run.environment.globals.get(name))
-        return isinstance(found, Native) and found.name == module
 
     @staticmethod
     def _only_complains(body: list[ast.stmt]) -> bool:
@@ -459,9 +447,7 @@ class Flow:
         """``__enter__``."""
         if isinstance(manager, Managed):
             if manager.kind == "generator":
-                for item in manager.value.items:
-                    return item
-                raise error("RuntimeError", "generator didn't yield")
+                return next(manager.value.items, UNKNOWN)
             return manager if manager.kind in ("stack", "file") else manager.value
         if isinstance(manager, Alternatives):
             return joined(self.enter(one) for one in manager.alternatives)
@@ -489,18 +475,17 @@ class Flow:
             )
         return False
 
-    def _leave_generator(self, generator: Iteration, thrown: Instance | None) -> bool:
-        if thrown is not None:
-            throw = getattr(generator.items, "throw", None)
-            if throw is None:
-                return False
+    @staticmethod
+    def _leave_generator(generator: Iteration, thrown: Instance | None) -> bool:
+        if thrown is None:
+            next(generator.items, None)
+            return False
+        throw = getattr(generator.items, "throw", None)
+        if throw is not None:
             try:
                 throw(Thrown(thrown))
             except StopIteration:
                 return True
-            raise error("RuntimeError", "generator didn't stop after throw()")
-        for _ in generator.items:
-            raise error("RuntimeError", "generator didn't stop")
         return False
 
     def concerns(self, node: ast.AST, depth: int = DEEPEST) -> bool:

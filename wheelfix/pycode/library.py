@@ -114,19 +114,16 @@ LIBRARY: dict[str, LibraryFunction] = {
     "contextlib.contextmanager": marking("contextmanager"),
     "contextlib.suppress": _suppress,
     "contextlib.ExitStack": lambda call: Managed("stack", []),
-    "contextlib.nullcontext": lambda call: Managed("value", call.get(0, default=None)),
     "collections.namedtuple": _named_tuple,
     "collections.defaultdict": _default_dict,
     "typing.cast": lambda call: call.get(1, "val"),
     "threading.local": lambda call: Instance(CodeClass("local", [], {})),
     "threading.Lock": lambda call: Managed("value", None),
     "threading.RLock": lambda call: Managed("value", None),
-    "types.SimpleNamespace": lambda call: Instance(CodeClass("SimpleNamespace", [], {}), dict(call.words)),
     "dataclasses.dataclass": _dataclass,
     "dataclasses.field": _field,
     "enum.auto": lambda call: Native("enum.auto()"),
     "itertools.chain": _join_lists,
-    "itertools.chain.from_iterable": lambda call: _join_lists(call._replace(args=list(call.run.iterate(call.get(0))))),
     "itertools.product": _product,
     "getopt.getopt": lambda call: ([], []) if call.get(0) == [] else UNKNOWN,  # Kivy asks for its options
 }
@@ -349,9 +346,8 @@ def _spec(name: str, path: str) -> Instance:
 
 
 def _spec_in(call: Call) -> PyValue:
-    """``find_spec`` of what ``pkgutil`` lists the modules of a folder with."""
-    folder, name = call.get(0), call.get(1)
-    machine = call.run.machine
+    """``find_spec`` of what ``pkgutil`` lists the modules of a folder with, as Kivy does."""
+    folder, name, machine = call.get(0), call.get(1), call.run.machine
     path = machine.files.module_in(machine.view_path(folder), name) if isinstance(name, str) else ""
     return _spec(name, path) if path else None
 
@@ -405,10 +401,9 @@ def _modules_in(call: Call) -> PyValue:
             stem, _, rest = entry.partition(".")
             package = not rest and machine.exists(f"{path}\\{entry}\\__init__.py", False) is True
             if (rest == "py" or rest.endswith("pyd") or package) and stem != "__init__":
-                finder = {"find_spec": Bound(Native("importlib.FileFinder.find_spec"), [path])}
-                attributes = {"name": prefix + stem, "ispkg": package}
-                attributes["module_finder"] = Instance(Native("importlib.FileFinder"), finder)
-                rows.append(Instance(kind, attributes))
+                find = {"find_spec": Bound(Native("importlib.FileFinder.find_spec"), [path])}
+                finder = Instance(Native("importlib.FileFinder"), find)
+                rows.append(Instance(kind, {"name": prefix + stem, "ispkg": package, "module_finder": finder}))
     return rows
 
 
@@ -437,13 +432,11 @@ MODULES: dict[str, LibraryFunction] = {
     "importlib.resources.read_text": _text_of_package,
     "pkg_resources.resource_filename": lambda call: path_text(_file_of_package(call)),
     "inspect.getfile": _source_file,
-    "inspect.getsourcefile": _source_file,
     "pkgutil.get_data": lambda call: text.encode() if isinstance(text := _text_of_package(call), str) else text,
     # Where all that is installed is known, nothing adds to the package.
     "pkgutil.extend_path": lambda call: call.get(0) if call.run.machine.complete else UNKNOWN,
     "pkgutil.iter_modules": _modules_in,
     "importlib.util.find_spec": _find_spec,
-    "importlib.find_loader": _find_spec,
     "importlib.FileFinder.find_spec": _spec_in,
     "importlib.util.spec_from_file_location": _spec_of_file,
     "importlib.util.module_from_spec": _module_of_spec,
@@ -467,8 +460,6 @@ _CONSTANTS: dict[str, PyValue] = {
     "sys.prefix": ROOT,
     "sys.exec_prefix": ROOT,
     "sys.executable": f"{ROOT}\\python.exe",
-    "sys.dont_write_bytecode": False,
-    "site.ENABLE_USER_SITE": True,
     "ctypes.RTLD_GLOBAL": 0,
     "ctypes.RTLD_LOCAL": 0,
     "ctypes.DEFAULT_MODE": 0,
@@ -537,8 +528,6 @@ class PythonLibrary:
         }
         if full in special:
             return special[full]
-        if owner == "sys.version_info" or full == "sys.getwindowsversion().major":
-            return 10
         if full.startswith("os.path.") and full[3:] in ("path.sep", "path.pathsep", "path.pardir", "path.curdir"):
             return _CONSTANTS[f"os.{name}"]
         loaded = attribute_of_windows(self.run, _canonical(owner), name)
@@ -636,11 +625,6 @@ class PythonLibrary:
             return ntpath.normpath(ntpath.join(machine.folder, texts[0]))
         if name == "expanduser":
             return home_of(texts[0])
-        if name == "relpath":
-            start = texts[1] if len(texts) > 1 else machine.folder
-            if not ntpath.splitdrive(texts[0])[0] or not ntpath.splitdrive(start)[0]:
-                return UNKNOWN
-            return attempt(ntpath.relpath, ntpath.join(machine.folder, texts[0]), start)
         if name in ("join", "dirname", "basename", "split", "splitext", "normpath", "normcase", "isabs", "splitdrive"):
             return attempt(getattr(ntpath, name), *texts)
         return UNKNOWN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import parse_json
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
-from wheelfix.model import Machine, dll_key
+from wheelfix.model import Machine
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.builtintypes import listed
 from wheelfix.pycode.objects import (
@@ -26,7 +26,6 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     WindowsPathValue,
-    error,
     path_text,
 )
 from wheelfix.pycode.trace import OF_WINDOWS
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from wheelfix.pycode.run import Call, LibraryFunction, PythonRun
 
 _MACHINES = {Machine.X86: "x86", Machine.ARM64: "ARM64"}
-USER_SITE = f"{HOME}\\AppData\\Roaming\\Python\\Python{{}}{{}}\\site-packages"
 _PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win-arm64"}
 
 
@@ -113,9 +111,7 @@ def _path(call: Call) -> PyValue:
 
 def _fspath(call: Call) -> PyValue:
     found = call.text(0)
-    if isinstance(found, str | bytes | UnknownValue | Native):
-        return UNKNOWN if isinstance(found, Native) else found
-    raise error("TypeError", "expected str, bytes or os.PathLike object")
+    return found if isinstance(found, str | bytes) else UNKNOWN
 
 
 def _json(call: Call) -> PyValue:
@@ -182,16 +178,13 @@ MACHINE: dict[str, LibraryFunction] = {
     "platform.architecture": lambda call: (f"{_bits(call.run)}bit", "WindowsPE"),
     "platform.python_implementation": lambda call: "CPython",
     "platform.python_version": lambda call: "{}.{}.9".format(*call.run.machine.python),
-    "platform.python_version_tuple": lambda call: (*map(str, call.run.machine.python), "9"),
     "platform.release": lambda call: "10",
     "sysconfig.get_platform": lambda call: _PLATFORMS.get(call.run.machine.machine, "win-amd64"),
     "sysconfig.get_path": lambda call: SITE if call.get(0) in ("platlib", "purelib") else UNKNOWN,
     "sysconfig.get_config_var": lambda call: (
         f"{HOME}\\AppData\\Roaming\\Python" if call.get(0) == "userbase" else UNKNOWN
     ),
-    "distutils.sysconfig.get_python_lib": lambda call: SITE,
     "site.getsitepackages": lambda call: [ROOT, SITE],
-    "site.getusersitepackages": lambda call: USER_SITE.format(*call.run.machine.python),
     "shutil.which": _which,
     "sys.getwindowsversion": lambda call: Instance(
         Native("sys.getwindowsversion()"), {"major": 10, "minor": 0, "build": 19045, "platform": 2}
@@ -242,10 +235,7 @@ def _load_library(call: Call) -> PyValue:
 
 def _dlopen(call: Call) -> PyValue:
     """``ffi.dlopen`` of cffi."""
-    name = call.get(0, default=None)
-    if name is None and call.run.reading is None:
-        raise Thrown(Instance(Native("OSError"), {"args": ("dlopen(None) cannot work on Windows",)}))
-    loaded = load(call.run, "dlopen", name)
+    loaded = load(call.run, "dlopen", call.get(0))
     return Instance(Native("cffi.Library"), {"<library>": loaded}) if isinstance(loaded, LoadedDll) else loaded
 
 
@@ -283,16 +273,6 @@ def _quietly(function: str) -> LibraryFunction:
     return made
 
 
-def _module_handle(call: Call) -> PyValue:
-    """``GetModuleHandleW``: whether a DLL is in the process."""
-    name, machine = call.get(0), call.run.machine
-    if not isinstance(name, str) or machine.others:
-        return UNKNOWN
-    full = name if "." in ntpath.basename(name) else f"{name}.dll"
-    is_loaded = dll_key(ntpath.basename(full)) in machine.process.loaded
-    return 1 if is_loaded else UNKNOWN if machine.process.system.resident(full) is not None else None
-
-
 def _last_error(call: Call) -> PyValue:
     return call.run.machine.variables.get(_LAST_ERROR, 0)
 
@@ -306,8 +286,6 @@ def _win_error(call: Call) -> PyValue:
 def _find_library(call: Call) -> PyValue:
     """``ctypes.util.find_library``: along PATH."""
     name, machine = call.get(0), call.run.machine
-    if name is None:
-        raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
     if not isinstance(name, str):
         return UNKNOWN
     if call.run.reading is not None and machine.files.finds(_with_suffix(name), ()):
@@ -333,8 +311,6 @@ def _add_folder(call: Call) -> PyValue:
     if call.run.reading is not None:
         return call.run.reading.add_folder(call.get(0, "path"))
     text = call.text(0, "path")
-    if text is None:
-        raise error("TypeError", "add_dll_directory: path should be string, bytes or os.PathLike, not NoneType")
     if not isinstance(text, str):
         raise Undecided("a folder that is added is not known")
     return FolderHandle(call.run.machine.add_folder(text))
@@ -379,8 +355,6 @@ LOADS: dict[str, LibraryFunction] = {
     "_cffi_backend.FFI": lambda call: Native("cffi.FFI()"),
     "cffi.FFI().dlopen": _dlopen,
     "numpy.ctypeslib.load_library": _load_with_numpy,
-    "<windows>.GetModuleHandleW": _module_handle,
-    "<windows>.GetModuleHandleA": _module_handle,
     **{f"<windows>.{name}": function for name, function in _OF_KERNEL32.items()},
     "win32api.LoadLibrary": _load_library,
     "win32api.LoadLibraryEx": _load_extended,

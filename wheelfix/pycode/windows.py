@@ -176,10 +176,6 @@ class ViewFiles:
         data = (python_source(self.view, file.path) for file in small)
         return tuple(text.decode("utf-8", "replace") for text in data if b"environ" in text or b"putenv" in text)
 
-    def named(self, name: str) -> bool:
-        """Whether there is a DLL of that name somewhere in the view."""
-        return bool(self.view.named(dll_key(name)))
-
     def spelled(self, path: str) -> str:
         """A path of a file in the spelling of the view."""
         return self.view.find(parent(path), base_name(path)) or path
@@ -227,14 +223,6 @@ class ViewFiles:
         if parent(key) == WINDOWS[1]:
             return classify(base_name(key), self.machine).kind in ("system", "ucrt")
         return False
-
-    def below(self, folder: str, pattern: str) -> tuple[str, ...] | None:
-        """The files anywhere below a folder whose names fit a pattern."""
-        if fold(folder) not in self._children:
-            return self.names(folder)
-        start = fold(folder) + "/"
-        paths = (file.path for file in self.view.files if fold(file.path).startswith(start))
-        return tuple(path for path in paths if fnmatch.fnmatchcase(fold(base_name(path)), fold(pattern)))
 
     def names(self, folder: str) -> tuple[str, ...] | None:
         """What lies in a folder; None for one that is not there but may be filled by others."""
@@ -308,12 +296,6 @@ class ViewFiles:
                 data = python_source(self.view, path)
                 known[path] = any(word in data for word in _OF_INTEREST)
         return known[path]
-
-    def text(self, path: str) -> str | None:
-        """The content of a small text file of the view."""
-        if path not in self.view or self.view.file(path).size > MAX_TEXT:
-            return None
-        return self.view.read_text(path, MAX_TEXT)
 
     def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
         """Whether a bare name is found: in Windows, the Visual C++ runtime, beside Python, or in some folders."""
