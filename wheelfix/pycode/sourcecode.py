@@ -95,6 +95,8 @@ def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str,
 
 def _has_word(data: bytes, words: tuple[bytes, ...]) -> bool:
     """Whether one of some words is in a text; many words are looked up in one pass."""
+    if words[: len(WORDS)] == WORDS and not any(part in data for part in _IN_WORDS):
+        words = words[len(WORDS) :]
     if len(words) <= FEW_WORDS:
         return any(word in data for word in words)
     return not frozenset(words).isdisjoint(re.findall(rb"[\w\x80-\xff]+", data))
@@ -183,9 +185,11 @@ WORDS = (
     *(b"cdll", b"windll", b"oledll", b"pydll"),
 )
 """What is in the bytes of every file that loads DLLs or adds folders to the search, unless it computes names."""
+_IN_WORDS = (b"DLL", b"dll", b"ibrary", b"dlopen")
+"""Each of the words contains one of these: most files are searched for no more."""
 _LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
-_ONLY_IMPORTED = re.compile(r"[ \t]*from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$)", re.MULTILINE)
-"""An import that gives nothing another name: what is imported counts where it is used."""
+_NO_USE = re.compile(r"[ \t]*(?:#|from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$))", re.MULTILINE)
+"""A comment, or an import that gives nothing another name: what is imported counts where it is used."""
 _OF_WINDOWS = re.compile(r"(?:win|ole)dll\.(\w+)")
 _SPELLED = re.compile("|".join(word.decode() for word in WORDS))
 
@@ -195,6 +199,8 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
 
     A file without such a name may call functions of others that load DLLs, as any file may.
     """
+    if source.isascii() and not _lines_with_words(source):
+        return False
     tree = budget.parse(source, path)
     if tree is None:
         return True
@@ -210,17 +216,18 @@ _DEFINED = re.compile(r"(?:async )?(?:def|class) (\w+)")
 
 def last_line(source: bytes) -> int:
     """The last line of a file in which there is the name of what loads DLLs, or of a function that has such a name."""
-    lines = source.decode("utf-8", "replace").splitlines()
-    words = [word.decode() for word in WORDS]
-    functions, current = set(words), ""
+    text = source.decode("utf-8", "replace")
+    lines = text.splitlines()
+    functions, current = {word.decode() for word in WORDS}, ""
     for line in lines:
         if line[:1].strip():
             named = _DEFINED.match(line)
             current = named[1] if named else ""
-        if current and any(word in line for word in words):
+        if current and _SPELLED.search(line):
             functions.add(current)
-    code = ((at, line) for at, line in enumerate(lines, 1) if line.lstrip()[:1] != "#")
-    return max((at for at, line in code if any(word in line for word in functions)), default=0)
+    named_in = re.compile("|".join(map(re.escape, functions)))
+    code = ((at, lines[at]) for at in reversed(range(len(lines))))
+    return next((at + 1 for at, line in code if line.lstrip()[:1] != "#" and named_in.search(line)), 0)
 
 
 class Mentions:
@@ -283,7 +290,7 @@ def _lines_with_words(source: str) -> list[int]:
         of_windows = _OF_WINDOWS.match(text, found.start())
         if of_windows is not None and classify(f"{of_windows[1]}.dll", Machine.AMD64).on_every_machine:
             continue  # ctypes.windll.user32 loads what is always there
-        if _ONLY_IMPORTED.match(text, text.rfind("\n", 0, found.start()) + 1):
+        if _NO_USE.match(text, text.rfind("\n", 0, found.start()) + 1):
             continue
         number, at = number + text.count("\n", at, found.start()), found.start()
         lines.append(number)

@@ -270,13 +270,22 @@ class ViewFiles:
     def _compiled(self, start: str) -> str:
         """The extension module of a name that the Python of the target imports; empty if there is none."""
         stem = base_name(start)
-        names = [name for name in self._children.get(fold(parent(start)), {}) if name.startswith(f"{stem}.")]
+        names = self._named_in(fold(parent(start))).get(stem, [])
         tag = f".cp{self.python[0]}{self.python[1]}-" if self.python is not None else ".cp"
         for name in sorted(names, key=len, reverse=True):
             rest = name[len(stem) :].lower()
             if rest == ".pyd" or (rest.startswith((tag, ".abi3")) and rest.endswith(".pyd")):
                 return f"{parent(start)}/{name}"
         return ""
+
+    def _named_in(self, folder: str) -> dict[str, list[str]]:
+        """The names in a folder, by their part before the first dot."""
+        known: dict[str, dict[str, list[str]]] = self.view.notes.setdefault("names by stem", {})
+        if folder not in known:
+            known[folder] = {}
+            for name in self._children.get(folder, {}):
+                known[folder].setdefault(name.partition(".")[0], []).append(name)
+        return known[folder]
 
     def source(self, path: str) -> str | None:
         """The source of a Python file of the view that may say where files are."""
