@@ -289,7 +289,7 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
     return path
 
 
-_LOADING = (*WORDS, b"cdll", b"windll", b"find_library", b"GetModuleHandle", b"ctypes", b"cffi")
+_LOADING = (*WORDS, b"find_library", b"GetModuleHandle", b"ctypes", b"cffi")
 """A file with one of these words may put the name of a DLL together from parts."""
 _ANY_DLL = frozenset({"*", "*.*", "*.dll"})
 _SHORTEST = 4

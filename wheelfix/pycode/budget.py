@@ -55,6 +55,7 @@ _LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
 NEVER, FROM_3_15, ALWAYS = range(3)
 NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
 TOO_DEEP = "it is nested too deeply"
+TOO_MUCH = "the package has too much code"
 
 
 class OutOfBudget(Exception):
@@ -219,39 +220,32 @@ class CodeBudget:
     def parse(self, source: str, path: str) -> ast.Module | None:
         """Return the syntax tree of a file, and begin to count for it; None, with a note why, if there is none."""
         self._file_steps = min(FILE_STEPS, self.steps)
-        known = self.trees.by_path.get(path)
-        if known is not None and self.steps:
-            return known
-        tokens = count_tokens(source)
-        if tokens > FILE_TOKENS:
-            self.give_up(path, "it has too many tokens")
-        elif tokens > self.tokens or not self.steps:
-            self.give_up(path, "the package has too much code")
-        else:
-            self.tokens -= tokens
-            try:
-                tree = parse_code(source)
-            except OutOfBudget as reason:
-                self.give_up(path, str(reason))
-            else:
-                self.trees.add(path, tree, tokens, KEPT_TOKENS // 2)  # imports ask for the same files again and again
-                return tree
-        return None
+        try:
+            if not self.steps:
+                raise OutOfBudget(TOO_MUCH)
+            return self._parsed(source, path, KEPT_TOKENS // 2)  # imports ask for the same files again and again
+        except OutOfBudget as reason:
+            self.give_up(path, str(reason))
+            return None
 
     def parse_more(self, source: str, path: str) -> ast.Module | None:
         """Return the syntax tree of a file that is followed because another imports it; None if it cannot be parsed."""
-        known = self.trees.by_path.get(path)
-        if known is not None:
-            return known
-        tokens = count_tokens(source)
-        if tokens > min(FILE_TOKENS, self.tokens):
-            return None
-        self.tokens -= tokens
         try:
-            tree = parse_code(source)
+            return self._parsed(source, path, 0)
         except OutOfBudget:
             return None
-        self.trees.add(path, tree, tokens)
+
+    def _parsed(self, source: str, path: str, spared: int) -> ast.Module:
+        if path in self.trees.by_path:
+            return self.trees.by_path[path]
+        tokens = count_tokens(source)
+        if tokens > FILE_TOKENS:
+            raise OutOfBudget("it has too many tokens")
+        if tokens > self.tokens:
+            raise OutOfBudget(TOO_MUCH)
+        self.tokens -= tokens
+        tree = parse_code(source)
+        self.trees.add(path, tree, tokens, spared)
         return tree
 
     def give_up(self, path: str, reason: str) -> None:
@@ -261,7 +255,7 @@ class CodeBudget:
     def search(self, path: str, size: int) -> bool:
         """Whether a file may still be searched for words; if not, that is noted."""
         if self.searched + size > ALL_BYTES:
-            self.give_up(path, "the package has too much code")
+            self.give_up(path, TOO_MUCH)
             return False
         self.searched += size
         return True

@@ -534,12 +534,7 @@ class Calls:
                 return
 
     def _tell_bases(self, made: CodeClass, words: dict[str, PyValue]) -> None:
-        """Call ``__set_name__`` of attributes, and ``__init_subclass__`` of the first base that has one."""
-        for name, one in list(made.names.items()):
-            kind = one.kind if isinstance(one, Instance) else None
-            teller = of_class(kind, "__set_name__") if isinstance(kind, CodeClass) else None
-            if isinstance(teller, CodeFunction):
-                self.call(teller, [one, made, name], {})
+        """Call ``__init_subclass__`` of the first base that has one."""
         for base in made.bases:
             found = of_class(base, "__init_subclass__") if isinstance(base, CodeClass) else None
             found = found.function if isinstance(found, MarkedFunction) else found

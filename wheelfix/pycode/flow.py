@@ -32,7 +32,7 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RAISE, RETURN
-from wheelfix.pycode.sourcecode import any_of, never_holds
+from wheelfix.pycode.sourcecode import CLASSES, LISTS, LOADING, any_of, never_holds
 from wheelfix.pycode.statements import assigned
 
 if TYPE_CHECKING:
@@ -49,16 +49,12 @@ MAX_TURNS_READ = 24
 """Turns of ``while`` in a file that is read; most loops that go on for longer wait for something."""
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Raise)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_CHANGING = frozenset(
-    "add_dll_directory CDLL WinDLL OleDLL PyDLL LoadLibrary LoadLibraryExW LoadLibraryW dlopen cdll windll load_library"
-    " chdir environ putenv import_module __import__ exec".split()
-)
+_CHANGING = LOADING.union(LISTS, "chdir environ putenv import_module __import__ exec".split())
 """Names of what changes the search for DLLs, or loads something."""
 DEEPEST = 3
 """How many calls deep the code of functions is searched for what concerns DLLs."""
 _PLAIN_CALLS = frozenset(
-    "CDLL WinDLL OleDLL PyDLL LoadLibrary join dirname abspath realpath basename str Path resolve joinpath"
-    " fspath".split()
+    (*CLASSES, *"LoadLibrary join dirname abspath realpath basename str Path resolve joinpath fspath".split())
 )
 
 

@@ -31,10 +31,9 @@ from wheelfix.pycode.objects import (
     error,
     is_kind,
 )
-from wheelfix.pycode.run import MAX_STEPS, Enough, OutOfSteps, PythonRun
-from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, is_standard, python_source
+from wheelfix.pycode.run import MAX_STEPS, Enough, ForeignImport, OutOfSteps, PythonRun, Unclear
+from wheelfix.pycode.sourcecode import NO_MODULE, WORDS, goes_on, imported_from, is_standard, python_source
 from wheelfix.pycode.statements import Statements
-from wheelfix.pycode.trace import ForeignImport, Unclear
 from wheelfix.pycode.windows import (
     ROOT,
     SITE,
@@ -62,9 +61,7 @@ LARGEST_COMPILED = 16 << 20
 """Bytes of a compiled module in which the name of its source is looked for."""
 SMALLEST_SOURCE = 20
 """A smaller Python file beside a compiled module (in bytes) is not taken for its source."""
-WORDS = (b"add_dll_directory", b"ctypes", b"LoadLibrary", b"environ")
-"""Code that has to do with DLLs contains one of these."""
-LEADING_ON = (*WORDS, b"dlopen", b"import_module", b"__import__", b"exec(")
+LEADING_ON = (*WORDS, b"ctypes", b"environ", b"import_module", b"__import__", b"exec(")
 """Code that loads DLLs, or imports modules whose names cannot be read, contains one of these."""
 MAX_LINKED = 20
 """Files through which a name is imported from one another."""

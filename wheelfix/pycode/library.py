@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import ntpath
 import re
@@ -46,6 +47,8 @@ from wheelfix.pycode.sourcecode import is_standard
 from wheelfix.pycode.windows import ROOT, SITE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wheelfix.loader.view import FileView
     from wheelfix.pycode.run import LibraryFunction, PythonRun
 
@@ -467,6 +470,19 @@ _CONSTANTS: dict[str, PyValue] = {
     "importlib.metadata.PackageNotFoundError": NOT_FOUND,
     "string.ascii_lowercase": "abcdefghijklmnopqrstuvwxyz",
 }
+_OF_PYTHON: dict[str, Callable[[PythonRun], PyValue]] = {
+    "sys.base_prefix": lambda run: run.machine.base,
+    "sys.base_exec_prefix": lambda run: run.machine.base,
+    "sys.maxsize": lambda run: 2**31 - 1 if run.machine.machine is Machine.X86 else 2**63 - 1,
+    "sys.version_info": lambda run: VersionInfo((*run.machine.python, 9, "final", 0)),
+    "sys.hexversion": lambda run: (run.machine.python[0] << 24) + (run.machine.python[1] << 16) + 0x9F0,
+    "sys.version": lambda run: "{}.{}.9 (main) [MSC v.1938 64 bit (AMD64)]".format(*run.machine.python),
+    "sys.path": lambda run: [f"{ROOT}\\DLLs", f"{ROOT}\\Lib", ROOT, SITE],
+    "sys.argv": lambda run: ["-c"] if run.reading is None else UNKNOWN,  # python -c "import …"
+    "sys.winver": lambda run: "{}.{}".format(*run.machine.python),
+    "importlib.machinery.EXTENSION_SUFFIXES": lambda run: [".cp{}{}-win_amd64.pyd".format(*run.machine.python), ".pyd"],
+}
+"""What depends on the Python that the code is followed for."""
 _ABSENT = frozenset(
     "sys.frozen sys._MEIPASS sys.real_prefix sys.getandroidapilevel os.fork os.uname os.geteuid os.getuid sys.abiflags"
     " os.RTLD_GLOBAL os.RTLD_NOW os.RTLD_LAZY os.RTLD_LOCAL os.RTLD_DEEPBIND sys.setdlopenflags sys.getdlopenflags"
@@ -510,24 +526,8 @@ class PythonLibrary:
             return _CONSTANTS[full]
         if full in _ABSENT:
             raise error("AttributeError", f"module '{owner}' has no attribute '{name}'")
-        major, minor = self.run.machine.python
-        special = {
-            "sys.base_prefix": self.run.machine.base,
-            "sys.base_exec_prefix": self.run.machine.base,
-            "sys.maxsize": 2**31 - 1 if self.run.machine.machine is Machine.X86 else 2**63 - 1,
-            "sys.version_info": VersionInfo((major, minor, 9, "final", 0)),
-            "sys.hexversion": (major << 24) + (minor << 16) + 0x9F0,
-            "sys.version": f"{major}.{minor}.9 (main) [MSC v.1938 64 bit (AMD64)]",
-            "sys.path": [f"{ROOT}\\DLLs", f"{ROOT}\\Lib", ROOT, SITE],
-            "sys.argv": ["-c"] if self.run.reading is None else UNKNOWN,  # python -c "import …"
-            "sys.winver": f"{major}.{minor}",
-            "importlib.machinery.EXTENSION_SUFFIXES": [
-                ".cp{}{}-win_amd64.pyd".format(*self.run.machine.python),
-                ".pyd",
-            ],
-        }
-        if full in special:
-            return special[full]
+        if full in _OF_PYTHON:
+            return _OF_PYTHON[full](self.run)
         if full.startswith("os.path.") and full[3:] in ("path.sep", "path.pathsep", "path.pardir", "path.curdir"):
             return _CONSTANTS[f"os.{name}"]
         loaded = attribute_of_windows(self.run, _canonical(owner), name)
@@ -630,6 +630,7 @@ class PythonLibrary:
         return UNKNOWN
 
 
+@functools.lru_cache(1024)
 def _canonical(name: str) -> str:
     """A name of the library as the tables have it."""
     for alias, real in (

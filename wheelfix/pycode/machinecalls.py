@@ -28,7 +28,7 @@ from wheelfix.pycode.objects import (
     WindowsPathValue,
     path_text,
 )
-from wheelfix.pycode.trace import OF_WINDOWS
+from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS
 from wheelfix.pycode.windows import COMPILERS, HOME, ROOT, SITE, WITH_PATH_NAMES, os_error
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ MACHINE: dict[str, LibraryFunction] = {
 }
 
 
-_LISTS = frozenset({"ctypes.cdll", "ctypes.windll", "ctypes.oledll", "ctypes.pydll"})
+_LISTS = frozenset(f"ctypes.{name}" for name in LISTS)
 _POINTERS = frozenset({"c_void_p", "c_size_t", "c_ssize_t", "py_object", "c_char_p"})
 _LAST_ERROR = "<last error>"
 
@@ -330,7 +330,7 @@ def _load_extended(call: Call) -> PyValue:
 
 _OF_KERNEL32 = {name: _quietly(name) for name in OF_WINDOWS}
 OF_UNKNOWN: dict[str, LibraryFunction] = {
-    **dict.fromkeys(("CDLL", "WinDLL", "OleDLL", "PyDLL"), _load),
+    **dict.fromkeys(CLASSES, _load),
     **_OF_KERNEL32,
     "LoadLibrary": _load_library,
     "LoadLibraryEx": _load_extended,
@@ -340,7 +340,7 @@ OF_UNKNOWN: dict[str, LibraryFunction] = {
 }
 """What loads by the last part of its name, where a file is read and it is not known of what it is a method."""
 LOADS: dict[str, LibraryFunction] = {
-    **{f"ctypes.{name}": _load for name in ("CDLL", "WinDLL", "OleDLL", "PyDLL")},
+    **{f"ctypes.{name}": _load for name in CLASSES},
     **{f"{owner}.LoadLibrary": _load_library for owner in _LISTS},
     "ctypes.LibraryLoader": lambda call: UNKNOWN,
     "ctypes.WinError": _win_error,

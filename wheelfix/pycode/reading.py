@@ -30,8 +30,17 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import NEXT, OutOfSteps
-from wheelfix.pycode.sourcecode import Mentions, any_of, called, catches, goes_on, last_line, spelled
-from wheelfix.pycode.trace import LOADING, OF_WINDOWS, FoundFolder, FoundLoad
+from wheelfix.pycode.sourcecode import (
+    LOADING,
+    OF_WINDOWS,
+    Mentions,
+    any_of,
+    called,
+    catches,
+    goes_on,
+    last_line,
+    spelled,
+)
 from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, WindowsMachine, load_error, os_error
 
 if TYPE_CHECKING:
@@ -56,6 +65,36 @@ _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLoad:
+    """A DLL that code loads."""
+
+    targets: tuple[str, ...]
+    """The paths in the view, patterns or bare names that it may be; only one of them is loaded."""
+    file: str
+    line: int
+    function: str
+    at_import: bool
+    """Whether importing the file does this, or may do it; False for what only calls of users do."""
+    guarded: bool
+    """Whether the code catches its failure and goes on without."""
+    flags: int | None = None
+    """The flags that it is made with, where they are known and a full path is loaded."""
+    along: tuple[str, ...] = ()
+    """The folders of the package that are on PATH at that point, for a load that looks there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFolder:
+    """A folder that code gives to ``os.add_dll_directory``."""
+
+    folder: str
+    file: str
+    line: int
+    at_import: bool
+    guarded: bool
 
 
 class CodeReading:
@@ -392,11 +431,6 @@ class PathCode:
     def added(self) -> tuple[str, ...]:
         """The folders, none twice."""
         return tuple(dict.fromkeys(item.folder for item in self.found_folders))
-
-    @property
-    def loaded(self) -> tuple[str, ...]:
-        """Files of the view or bare names that are loaded, none twice."""
-        return tuple(dict.fromkeys(target for item in self.loads for target in item.targets))
 
 
 def read_path_code(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathCode:

@@ -12,6 +12,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wheelfix.base.values import dataclass
 from wheelfix.pycode.budget import (
     MAX_ITEMS,
     MAX_PARTS,
@@ -44,8 +45,7 @@ from wheelfix.pycode.objects import (
     of_class,
     path_text,
 )
-from wheelfix.pycode.sourcecode import WORDS, python_source
-from wheelfix.pycode.trace import LOADING, ForeignImport, Unclear
+from wheelfix.pycode.sourcecode import LOADING, WORDS, python_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -105,6 +105,36 @@ class OutOfSteps(Undecided):
 
 class Enough(Exception):
     """Raised where everything that was asked about an import has happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A statement of a followed import that was passed over, because what it does is not known."""
+
+    reason: str
+    file: str = ""
+    """The file that it is in; empty where anything may have happened."""
+    line: int = 0
+    last: int = 0
+    """The last line of the statement."""
+    imports: bool = False
+    """Whether it imports a module."""
+    matters: bool = True
+    """Whether what is loaded behind it may depend on it: it imports a module, or others in its file load DLLs."""
+    inside: bool = False
+    """Whether a statement in it imports a module."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignImport:
+    """An import of a module of another distribution."""
+
+    file: str
+    """The file that imports it."""
+    caught: bool
+    """Whether the code goes on where there is no such module."""
+    there: bool = True
+    """False for one that is known not to be installed."""
 
 
 class Call(NamedTuple):

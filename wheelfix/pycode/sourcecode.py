@@ -16,7 +16,6 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Machine
 from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, count_tokens, is_lazy
-from wheelfix.pycode.trace import LOADING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -180,14 +179,19 @@ def suppresses(node: ast.With, kind: str) -> bool:
     return False
 
 
-WORDS = (
-    *(b"add_dll_directory", b"CDLL", b"WinDLL", b"OleDLL", b"PyDLL", b"LoadLibrary", b"load_library", b"dlopen"),
-    *(b"cdll", b"windll", b"oledll", b"pydll"),
+CLASSES = ("CDLL", "WinDLL", "OleDLL", "PyDLL")
+LISTS = ("cdll", "windll", "oledll", "pydll")
+"""What ctypes loads DLLs with."""
+OF_WINDOWS = frozenset({"LoadLibraryExW", "LoadLibraryExA", "LoadLibraryW", "LoadLibraryA"})
+"""Functions of kernel32: they return 0 instead of raising an exception."""
+LOADING = OF_WINDOWS.union(CLASSES, "LoadLibrary LoadLibraryEx load_library dlopen add_dll_directory".split())
+"""Functions of ctypes, NumPy, pywin32, cffi and os that load DLLs or add a folder to the search, by their last name."""
+WORDS = tuple(
+    word.encode() for word in (*CLASSES, *LISTS, "add_dll_directory", "LoadLibrary", "load_library", "dlopen")
 )
 """What is in the bytes of every file that loads DLLs or adds folders to the search, unless it computes names."""
 _IN_WORDS = (b"DLL", b"dll", b"ibrary", b"dlopen")
 """Each of the words contains one of these: most files are searched for no more."""
-_LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
 _NO_USE = re.compile(r"[ \t]*(?:#|from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$))", re.MULTILINE)
 """A comment, or an import that gives nothing another name: what is imported counts where it is used."""
 _OF_WINDOWS = re.compile(r"(?:win|ole)dll\.(\w+)")
@@ -276,7 +280,7 @@ class Mentions:
     def _take(self, node: ast.AST, inside: FunctionNode | None) -> None:
         self.any = self.any or any(_SPELLED.search(text) for text in _texts(node))
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name and (name.lstrip("_") in LOADING or name in _LISTS):
+        if name and (name.lstrip("_") in LOADING or name in LISTS):
             while inside is not None and inside not in self._marked:
                 self._marked[inside] = None
                 inside = self._around[inside]

@@ -299,11 +299,10 @@ class Statements:
         self.run.returned.append(self.run.value(node.value) if node.value is not None else None)
         return RETURN
 
-    def visit_Global(self, node: ast.Global) -> None:
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         self.run.environment.outer |= set(node.names)
 
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.run.environment.outer |= set(node.names)
+    visit_Nonlocal = visit_Global
 
     def visit_Assert(self, node: ast.Assert) -> None:
         if self.run.condition(node.test) is False:
