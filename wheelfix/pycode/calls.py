@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from wheelfix.pycode.run import Changes, PythonRun
 
 _DESCRIPTORS = ("property", "cached_property")
+_OF_ERRORS = frozenset(
+    "add_note with_traceback __traceback__ __cause__ __context__ __init__ __repr__ msg name path winerror errno"
+    " strerror filename".split()
+)
 
 
 class Attributes:
@@ -110,7 +114,7 @@ class Attributes:
 
     def _of_object(self, owner: Instance, name: str) -> PyValue:
         kind = owner.kind
-        found = of_class(kind, name) if isinstance(kind, CodeClass) else None
+        found = of_class(kind, name)
         if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS and name not in owner.attributes:
             made = self.run.call(found.function, [owner], {})
             if found.kind == "cached_property":
@@ -130,30 +134,21 @@ class Attributes:
             return Method(owner.attributes["<items>"], name)
         if name in ("__dict__", "__doc__", "__module__"):
             return owner.attributes if name == "__dict__" else UNKNOWN
-        own = of_class(kind, "__getattr__") if isinstance(kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.run.call(own, [owner, name], {})
-        if is_error(kind) or (isinstance(kind, CodeClass) and kind.is_known):
-            if name in (
-                "add_note",
-                "with_traceback",
-                "__traceback__",
-                "__cause__",
-                "__context__",
-                "__init__",
-                "__repr__",
-            ):
-                return UNKNOWN
-            if name in ("msg", "name", "path", "winerror", "errno", "strerror", "filename"):
-                return UNKNOWN
+        if of_class(kind, "__getattr__") is not None:
+            return self._special(kind, "__getattr__", owner, name)
+        if name not in _OF_ERRORS and (is_error(kind) or (isinstance(kind, CodeClass) and kind.is_known)):
             raise error("AttributeError", f"object has no attribute '{name}'")
         return UNKNOWN
 
+    def _special(self, kind: PyValue, name: str, *args: PyValue) -> PyValue:
+        """What a method of a class gives that Python calls by itself; unknown if it is not a function."""
+        found = of_class(kind, name)
+        return self.run.call(found, list(args), {}) if isinstance(found, CodeFunction) else UNKNOWN
+
     def _described(self, found: PyValue, owner: PyValue, kind: PyValue) -> PyValue:
         """An attribute of a class as its object sees it."""
-        getter = of_class(found.kind, "__get__") if _is_own_object(found) else None
-        if isinstance(getter, CodeFunction):
-            return self.run.call(getter, [found, owner, kind], {})
+        if isinstance(found, Instance) and of_class(found.kind, "__get__") is not None:
+            return self._special(found.kind, "__get__", found, owner, kind)
         return self._bound(found, owner, kind) if isinstance(owner, Instance) else found
 
     def _bound(self, found: PyValue, owner: Instance, kind: PyValue) -> PyValue:
@@ -191,10 +186,7 @@ class Attributes:
             return self.run.call(found.function, [owner], {})
         if isinstance(found, CodeFunction):
             return Bound(found, [owner])
-        own = of_class(maker, "__getattr__")
-        if isinstance(own, CodeFunction):
-            return self.run.call(own, [owner, name], {})
-        return UNKNOWN
+        return self._special(maker, "__getattr__", owner, name)
 
     def _of_super(self, owner: CodeClass, thing: PyValue, name: str) -> PyValue:
         """What ``super().name`` gives in a method of a class."""
@@ -256,27 +248,23 @@ class Attributes:
             raise error("TypeError", "indices must be integers") from None
 
     def _item_of(self, owner: Instance, key: PyValue) -> PyValue:
-        own = of_class(owner.kind, "__getitem__") if isinstance(owner.kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.run.call(own, [owner, key], {})
+        if of_class(owner.kind, "__getitem__") is not None:
+            return self._special(owner.kind, "__getitem__", owner, key)
         if isinstance(owner.kind, CodeClass) and owner.kind.fields is not None and isinstance(key, int):
             return self.item([owner.attributes.get(name) for name in owner.kind.fields], key)
         items = owner.attributes.get("<items>")
         if isinstance(items, dict) and not isinstance(key, UnknownValue):
             if self.run.key(key) not in items and "<factory>" in owner.attributes:
                 items[key] = self.run.call(owner.attributes["<factory>"], [], {})
-            if key not in items:
-                absent = of_class(owner.kind, "__missing__") if isinstance(owner.kind, CodeClass) else None
-                if isinstance(absent, CodeFunction):
-                    return self.run.call(absent, [owner, key], {})
+            if key not in items and of_class(owner.kind, "__missing__") is not None:
+                return self._special(owner.kind, "__missing__", owner, key)
             return self.item(items, key)
         return UNKNOWN
 
     def set_item_of(self, owner: Instance, key: PyValue, value: PyValue) -> None:
         """``owner[key] = value`` for an object of the package."""
-        own = of_class(owner.kind, "__setitem__") if isinstance(owner.kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            self.run.call(own, [owner, key, value], {})
+        if of_class(owner.kind, "__setitem__") is not None:
+            self._special(owner.kind, "__setitem__", owner, key, value)
         elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, UnknownValue):
             owner.attributes["<items>"][self.run.key(key)] = value
 
@@ -312,14 +300,7 @@ class Attributes:
             return iter([value.attributes.get(name) for name in kind.fields])
         if "<items>" in value.attributes:
             return iter(list(value.attributes["<items>"]))
-        own = of_class(kind, "__iter__") if isinstance(kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.iterate(self.run.call(own, [value], {}))
-        raise Undecided("what a loop goes through is not known")
-
-
-def _is_own_object(value: PyValue) -> bool:
-    return isinstance(value, Instance) and isinstance(value.kind, CodeClass)
+        return self.iterate(self._special(kind, "__iter__", value))
 
 
 def _living(items: list[PyValue]) -> Iterator[PyValue]:
@@ -536,7 +517,7 @@ class Calls:
     def _tell_bases(self, made: CodeClass, words: dict[str, PyValue]) -> None:
         """Call ``__init_subclass__`` of the first base that has one."""
         for base in made.bases:
-            found = of_class(base, "__init_subclass__") if isinstance(base, CodeClass) else None
+            found = of_class(base, "__init_subclass__")
             found = found.function if isinstance(found, MarkedFunction) else found
             if isinstance(found, CodeFunction):
                 self.call(found, [made], words)

@@ -568,14 +568,6 @@ class ExpressionValues:
         found = owner[slice(*limits)]
         return SomeOf(found) if isinstance(owner, SomeOf) else found
 
-    def visit_Starred(self, node: ast.Starred) -> PyValue:
-        return self.value(node.value)
-
-    def visit_Await(self, node: ast.Await) -> PyValue:
-        if self.run.reading is not None:
-            return self.value(node.value)
-        raise Undecided("coroutines are not interpreted")
-
     def visit_Call(self, node: ast.Call) -> PyValue:
         function = self.value(node.func)
         args = self._elements(node.args)

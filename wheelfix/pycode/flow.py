@@ -366,7 +366,7 @@ class Flow:
 
     def _handle(self, node: ast.Try, thrown: Thrown) -> Flowing:
         for handler in node.handlers:
-            wanted = self._caught_by(handler)
+            wanted = Native("BaseException") if handler.type is None else self.run.value(handler.type)
             caught = self.catches(wanted, thrown.error)
             if caught is None and self.run.reading is None:
                 # It is not taken for caught: a failed load must not be hidden by what is not known.
@@ -386,16 +386,6 @@ class Flow:
             finally:
                 self.run.handled.pop()
         raise thrown
-
-    def _caught_by(self, handler: ast.ExceptHandler) -> PyValue:
-        if handler.type is None:
-            return Native("BaseException")
-        try:
-            return self.run.value(handler.type)
-        except Undecided:
-            if self.run.reading is None:
-                raise
-            return UNKNOWN
 
     @staticmethod
     def catches(wanted: PyValue, error: Instance) -> bool | None:
@@ -445,16 +435,12 @@ class Flow:
             if manager.kind == "generator":
                 return next(manager.value.items, UNKNOWN)
             return manager if manager.kind in ("stack", "file") else manager.value
-        if isinstance(manager, Alternatives):
-            return joined(self.enter(one) for one in manager.alternatives)
         if isinstance(manager, Instance):
             return self.run.call(self.run.attribute(manager, "__enter__"), [], {})
         return manager
 
     def leave(self, manager: PyValue, thrown: Instance | None) -> bool:
         """``__exit__``; whether the exception is suppressed."""
-        if isinstance(manager, Alternatives):
-            return True in [self.leave(one, thrown) for one in manager.alternatives]
         if isinstance(manager, FolderHandle):
             self.run.close_folder(manager.folder)
         elif isinstance(manager, Managed) and manager.kind == "suppress":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import posixpath
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import dataclass, field, replace
@@ -122,9 +121,7 @@ class Importer:
 
     def _origin(self, node: ast.ImportFrom) -> str:
         package = self.run.environment.globals.get("__package__")
-        if not isinstance(package, str):
-            package = posixpath.dirname(self.run.environment.file.removeprefix(f"{SITE_PACKAGES}/")).replace("/", ".")
-        return imported_from(node, package)[0]
+        return imported_from(node, package if isinstance(package, str) else "")[0]
 
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
@@ -142,8 +139,6 @@ class Importer:
             return found
         if self._file_of(f"{origin}.{name}", module):
             return self.import_module(f"{origin}.{name}")
-        if name in ("__file__", "__path__", "__name__", "__package__"):
-            return self.of_module(module, name)
         if "<star>" in module.names:
             return self._from_star(module, name)
         self._need_usual_path(module, f"{origin}.{name}")

@@ -351,8 +351,6 @@ class CodeReading:
             argument = node
             if isinstance(node, ast.Call):
                 argument = node.args[0] if node.args else node.func
-            elif isinstance(node, ast.Subscript):
-                argument = node.slice
             call = UnreadCall(self.run.environment.file, node.lineno, function, spelled(argument), not self.later)
             self.unread.append(replace(call, guarded=self.is_guarded("OSError")))
 

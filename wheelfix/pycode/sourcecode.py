@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import bisect
 import builtins
+import functools
 import posixpath
 import re
 import sys
@@ -286,6 +287,7 @@ class Mentions:
                 inside = self._around[inside]
 
 
+@functools.lru_cache(8)
 def _lines_with_words(source: str) -> list[int]:
     """The numbers of the lines in which code that loads DLLs of others is named, as Python counts lines."""
     text = source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
