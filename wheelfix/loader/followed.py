@@ -292,7 +292,7 @@ class FollowedImports:
             if (
                 len(source) > MAX_SOURCE
                 or module in self._imports_of(file, NOT_LOADED)
-                or named_in_strings(source, file, {module}, self._budget)
+                or named_in_strings(source, file, module, self._budget)
             ):
                 yield file
 

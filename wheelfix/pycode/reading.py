@@ -72,7 +72,7 @@ class FoundLoad:
     """A DLL that code loads."""
 
     targets: tuple[str, ...]
-    """The paths in the view, patterns or bare names that it may be; only one of them is loaded."""
+    """The paths in the view or bare names that it may be; only one of them is loaded."""
     file: str
     line: int
     function: str

@@ -341,12 +341,13 @@ def _taken(
         return None
 
 
-def named_in_strings(source: str, path: str, names: Iterable[str], budget: CodeBudget) -> set[str]:
-    """Those of some modules whose whole dotted name is a string in a file: ``lazy_import("pkg.module", "name")``.
+def named_in_strings(source: str, path: str, name: str, budget: CodeBudget) -> bool:
+    """Whether the whole dotted name of a module is a string in a file: ``lazy_import("pkg.module", "name")``.
 
-    Docstrings do not count. A name without a dot says too little.
+    A name without a dot says too little.
     """
-    wanted = {name for name in names if "." in name and (f'"{name}"' in source or f"'{name}'" in source)}
+    if "." not in name or (f'"{name}"' not in source and f"'{name}'" not in source):
+        return False
 
     def strings(tree: ast.Module) -> Iterator[str]:
         for node in ast.walk(tree):
@@ -354,7 +355,7 @@ def named_in_strings(source: str, path: str, names: Iterable[str], budget: CodeB
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
 
-    return wanted and wanted & set(_taken(source, path, budget, strings) or ())
+    return name in (_taken(source, path, budget, strings) or ())
 
 
 def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
