@@ -196,7 +196,7 @@ class KeptTrees:
 
     def add(self, path: str, tree: ast.Module, tokens: int, spared: int = 0) -> None:
         """Keep a tree if there is room, beside what is spared for others."""
-        if tokens <= self.room - spared:
+        if path not in self.by_path and tokens <= self.room - spared:
             self.room -= tokens
             self.by_path[path] = tree
 

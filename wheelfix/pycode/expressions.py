@@ -37,7 +37,7 @@ from wheelfix.pycode.objects import (
     is_error,
     joined,
 )
-from wheelfix.pycode.run import OutOfSteps, attempt
+from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of, is_standard
 
 if TYPE_CHECKING:
@@ -411,8 +411,6 @@ class ExpressionValues:
             return self.value(node)
         try:
             return self.value(node)
-        except OutOfSteps:
-            raise
         except (Undecided, *PYTHON_ERRORS):
             return UNKNOWN
         except Thrown as thrown:
@@ -485,8 +483,8 @@ class ExpressionValues:
         try:
             found = list(self._comprehend(generators, make))
             return SomeOf(found) if self._unclear else found
-        except Undecided as reason:
-            if self.run.reading is not None or isinstance(reason, OutOfSteps) or self.run.concerns(node):
+        except Undecided:
+            if self.run.reading is not None or self.run.concerns(node):
                 raise
             return None  # cupy asks for the names of all that is installed
         finally:

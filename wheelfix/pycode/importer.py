@@ -120,8 +120,7 @@ class Importer:
                 self.run.bind(alias.asname or alias.name, self._name_from(origin, module, alias.name))
 
     def _origin(self, node: ast.ImportFrom) -> str:
-        package = self.run.environment.globals.get("__package__")
-        return imported_from(node, package if isinstance(package, str) else "")[0]
+        return self._imported_by(node)[0]
 
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
@@ -218,12 +217,15 @@ class Importer:
 
     def imports_own(self, node: ast.Import | ast.ImportFrom) -> bool:
         """Whether a statement imports a module of the package that has not been imported."""
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            origin = self._origin(node)
-            names = [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+        names = self._imported_by(node)
         return any(name not in self.run.modules and self.is_own(self.run.machine.files.module(name)) for name in names)
+
+    def _imported_by(self, node: ast.Import | ast.ImportFrom) -> list[str]:
+        """What a statement imports, a module before its names."""
+        if isinstance(node, ast.Import):
+            return [alias.name for alias in node.names]
+        package = self.run.environment.globals.get("__package__")
+        return imported_from(node, package if isinstance(package, str) else "")
 
     def is_own(self, path: str | None) -> bool:
         view = self.run.machine.view
@@ -307,10 +309,9 @@ class Importer:
 
     def imports_of_others(self, node: ast.stmt) -> bool:
         """Whether a statement imports a module that another distribution may or may not bring."""
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            names = [self._origin(node)] if isinstance(node, ast.ImportFrom) else []
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            return False
+        names = self._imported_by(node)[: None if isinstance(node, ast.Import) else 1]
         return any(not is_standard(name) and self.run.machine.files.module(name) is None for name in names)
 
     def _import_absent(self, name: str, path: str | None) -> PyValue:
@@ -507,8 +508,6 @@ class Importer:
         self._inside, self.run.budget = True, self.run.budget_of_others
         try:
             return self._import_file(name, path)
-        except OutOfSteps:
-            raise
         except Thrown as thrown:
             if not self._is_doubtful(thrown):
                 raise
@@ -686,7 +685,7 @@ def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd,
         pass
     except RecursionError:
         run.unclear.append(Unclear("its code is nested too deeply"))
-    except (Undecided, *PYTHON_ERRORS) as reason:
+    except (Undecided, OutOfSteps, *PYTHON_ERRORS) as reason:
         with contextlib.suppress(OutOfSteps):
             run.note_unclear(reason)
     except Thrown as thrown:

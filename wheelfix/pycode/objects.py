@@ -358,22 +358,20 @@ def is_error(kind: PyValue) -> bool:
 
 def is_kind(kind: PyValue, wanted: PyValue) -> bool | None:
     """Whether one class is another or derived from it; None if that is not known."""
-    if kind is wanted or kind == wanted:
+    if kind is wanted or kind == wanted or wanted == Native("object"):
         return True
     if isinstance(kind, CodeClass):
         found = [
             True if one is wanted else is_kind(one, wanted) if not isinstance(one, CodeClass) else False
             for one in kind.order()
         ]
-        return True if wanted == Native("object") else any_of(found)
+        return any_of(found)
     own, other = error_class(kind), error_class(wanted)
     if own is not None and other is not None:
         return issubclass(own, other)
     if isinstance(wanted, CodeClass) and isinstance(kind, Native):
         return False
-    if isinstance(kind, Native) and isinstance(wanted, Native) and (own or other):
-        return wanted.name == "object" if own else False
-    return None
+    return False if isinstance(kind, Native) and isinstance(wanted, Native) and (own or other) else None
 
 
 PLAIN_CONTAINERS = (str, bytes, list, tuple, dict, set, frozenset, range)

@@ -188,8 +188,6 @@ class CodeReading:
             for count, _ in enumerate(found.items if isinstance(found, Iteration) else ()):
                 if count == MAX_YIELDED:
                     break
-        except OutOfSteps:
-            raise
         except (Thrown, Undecided):
             pass
         finally:
@@ -221,8 +219,6 @@ class CodeReading:
         run.environment = Namespace(module.names, module.names, module.file)
         try:
             run.execute(tree.body)
-        except OutOfSteps:
-            raise
         except (Thrown, Undecided):
             pass
         finally:
@@ -495,8 +491,6 @@ def _follow_file(reading: CodeReading, tree: ast.Module, source: str) -> int:
         flow = run.execute([node for node in tree.body if node.lineno <= last])
         reading.done = True
         return run.execute([node for node in tree.body if node.lineno > last]) if flow & NEXT else flow
-    except OutOfSteps:
-        raise
     except (Thrown, Undecided):
         return 0
 

@@ -99,8 +99,11 @@ MAX_COMBINED = 32
 """Combinations of alternatives that are looked at."""
 
 
-class OutOfSteps(Undecided):
+class OutOfSteps(Exception):
     """Following the code takes more work than is allowed."""
+
+    place = ("", 0)
+    """The file and line of the statement."""
 
 
 class Enough(Exception):
@@ -285,7 +288,9 @@ class PythonRun:
         if file and not self.is_own(file):
             self.machine.others.setdefault(file, _loading_name(node) if node is not None else "add_dll_directory")
             return
-        text = str(reason) if isinstance(reason, Undecided) else f"{NOT_MODELLED} ({type(reason).__name__})"
+        text = (
+            str(reason) if isinstance(reason, Undecided | OutOfSteps) else f"{NOT_MODELLED} ({type(reason).__name__})"
+        )
         place = reason.error.place if isinstance(reason, Thrown) else getattr(reason, "place", ("", 0))
         if node is not None and place in (("", 0), (file, node.lineno)):
             place, last = (file, node.lineno), node.end_lineno or 0

@@ -200,8 +200,6 @@ class Statements:
             if yielded is None:
                 return self._placed(node)
             yield from self._yield(node, yielded)
-        except OutOfSteps:
-            raise
         except (Undecided, *PYTHON_ERRORS) as reason:  # the latter for arguments that the model does not expect
             if self.run.reading is None:
                 return self._left_unclear(node, reason)
@@ -264,7 +262,7 @@ class Statements:
             if not thrown.error.place[0]:
                 thrown.error.place = (self.run.environment.file, node.lineno)
             raise
-        except Undecided as undecided:
+        except (Undecided, OutOfSteps) as undecided:
             if not undecided.place[0]:
                 undecided.place = (self.run.environment.file, node.lineno)
             raise
