@@ -122,7 +122,7 @@ def test_what_cffi_loads_is_predicted_as_cffi_tells_it(needed, code):
         f"{SITE}pkg/base.dll": forge_dll("base.dll", exports=["f"]),
     }
     view = make_view(files)
-    assert package_loads(view, Profile()).events == (LoadEvent(f"{SITE}pkg/core.dll", "cffi"),)
+    assert package_loads(view, Profile()).files[0].events == (LoadEvent(f"{SITE}pkg/core.dll", "cffi"),)
     assert predict(view, resolve(view, Profile())).message == (
         f"OSError: cannot load library '…\\pkg\\core.dll': error {code}"
     )
@@ -136,7 +136,7 @@ def test_what_cffi_may_lack_is_no_failure():
         ),
         f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"gone.dll": ["f"]}),
     }
-    (event,) = package_loads(make_view(files), Profile()).events
+    (event,) = package_loads(make_view(files), Profile()).files[0].events
     assert event.guarded
 
 
@@ -154,7 +154,9 @@ def test_of_namesakes_for_several_processors_the_fitting_one_is_loaded():
         f"{SITE}pkg/dlls/x86/Loader.dll": forge_dll("Loader.dll", machine=Machine.X86),
     }
     view = make_view(files)
-    assert [event.path for event in package_loads(view, Profile()).events] == [f"{SITE}pkg/dlls/amd64/Loader.dll"]
+    assert [event.path for event in package_loads(view, Profile()).files[0].events] == [
+        f"{SITE}pkg/dlls/amd64/Loader.dll"
+    ]
     assert resolve(view, Profile()).first_failure is None
     only = {path: data for path, data in files.items() if "amd64" not in path}
     assert resolve(make_view(only), Profile()).first_failure.code == 126, "the code asks for the folder by name"

@@ -10,8 +10,7 @@ from tests.pycode.running import read
 from wheelfix.pycode.flow import _only_loads
 from wheelfix.pycode.machinecalls import OF_UNKNOWN
 from wheelfix.pycode.objects import UNKNOWN, Alternatives, alternatives, joined
-from wheelfix.pycode.sourcecode import is_standard, never_holds
-from wheelfix.pycode.trace import LOADING
+from wheelfix.pycode.sourcecode import LOADING, is_standard, never_holds
 
 HEAD = "import ctypes, os, random\nhere = os.path.dirname(__file__)\nunknown = random.random() > 2\n"
 

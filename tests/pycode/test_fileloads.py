@@ -103,7 +103,8 @@ def test_added_folders(source, added):
     ],
 )
 def test_loads(source, loaded):
-    assert read(source, "pkg/lib/b.dll", "pkg/lib/c.txt").loaded == loaded
+    found = read(source, "pkg/lib/b.dll", "pkg/lib/c.txt").loads
+    assert tuple(target for load in found for target in load.targets) == loaded
 
 
 def test_a_method_of_an_unknown_string_is_not_a_function_of_paths():

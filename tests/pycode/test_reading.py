@@ -107,7 +107,7 @@ def test_a_load_is_found_and_a_file_that_is_not_there_is_a_failure(way: str) -> 
     code = WAYS[way]
     whole = make_view({**files_for(code), f"{SITE}pkg/lib/core.dll": forge_dll("core.dll")})
     loads = package_loads(whole, Profile())
-    assert f"{SITE}pkg/lib/core.dll" in [event.path for event in loads.events]
+    assert f"{SITE}pkg/lib/core.dll" in [event.path for file in loads.files for event in file.events]
     assert resolve(whole, Profile()).first_failure is None
     failure = resolve(make_view(files_for(code)), Profile()).first_failure
     assert failure is not None
@@ -172,7 +172,7 @@ def test_the_name_for_the_processor(bits: str, machine: Machine, name: str) -> N
 def test_every_value_that_a_branch_can_give_counts() -> None:
     code = f"name = 'a.dll'\nif platform.node():\n    name = 'b.dll'\nctypes.CDLL(os.path.join({HERE}, name))"
     view = make_view(files_for(code, **{"pkg/a.dll": forge_dll("a.dll"), "pkg/b.dll": forge_dll("b.dll")}))
-    found = {event.path for event in package_loads(view, Profile()).events}
+    found = {event.path for file in package_loads(view, Profile()).files for event in file.events}
     assert found == {f"{SITE}pkg/a.dll", f"{SITE}pkg/b.dll"}
     one = make_view(files_for(code, **{"pkg/a.dll": forge_dll("a.dll")}))
     assert resolve(one, Profile()).first_failure is None, "the other may be meant"

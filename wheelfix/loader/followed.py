@@ -292,7 +292,7 @@ class FollowedImports:
             if (
                 len(source) > MAX_SOURCE
                 or module in self._imports_of(file, NOT_LOADED)
-                or named_in_strings(source, file, {module}, self._budget)
+                or named_in_strings(source, file, module, self._budget)
             ):
                 yield file
 
@@ -300,7 +300,7 @@ class FollowedImports:
         """The modules that a file imports, with whether it catches an exception of a kind wherever it does."""
         if (file, kind) not in self._imports:
             source = python_source(self._view, file).decode("utf-8", "replace")
-            self._imports[file, kind] = read_imports(source, file, self._budget, (kind,))
+            self._imports[file, kind] = read_imports(source, file, self._budget, kind)
         return self._imports[file, kind]
 
     def in_order(self, outcomes: Iterable[LoadOutcome]) -> tuple[LoadOutcome, ...]:

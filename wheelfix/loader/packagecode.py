@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFolder, UnreadCall
 
-_PATTERN = re.compile(r"[*?\[]")
 _PATH = b"PATH"
 
 
@@ -94,15 +93,6 @@ class PackageLoads:
     extensions: tuple[LoadEvent, ...] = ()
     coded: tuple[str, ...] = ()
     """The Python files in whose code there are names of what loads DLLs."""
-
-    @property
-    def events(self) -> tuple[LoadEvent, ...]:
-        """Every load, none twice; one that is guarded in every file is guarded."""
-        merged: dict[str, LoadEvent] = {}
-        for event in (event for file in self.files for event in file.events):
-            known = merged.get(event.path)
-            merged[event.path] = replace(event, guarded=event.guarded and (known is None or known.guarded))
-        return (*merged.values(), *self.extensions)
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -192,16 +182,17 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     absent: list[Absent] = []
     for load in code.loads:
         for target in load.targets:
-            found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, load.file))
-            for file in found:
+            found = _file_meant(view, target, load.file)
+            if found:
+                file = _for_this_processor(view, found, profile)
                 guarded = load.guarded and (file not in loaded or loaded[file].guarded)
                 loaded[file] = LoadEvent(file, "cffi" if load.function == "dlopen" else "code", guarded=guarded)
                 known = AS_PYTHON_DOES if load.flags is None else load.flags
                 flags[file] = known if flags.get(file, known) == known else AS_PYTHON_DOES
                 at_import |= {file} if load.at_import else set()
-            if not found and "/" not in target and "*" not in target and "." in target:
+            elif "/" not in target and "." in target:
                 named[target] = None
-        if load.at_import and not load.guarded and not any(_files_meant(view, one, load.file) for one in load.targets):
+        if load.at_import and not load.guarded and not any(_file_meant(view, one, load.file) for one in load.targets):
             absent += [Absent(one, load.file, load.line, load.function == "dlopen") for one in load.targets]
     # Folders that are not in the view are searched too: another distribution may have filled them.
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))
@@ -225,7 +216,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
 def _is_absent(around: ViewFiles, asked: str) -> bool:
     """Whether a path of the package is not there, or nothing has a DLL of a bare name."""
     if "/" in asked:
-        return around.is_own(asked) and not around.exists(asked) and not _PATTERN.search(asked)
+        return around.is_own(asked) and not around.exists(asked)
     return around.finds(asked, ()) is False
 
 
@@ -240,21 +231,15 @@ def declared_folders(view: FileView) -> tuple[str, ...]:
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 
-def imported_modules(
-    view: FileView, modules: Iterable[str], kind: str = NOT_LOADED, but: frozenset[str] = frozenset()
-) -> dict[str, bool]:
-    """Which of some modules the package's code imports, and whether every import of one catches an exception.
-
-    Files of ``but`` are left out.
-    """
+def imported_modules(view: FileView, modules: Iterable[str], kind: str = NOT_LOADED) -> dict[str, bool]:
+    """Which of some modules the package's code imports, and whether every import of one catches an exception."""
     wanted = frozenset(modules)
     found: dict[str, bool] = {}
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
     for path, source in python_code(view, words) if words else ():
-        if path not in but:
-            for module, guarded in read_imports(source, path, budget_of(view), (kind,)).items():
-                if module in wanted:
-                    found[module] = guarded and found.get(module, True)
+        for module, guarded in read_imports(source, path, budget_of(view), kind).items():
+            if module in wanted:
+                found[module] = guarded and found.get(module, True)
     return found
 
 
@@ -276,15 +261,10 @@ def caught_by_name(view: FileView, modules: frozenset[str]) -> frozenset[str]:
     return frozenset(stems[stem] for stem in named)
 
 
-def _files_meant(view: FileView, target: str, code: str) -> tuple[str, ...]:
-    """The files of the view that a path, pattern or bare name in Python code stands for."""
-    folder, name = parent(target), base_name(target)
-    if not name.lower().endswith((".dll", ".pyd", "*")):
-        name += ".dll"
-    if folder and _PATTERN.search(name):
-        return tuple(path for path in view.in_folder(folder) if fnmatch.fnmatchcase(fold(base_name(path)), fold(name)))
-    beside = view.find(folder or parent(code), name)
-    return (beside,) if beside else ()
+def _file_meant(view: FileView, target: str, code: str) -> str | None:
+    """The file of the view that a path or bare name in Python code stands for."""
+    name = base_name(target)
+    return view.find(parent(target) or parent(code), name if name.lower().endswith((".dll", ".pyd")) else f"{name}.dll")
 
 
 def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
@@ -298,7 +278,7 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
     return path
 
 
-_LOADING = (*WORDS, b"cdll", b"windll", b"find_library", b"GetModuleHandle", b"ctypes", b"cffi")
+_LOADING = (*WORDS, b"find_library", b"GetModuleHandle", b"ctypes", b"cffi")
 """A file with one of these words may put the name of a DLL together from parts."""
 _ANY_DLL = frozenset({"*", "*.*", "*.dll"})
 _SHORTEST = 4

@@ -22,17 +22,12 @@ ALL_TOKENS = 1_500_000
 FILE_STEPS = 300_000
 """ExpressionValues and statements that are looked at in one file; loops and functions repeat them."""
 ALL_STEPS = 2_000_000
-FILE_TEXT = 8 << 20
-"""Characters of all strings that are made from one file."""
-ALL_TEXT = 32 << 20
 KEPT_TOKENS = 100_000
 """Of files whose syntax trees are kept for the next file that imports them; about 30 MB."""
 KEPT_IN_SETS = 300_000
 """The same for a set, in which several distributions import the same files of others; about 90 MB."""
 ALL_BYTES = 1 << 30
 """Bytes of source that are searched for words, all searches together; torch has 56 MB of it."""
-MAX_DEPTH = 12
-"""How deep calls of the package's functions may be nested."""
 MAX_TURNS = 64
 """Turns of one loop that are followed."""
 MAX_TEXT = 1 << 15
@@ -60,6 +55,7 @@ _LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
 NEVER, FROM_3_15, ALWAYS = range(3)
 NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
 TOO_DEEP = "it is nested too deeply"
+TOO_MUCH = "the package has too much code"
 
 
 class OutOfBudget(Exception):
@@ -200,7 +196,7 @@ class KeptTrees:
 
     def add(self, path: str, tree: ast.Module, tokens: int, spared: int = 0) -> None:
         """Keep a tree if there is room, beside what is spared for others."""
-        if tokens <= self.room - spared:
+        if path not in self.by_path and tokens <= self.room - spared:
             self.room -= tokens
             self.by_path[path] = tree
 
@@ -211,7 +207,6 @@ class CodeBudget:
 
     tokens: int = ALL_TOKENS
     steps: int = ALL_STEPS
-    characters: int = ALL_TEXT
     searched: int = 0
     unread: dict[str, str] = field(default_factory=dict)
     """Files that were not read, or not to the end, and why."""
@@ -221,44 +216,36 @@ class CodeBudget:
     """What was read from a file, so that it is not read twice."""
     trees: KeptTrees = field(default_factory=KeptTrees)
     _file_steps: int = FILE_STEPS
-    _file_text: int = FILE_TEXT
 
     def parse(self, source: str, path: str) -> ast.Module | None:
         """Return the syntax tree of a file, and begin to count for it; None, with a note why, if there is none."""
-        self._file_steps, self._file_text = min(FILE_STEPS, self.steps), min(FILE_TEXT, self.characters)
-        known = self.trees.by_path.get(path)
-        if known is not None and self.steps and self.characters:
-            return known
-        tokens = count_tokens(source)
-        if tokens > FILE_TOKENS:
-            self.give_up(path, "it has too many tokens")
-        elif tokens > self.tokens or not self.steps or not self.characters:
-            self.give_up(path, "the package has too much code")
-        else:
-            self.tokens -= tokens
-            try:
-                tree = parse_code(source)
-            except OutOfBudget as reason:
-                self.give_up(path, str(reason))
-            else:
-                self.trees.add(path, tree, tokens, KEPT_TOKENS // 2)  # imports ask for the same files again and again
-                return tree
-        return None
+        self._file_steps = min(FILE_STEPS, self.steps)
+        try:
+            if not self.steps:
+                raise OutOfBudget(TOO_MUCH)
+            return self._parsed(source, path, KEPT_TOKENS // 2)  # imports ask for the same files again and again
+        except OutOfBudget as reason:
+            self.give_up(path, str(reason))
+            return None
 
     def parse_more(self, source: str, path: str) -> ast.Module | None:
         """Return the syntax tree of a file that is followed because another imports it; None if it cannot be parsed."""
-        known = self.trees.by_path.get(path)
-        if known is not None:
-            return known
-        tokens = count_tokens(source)
-        if tokens > min(FILE_TOKENS, self.tokens):
-            return None
-        self.tokens -= tokens
         try:
-            tree = parse_code(source)
+            return self._parsed(source, path, 0)
         except OutOfBudget:
             return None
-        self.trees.add(path, tree, tokens)
+
+    def _parsed(self, source: str, path: str, spared: int) -> ast.Module:
+        if path in self.trees.by_path:
+            return self.trees.by_path[path]
+        tokens = count_tokens(source)
+        if tokens > FILE_TOKENS:
+            raise OutOfBudget("it has too many tokens")
+        if tokens > self.tokens:
+            raise OutOfBudget(TOO_MUCH)
+        self.tokens -= tokens
+        tree = parse_code(source)
+        self.trees.add(path, tree, tokens, spared)
         return tree
 
     def give_up(self, path: str, reason: str) -> None:
@@ -268,7 +255,7 @@ class CodeBudget:
     def search(self, path: str, size: int) -> bool:
         """Whether a file may still be searched for words; if not, that is noted."""
         if self.searched + size > ALL_BYTES:
-            self.give_up(path, "the package has too much code")
+            self.give_up(path, TOO_MUCH)
             return False
         self.searched += size
         return True
@@ -280,14 +267,6 @@ class CodeBudget:
         if self._file_steps < 0:
             self.steps = max(self.steps, 0)
             raise OutOfBudget("its loops and functions go on for too long")
-
-    def text(self, length: int) -> None:
-        """Spend characters; OutOfBudget when there are none left for the file."""
-        self._file_text -= length
-        self.characters -= length
-        if self._file_text < 0:
-            self.characters = max(self.characters, 0)
-            raise OutOfBudget("its strings grow too long")
 
 
 _BUDGETS: weakref.WeakKeyDictionary[FileView, CodeBudget] = weakref.WeakKeyDictionary()

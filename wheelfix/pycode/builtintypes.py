@@ -6,12 +6,13 @@ import ast
 import ntpath
 import string
 import sys
-from pathlib import PurePath, PureWindowsPath
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.pycode.budget import LINEAR_CODECS, MAX_ITEMS, MAX_TEXT, MAX_TURNS
 from wheelfix.pycode.objects import (
+    PLAIN_CONTAINERS,
     UNKNOWN,
     Bound,
     CodeClass,
@@ -24,6 +25,7 @@ from wheelfix.pycode.objects import (
     LoadFault,
     Managed,
     MarkedFunction,
+    Method,
     Namespace,
     Native,
     PyValue,
@@ -38,70 +40,64 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import attempt
+from wheelfix.pycode.sourcecode import any_of
 from wheelfix.pycode.windows import HOME, SITE, os_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.pycode.run import PythonRun
+    from wheelfix.pycode.run import Call, LibraryFunction, PythonRun
 
 _TEXT = frozenset(
     "replace startswith endswith lower upper strip lstrip rstrip title casefold removeprefix removesuffix isdigit find"
     " rfind index count split rsplit splitlines partition rpartition isalpha isalnum capitalize swapcase isidentifier"
-    " encode decode zfill isspace isupper islower".split()
+    " encode  isspace isupper islower".split()
 )
-_LONGEST_FILL = 256
-_LIST = frozenset("append extend insert pop remove clear index count copy reverse sort".split())
+_LIST = frozenset("append extend insert pop remove clear index copy reverse sort".split())
 _TABLE = frozenset("move_to_end get keys values items setdefault update pop copy clear popitem".split())
 _SET = frozenset("add update discard remove union intersection difference issubset issuperset copy clear pop".split())
 _CHECKS = {"exists": None, "is_file": False, "is_dir": True}
 
 
-def method(run: PythonRun, owner: PyValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
-    """Call a method of one of Python's own values."""
+def method(call: Call, owner: PyValue, name: str) -> PyValue:
+    """Call a method of one of Python's own values, or of a path."""
+    if isinstance(owner, WindowsPathValue):
+        return _of_path(call, owner, name)
     if isinstance(owner, str):
-        return _of_text(run, owner, name, args, keywords)
+        return _of_text(call, owner, name)
     if isinstance(owner, bytes):
-        known = name == "decode"
-        return owner.decode("utf-8", "replace") if known else UNKNOWN
+        return owner.decode("utf-8", "replace") if name == "decode" else UNKNOWN
     if isinstance(owner, list):
-        return _of_list(run, owner, name, args, keywords)
+        return _of_list(call, owner, name)
     if isinstance(owner, dict):
-        return _of_table(run, owner, name, args, keywords)
+        return _of_table(call, owner, name)
     if isinstance(owner, set | frozenset):
-        return _of_set(run, owner, name, args)
-    if isinstance(owner, tuple) and name in ("index", "count") and len(args) == 1 and run.is_plain(args[0], owner):
-        return attempt(getattr(owner, name), *args)
+        return _of_set(call, owner, name)
     return UNKNOWN
 
 
-def _of_text(run: PythonRun, owner: str, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
-    if name == "join" and len(args) == 1:
-        items: list[PyValue] = (
-            list(run.iterate(args[0])) if not isinstance(args[0], UnknownValue | Native) else [UNKNOWN]
-        )
+def _of_text(call: Call, owner: str, name: str) -> PyValue:
+    run, args = call.run, call.args
+    if name == "join":
+        given = call.get(0)
+        items: list[PyValue] = [UNKNOWN] if isinstance(given, UnknownValue | Native) else list(run.iterate(given))
         if any(isinstance(one, WindowsPathValue | Instance | int | type(None)) for one in items):
             raise error("TypeError", "sequence item: expected str instance")
-        if not all(isinstance(one, str) for one in items):
-            return UNKNOWN
-        return owner.join(items) if sum(len(one) + len(owner) for one in items) <= MAX_TEXT else UNKNOWN
+        known = all(isinstance(one, str) for one in items)
+        return owner.join(items) if known and sum(len(one) + len(owner) for one in items) <= MAX_TEXT else UNKNOWN
     if name == "format":
-        return _formatted(run, owner, args, keywords)
-    if name not in _TEXT or not run.is_plain(owner, args, keywords):
+        return _formatted(call, owner)
+    longest = max((len(one) for one in args if isinstance(one, str)), default=0)
+    if name not in _TEXT or not run.is_plain(owner, args, call.words):
         return UNKNOWN
-    if (
-        name == "replace"
-        and (len(owner) + 1) * (max((len(one) for one in args if isinstance(one, str)), default=0) + 1) > MAX_TEXT
-    ):
+    if name == "replace" and (len(owner) + 1) * (longest + 1) > MAX_TEXT:
         return UNKNOWN
-    if name in ("encode", "decode") and str([*args, *keywords.values(), "utf-8"][0]).lower() not in LINEAR_CODECS:
+    if name == "encode" and str(call.get(0, "encoding", "utf-8")).lower() not in LINEAR_CODECS:
         return UNKNOWN
-    if name == "zfill" and not (args and isinstance(args[0], int) and args[0] < _LONGEST_FILL):
-        return UNKNOWN
-    return attempt(getattr(owner, name), *args, **keywords)
+    return attempt(getattr(owner, name), *args, **call.words)
 
 
-def _formatted(run: PythonRun, text: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+def _formatted(call: Call, text: str) -> PyValue:
     """``str.format`` for plain fields; attributes, items and widths are not followed."""
     try:
         parts = list(string.Formatter().parse(text))
@@ -117,49 +113,42 @@ def _formatted(run: PythonRun, text: str, args: list[PyValue], keywords: dict[st
         key = str(count) if field == "" else field
         count += field == ""
         index = whole_number(key)
-        if index is not None and index >= len(args):
+        if index is not None and index >= len(call.args):
             raise error("IndexError", "Replacement index out of range")
-        if index is None and key not in keywords:
+        if index is None and key not in call.words:
             raise error("KeyError", key)
-        shown = run.text_of(args[index] if index is not None else keywords[key])
+        shown = call.run.text_of(call.args[index] if index is not None else call.words[key])
         if not isinstance(shown, str):
             return UNKNOWN
         made.append(shown)
     return "".join(made) if sum(map(len, made)) <= MAX_TEXT else UNKNOWN
 
 
-def _of_list(
-    run: PythonRun, owner: list[PyValue], name: str, args: list[PyValue], keywords: dict[str, PyValue]
-) -> PyValue:
+def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
+    run, first = call.run, call.get(0)
     if name not in _LIST or len(owner) > MAX_ITEMS:
         return UNKNOWN
-    if name not in ("index", "count", "copy"):
+    if name not in ("index", "copy"):
         run.changing(owner)
     if name == "extend":
-        unknown = run.reading is not None and isinstance(args[0], UnknownValue | Native)
-        owner.extend([UNKNOWN] if unknown else list(run.iterate(args[0])))
+        unknown = run.reading is not None and isinstance(first, UnknownValue | Native)
+        owner.extend([UNKNOWN] if unknown else list(run.iterate(first)))
         return None
     if name == "sort":
-        owner[:] = ordered(run, owner, keywords)
+        owner[:] = ordered(run, owner, call.words)
         return None
-    if name in ("remove", "index", "count"):
+    if name in ("remove", "index"):
         run.step(4 * len(owner))
-        for at, item in enumerate(owner):
-            if run.compared(ast.Eq(), item, args[0]) is True:
-                if name == "remove":
-                    del owner[at]
-                    return None
-                return at if name == "index" else UNKNOWN
-        if name == "count":
-            return 0
-        raise error("ValueError", "list.remove(x): x not in list")
-    if (
-        any(isinstance(one, UnknownValue) for one in args)
-        and name in ("pop", "insert")
-        and not isinstance(args[0], int)
-    ):
+        at = next((at for at, item in enumerate(owner) if run.compared(ast.Eq(), item, first) is True), None)
+        if at is None:
+            raise error("ValueError", "list.remove(x): x not in list")
+        if name == "index":
+            return at
+        del owner[at]
+        return None
+    if name in ("pop", "insert") and call.args and not isinstance(first, int):
         raise Undecided("the place in a list is not known")
-    return attempt(getattr(owner, name), *args)
+    return attempt(getattr(owner, name), *call.args)
 
 
 def ordered(run: PythonRun, items: list[PyValue], keywords: dict[str, PyValue]) -> list[PyValue]:
@@ -176,19 +165,14 @@ def ordered(run: PythonRun, items: list[PyValue], keywords: dict[str, PyValue]) 
     return [items[at] for at in places]
 
 
-def _of_table(
-    run: PythonRun, owner: dict[PyValue, PyValue], name: str, args: list[PyValue], keywords: dict[str, PyValue]
-) -> PyValue:
+def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
+    run, args = call.run, call.args
     if name not in _TABLE or (args and isinstance(args[0], UnknownValue)):
         return UNKNOWN
     if name not in ("get", "keys", "values", "items", "copy"):
         run.changing(owner)
-    if name == "move_to_end":
-        if args and run.key(args[0]) in owner:
-            moved = {args[0]: owner.pop(args[0])}
-            rest = dict(owner)
-            owner.clear()
-            owner.update({**rest, **moved} if keywords.get("last", True) else {**moved, **rest})
+    if name == "move_to_end" and len(args) == 1:
+        owner[args[0]] = owner.pop(run.key(args[0]))
         return None
     if name in ("keys", "values", "items"):
         return list(getattr(owner, name)())
@@ -196,12 +180,13 @@ def _of_table(
         for one in args:
             pairs = one.items() if isinstance(one, dict) else [tuple(run.iterate(pair)) for pair in run.iterate(one)]
             owner.update({run.key(key): value for key, value in attempt(list, pairs)})
-        owner.update(keywords)
+        owner.update(call.words)
         return None
     return attempt(getattr(owner, name), *map(run.key, args[:1]), *args[1:])
 
 
-def _of_set(run: PythonRun, owner: PyValue, name: str, args: list[PyValue]) -> PyValue:
+def _of_set(call: Call, owner: PyValue, name: str) -> PyValue:
+    run, args = call.run, call.args
     if name not in _SET:
         return UNKNOWN
     if isinstance(owner, set):
@@ -224,16 +209,12 @@ def path_attribute(owner: WindowsPathValue, name: str) -> PyValue:
     if name == "parents":
         known = len(path.parts) <= MAX_TURNS
         return tuple(made(str(one)) for one in path.parents) if known else UNKNOWN
-    if name == "parts":
-        return tuple(path.parts)
-    if name == "suffixes":
-        return list(path.suffixes)
-    if name in ("name", "stem", "suffix", "drive", "anchor", "root"):
+    if name in ("name", "stem", "suffix", "suffixes", "parts", "drive", "anchor", "root"):
         return getattr(path, name)
     of_files = _OF_INSTALLED if isinstance(owner, InstalledPathValue) else (*_CHECKS, *_OF_FILES)
     if not hasattr(PureWindowsPath, name) and name not in of_files:
         raise error("AttributeError", f"'WindowsPath' object has no attribute '{name}'")
-    return Bound(Native(f"<path>.{name}"), [owner])
+    return Method(owner, name)
 
 
 _OF_FILES = frozenset(
@@ -243,55 +224,52 @@ _OF_FILES = frozenset(
 _OF_INSTALLED = ("locate", "read_text", "read_binary")
 
 
-def path_method(
-    run: PythonRun, owner: WindowsPathValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]
-) -> PyValue:
-    """Call a method of a ``Path``."""
-    machine, text = run.machine, owner.text
+def _of_path(call: Call, owner: WindowsPathValue, name: str) -> PyValue:
+    machine, text = call.run.machine, owner.text
     if isinstance(owner, InstalledPathValue) and name in _OF_INSTALLED:
         place = ntpath.join(SITE, text.replace("/", "\\"))
         return WindowsPathValue(place) if name == "locate" else machine.text(place)
     if name in _CHECKS:
         return machine.exists(text, _CHECKS[name])
-    if name in ("resolve", "absolute", "expanduser"):
-        text = text.replace("~", HOME, 1) if text.startswith("~") and name == "expanduser" else text
-        strict = name == "resolve" and (keywords.get("strict") is True or args[:1] == [True])
-        if strict and machine.exists(text) is False:
+    if name == "expanduser":
+        return WindowsPathValue(str(PureWindowsPath(home_of(text))))
+    if name in ("resolve", "absolute"):
+        if call.get(0, "strict") is True and machine.exists(text) is False:
             raise Thrown(Instance(Native("FileNotFoundError"), {"args": (2, "", text)}))
-        made = ntpath.join(machine.folder, text) if name != "expanduser" else text
+        made = ntpath.join(machine.folder, text)
         return WindowsPathValue(ntpath.normpath(made) if name == "resolve" else str(PureWindowsPath(made)))
     if name == "iterdir":
-        found = listed(run, text)
-        paths = [WindowsPathValue(ntpath.join(text, one)) for one in found]
-        return SomeOf(paths) if isinstance(found, SomeOf) else Iteration(iter(paths))
+        names = listed(call.run, text)
+        return _paths([ntpath.join(text, one) for one in names], names)
     if name in ("glob", "rglob"):
-        if not args or not isinstance(args[0], str):
+        if not isinstance(call.get(0), str):
             return UNKNOWN
-        pattern = f"**\\{args[0]}" if name == "rglob" else args[0].replace("/", "\\")
+        pattern = f"**\\{call.get(0)}" if name == "rglob" else call.get(0).replace("/", "\\")
         found = machine.matching(ntpath.join(text, pattern), recursive=True)
-        if isinstance(found, SomeOf):
-            return SomeOf(WindowsPathValue(one) for one in found)
-        return Iteration(iter([WindowsPathValue(one) for one in found]))
+        return _paths(found, found)
     if name in ("read_text", "read_bytes"):
         return machine.text(text)
     if name == "open":
-        return run.machine.open_file(text, args[0] if args else keywords.get("mode", "r"))
-    return _pure_method(run, owner, name, args)
-
-
-def _pure_method(run: PythonRun, owner: WindowsPathValue, name: str, args: list[PyValue]) -> PyValue:
-    path = owner.pure
-    given = [one.text if isinstance(one, WindowsPathValue) else one for one in args]
-    if not all(isinstance(one, str) for one in given):
-        if any(one is None for one in given):
-            raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
+        return machine.open_file(text, call.get(0, "mode", "r"))
+    given = call.texts()
+    if given is None or sum(map(len, given), len(text)) > MAX_TEXT:
         return UNKNOWN
     if name in ("joinpath", "with_suffix", "with_name", "with_stem", "relative_to"):
-        made = attempt(getattr(path, name), *given) if sum(map(len, [owner.text, *given])) <= MAX_TEXT else UNKNOWN
-        return type(owner)(str(made)) if isinstance(made, PurePath) else made
+        return type(owner)(str(attempt(getattr(owner.pure, name), *given)))
     if name in ("is_absolute", "as_posix", "match", "is_relative_to", "as_uri", "__str__", "__fspath__"):
-        return attempt(getattr(path, name), *given)
+        return attempt(getattr(owner.pure, name), *given)
     return UNKNOWN
+
+
+def _paths(texts: list[str], found: list[str]) -> PyValue:
+    """Paths that a folder or pattern gives; where a file is read, perhaps only some of them."""
+    paths = [WindowsPathValue(one) for one in texts]
+    return SomeOf(paths) if isinstance(found, SomeOf) else Iteration(iter(paths))
+
+
+def home_of(text: str) -> str:
+    """A path with ``~`` at its start replaced."""
+    return text.replace("~", HOME, 1) if text.startswith("~") else text
 
 
 def listed(run: PythonRun, text: str) -> list[str]:
@@ -313,52 +291,42 @@ def folder_error(run: PythonRun, text: str) -> Thrown:
     return thrown
 
 
-Words = dict[str, PyValue]
-_TYPES: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "bool": (bool,),
-    "float": (float,),
-    "bytes": (bytes,),
-    "list": (list,),
-    "tuple": (tuple,),
-    "dict": (dict,),
-    "set": (set,),
-    "pathlib.Path": (WindowsPathValue,),
-    "pathlib.PurePath": (WindowsPathValue,),
-    "os.PathLike": (WindowsPathValue,),
+_TYPES: dict[str, type] = {
+    **{kind.__name__: kind for kind in (str, int, bool, float, bytes, list, tuple, dict, set)},
+    **dict.fromkeys(("pathlib.Path", "pathlib.PurePath", "os.PathLike"), WindowsPathValue),
 }
 
 
-def _as_text(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    return run.text_of(args[0]) if args else ""
-
-
-def _get_attribute(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    if not isinstance(args[1], str):
+def _get_attribute(call: Call) -> PyValue:
+    owner, name = call.get(0), call.get(1)
+    if not isinstance(name, str):
         return UNKNOWN
     try:
-        return run.attribute(args[0], args[1])
+        return call.run.attribute(owner, name)
     except Thrown as thrown:
-        if len(args) > 2 and is_kind(thrown.error.kind, Native("AttributeError")):
-            return args[2]
+        if len(call.args) > 2 and is_kind(thrown.error.kind, Native("AttributeError")):
+            return call.args[2]
         raise
 
 
-def _set_attribute(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    owner, name, value = args
-    if isinstance(owner, Instance | LoadedDll | CodeFunction) and isinstance(name, str):
-        run.store(owner.attributes, name, value)
-    elif isinstance(owner, CodeClass | CodeModule) and isinstance(name, str):
-        run.store(owner.names, name, value)
-    elif not isinstance(name, str):
+def _set_attribute(call: Call) -> PyValue:
+    owner, name, value = call.args
+    if not isinstance(name, str):
         raise Undecided("the name of an attribute is not known")
+    if isinstance(owner, Instance | LoadedDll | CodeFunction):
+        call.run.store(owner.attributes, name, value)
+    elif isinstance(owner, CodeClass | CodeModule):
+        call.run.store(owner.names, name, value)
 
 
-def _is_instance(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    value, kinds = args[0], args[1] if isinstance(args[1], tuple) else (args[1],)
-    found = [_is_one(value, kind) for kind in kinds]
-    return True if True in found else UNKNOWN if None in found else False
+def known_or_not(answer: bool | None) -> PyValue:
+    """An answer as a value of the code."""
+    return UNKNOWN if answer is None else answer
+
+
+def _is_instance(call: Call) -> PyValue:
+    value, kinds = call.get(0), call.get(1)
+    return known_or_not(any_of(_is_one(value, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,))))
 
 
 def _is_one(value: PyValue, kind: PyValue) -> bool | None:
@@ -371,67 +339,68 @@ def _is_one(value: PyValue, kind: PyValue) -> bool | None:
     return False if isinstance(kind, CodeClass) or is_error(kind) else None
 
 
-def _type(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    if len(args) == 3 and isinstance(args[0], str) and isinstance(args[2], dict):
-        return run.make_class(args[0], list(args[1]) if isinstance(args[1], tuple) else [], dict(args[2]))
-    value = args[0]
+def _type(call: Call) -> PyValue:
+    value, bases, names = call.get(0), call.get(1), call.get(2)
+    if isinstance(value, str) and isinstance(names, dict):
+        return call.run.make_class(value, list(bases) if isinstance(bases, tuple) else [], dict(names))
     if isinstance(value, Instance):
         return value.kind
     if isinstance(value, CodeClass):
         return Native("type")
-    names = [name for name, kinds in _TYPES.items() if type(value) in kinds]
-    return Native(names[0]) if names else Native("NoneType") if value is None else UNKNOWN
+    found = [name for name, kind in _TYPES.items() if type(value) is kind]
+    return Native(found[0]) if found else Native("NoneType") if value is None else UNKNOWN
 
 
-def _length(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    value = args[0].attributes.get("<items>", args[0]) if isinstance(args[0], Instance) else args[0]
-    if isinstance(value, SomeOf):
-        return UNKNOWN
-    if isinstance(value, str | list | tuple | dict | set | frozenset | bytes | range):
+def _length(call: Call) -> PyValue:
+    given = call.get(0)
+    value = given.attributes.get("<items>", given) if isinstance(given, Instance) else given
+    if isinstance(value, PLAIN_CONTAINERS) and not isinstance(value, SomeOf):
         return len(value)
     if value is None or isinstance(value, int | Iteration):
         raise error("TypeError", "object has no len()")
     return UNKNOWN
 
 
-def _listed(kind: Callable[[list[PyValue]], PyValue]) -> Callable[[PythonRun, list[PyValue], Words], PyValue]:
-    def made(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-        if args and isinstance(args[0], UnknownValue | Native):
+def _listed(kind: Callable[[list[PyValue]], PyValue]) -> LibraryFunction:
+    def made(call: Call) -> PyValue:
+        given = call.get(0, default=())
+        if isinstance(given, UnknownValue | Native):
             return UNKNOWN
-        found = kind(list(run.iterate(args[0])) if args else [])
-        return SomeOf(found) if args and isinstance(args[0], SomeOf) else found
+        found = kind(list(call.run.iterate(given)))
+        return SomeOf(found) if isinstance(given, SomeOf) else found
 
     return made
 
 
-def _sorted(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    if isinstance(args[0], UnknownValue | Native):
-        return UNKNOWN
-    if isinstance(args[0], SomeOf):
-        return args[0]
-    return ordered(run, list(run.iterate(args[0])), keywords)
+def _sorted(call: Call) -> PyValue:
+    given = call.get(0)
+    if isinstance(given, UnknownValue | Native | SomeOf):
+        return given if isinstance(given, SomeOf) else UNKNOWN
+    return ordered(call.run, list(call.run.iterate(given)), call.words)
 
 
-def dictionary(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+def dictionary(call: Call) -> PyValue:
     """``dict``."""
     found: dict[PyValue, PyValue] = {}
-    method(run, found, "update", [one for one in args if not isinstance(one, Native)], keywords)
-    return UNKNOWN if any(isinstance(one, UnknownValue | Native) for one in args) else found
+    known = [one for one in call.args if not isinstance(one, UnknownValue | Native)]
+    _of_table(call._replace(args=known), found, "update")
+    return found if len(known) == len(call.args) else UNKNOWN
 
 
-def _map(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    if any(isinstance(one, UnknownValue) for one in args[1:]):
+def _map(call: Call) -> PyValue:
+    function, *lists = call.args
+    if any(isinstance(one, UnknownValue) for one in lists):
         raise Undecided("what map goes through is not known")
-    columns = [run.iterate(one) for one in args[1:]]
-    if any(isinstance(one, SomeOf) for one in args[1:]):
-        return SomeOf(run.call(args[0], list(row), {}) for row in zip(*columns, strict=False))
-    return Iteration(run.call(args[0], list(row), {}) for row in zip(*columns, strict=False))
+    rows = zip(*map(call.run.iterate, lists), strict=False)
+    found = (call.run.call(function, list(row), {}) for row in rows)
+    return SomeOf(found) if any(isinstance(one, SomeOf) for one in lists) else Iteration(found)
 
 
-def _filter(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    found, unclear = [], isinstance(args[1], SomeOf)
-    for item in run.iterate(args[1]):
-        holds = run.truth(item if args[0] is None else run.call(args[0], [item], {}))
+def _filter(call: Call) -> PyValue:
+    run, (function, given) = call.run, call.args
+    found, unclear = [], isinstance(given, SomeOf)
+    for item in run.iterate(given):
+        holds = run.truth(item if function is None else run.call(function, [item], {}))
         if holds is None and run.reading is None:
             raise Undecided("a condition of filter is not known")
         unclear |= holds is None
@@ -439,36 +408,27 @@ def _filter(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     return SomeOf(found) if unclear else Iteration(iter(found))
 
 
-def _some(run: PythonRun, args: list[PyValue], *, every: bool) -> PyValue:
-    if isinstance(args[0], UnknownValue | Native | SomeOf):
+def _some(call: Call, *, every: bool) -> PyValue:
+    given = call.get(0)
+    if isinstance(given, UnknownValue | Native | SomeOf):
         return UNKNOWN
     unknown = False
-    for item in run.iterate(args[0]):
-        holds = run.truth(item)
+    for item in call.run.iterate(given):
+        holds = call.run.truth(item)
         if holds is (not every):
             return not every
         unknown |= holds is None
     return UNKNOWN if unknown else every
 
 
-def _number(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    if not args or not run.is_plain(args) or (isinstance(args[0], str) and len(args[0]) > 40):
-        return UNKNOWN
-    return attempt(int, *args)
+def _number(call: Call) -> PyValue:
+    given = call.get(0)
+    known = call.run.is_plain(call.args) and not (isinstance(given, str) and len(given) > 40)
+    return attempt(int, *call.args) if known else UNKNOWN
 
 
-def _bytes(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    items = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else None
-    known = items is not None and all(isinstance(one, int) and 0 <= one <= 255 for one in items)
-    return bytes(items) if known and items is not None else UNKNOWN
-
-
-def _bool(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    holds = run.truth(args[0]) if args else False
-    return UNKNOWN if holds is None else holds
-
-
-def _range(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+def _range(call: Call) -> PyValue:
+    args = call.args
     if not all(isinstance(one, int) for one in args) or not 1 <= len(args) <= 3 or args[2:] == [0]:
         return UNKNOWN
     if any(abs(one) > sys.maxsize >> 1 for one in args):  # Python cannot count so many
@@ -477,136 +437,138 @@ def _range(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     return found if len(found) <= MAX_ITEMS else UNKNOWN
 
 
-def _extreme(run: PythonRun, args: list[PyValue], keywords: Words, *, last: bool) -> PyValue:
-    items = list(run.iterate(args[0])) if len(args) == 1 and not isinstance(args[0], UnknownValue | Native) else args
+def _extreme(call: Call, *, last: bool) -> PyValue:
+    args = call.args
+    several = len(args) != 1 or isinstance(args[0], UnknownValue | Native)
+    items = args if several else list(call.run.iterate(args[0]))
     if not items:
-        if "default" in keywords:
-            return keywords["default"]
+        if "default" in call.words:
+            return call.words["default"]
         raise error("ValueError", "arg is an empty sequence")
     if any(isinstance(one, UnknownValue | Native) for one in items):
         return UNKNOWN
-    return ordered(run, items, {"key": keywords.get("key")})[-1 if last else 0]
+    return ordered(call.run, items, {"key": call.words.get("key")})[-1 if last else 0]
 
 
-def _super(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    place = run.environment
+def _super(call: Call) -> PyValue:
+    place: Namespace | None = call.run.environment
     while place is not None and "<super>" not in place.names:
-        if place.above is None:
-            return UNKNOWN
         place = place.above
-    owner, thing = place.names["<super>"]
-    return Managed("super", (owner, thing))
+    return Managed("super", place.names["<super>"]) if place is not None else UNKNOWN
 
 
-def marking(kind: str) -> Callable[[PythonRun, list[PyValue], Words], PyValue]:
+def marking(kind: str) -> LibraryFunction:
     """A decorator that marks what it is given as being of a kind."""
 
-    def made(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-        if args and isinstance(args[0], CodeFunction | MarkedFunction | CodeClass | Bound):
-            return MarkedFunction(kind, args[0])
-        return Bound(Native(f"<mark>.{kind}"), []) if kind != "cache" else Native("functools.cache")
+    def made(call: Call) -> PyValue:
+        function = call.get(0)
+        is_function = isinstance(function, CodeFunction | MarkedFunction | CodeClass | Bound)
+        if not is_function:
+            return Native("functools.cache") if kind == "cache" else UNKNOWN
+        return MarkedFunction(kind, function)
 
     return made
 
 
-def _exec(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    source = args[0]
-    places = args[1:3]
-    if not isinstance(source, str) or not all(isinstance(one, dict) for one in places):
-        raise Undecided("code is made when the package runs")
-    tree = run.parsed(source)
+def _exec(call: Call) -> PyValue:
+    source, places = call.get(0), call.args[1:3]
+    tree = call.run.parsed(source) if isinstance(source, str) and all(isinstance(one, dict) for one in places) else None
     if tree is None:
         raise Undecided("code is made when the package runs")
-    outer = run.environment
-    names = places[1] if len(places) > 1 else places[0] if places else outer.names
+    outer = call.run.environment
     module = places[0] if places else outer.globals
-    run.environment = Namespace(names, module, outer.file)
+    call.run.environment = Namespace(places[-1] if places else outer.names, module, outer.file)
     try:
-        run.execute(tree.body)
+        call.run.execute(tree.body)
     finally:
-        run.environment = outer
-    return None
+        call.run.environment = outer
 
 
-def _zip(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    if any(isinstance(one, UnknownValue | Native) for one in args):
+def _zip(call: Call) -> PyValue:
+    if any(isinstance(one, UnknownValue | Native) for one in call.args):
         return UNKNOWN
-    return list(zip(*(list(run.iterate(one)) for one in args), strict=False))
+    return list(zip(*(list(call.run.iterate(one)) for one in call.args), strict=False))
 
 
-def _enumerate(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    start = args[1] if len(args) > 1 else keywords.get("start", 0)
-    if isinstance(args[0], UnknownValue | Native) or not isinstance(start, int):
+def _enumerate(call: Call) -> PyValue:
+    given, start = call.get(0), call.get(1, "start", 0)
+    if isinstance(given, UnknownValue | Native) or not isinstance(start, int):
         return UNKNOWN
-    return Iteration(enumerate(run.iterate(args[0]), start))
+    return Iteration(enumerate(call.run.iterate(given), start))
 
 
-def next_of(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+def next_of(call: Call) -> PyValue:
     """``next``."""
-    if isinstance(args[0], SomeOf):
-        return joined([*args[0][:1], *args[1:2], UNKNOWN])
-    if not isinstance(args[0], Iteration):
+    given = call.get(0)
+    if isinstance(given, SomeOf):
+        return joined([*given[:1], *call.args[1:2], UNKNOWN])
+    if not isinstance(given, Iteration):
         return UNKNOWN
-    for item in args[0].items:
+    for item in given.items:
         return item
-    if len(args) > 1:
-        return args[1]
+    if len(call.args) > 1:
+        return call.args[1]
     raise error("StopIteration")
 
 
-def _raise(thrown: Thrown) -> PyValue:
-    raise thrown
+def _set(call: Call) -> PyValue:
+    return call.run.as_set(list(call.run.iterate(call.get(0, default=()))))
 
 
-BUILTINS: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
-    "str": _as_text,
-    "repr": lambda run, args, words: run.printed(repr, args[0]),
+def _iter(call: Call) -> PyValue:
+    given = call.get(0)
+    return UNKNOWN if isinstance(given, UnknownValue | Native) else Iteration(call.run.iterate(given))
+
+
+def _callable(call: Call) -> PyValue:
+    if isinstance(call.get(0), CodeFunction | CodeClass | Bound | Method | MarkedFunction):
+        return True
+    return False if call.run.is_plain(call.get(0)) else UNKNOWN
+
+
+def _exit(call: Call) -> PyValue:
+    raise error("SystemExit")
+
+
+BUILTINS: dict[str, LibraryFunction] = {
+    "str": lambda call: call.run.text_of(call.get(0, default="")),
+    "repr": lambda call: call.run.printed(repr, call.get(0)),
     "int": _number,
-    "bool": _bool,
-    "bytes": _bytes,
+    "bool": lambda call: known_or_not(call.run.truth(call.get(0, default=False))),
     "len": _length,
     "list": _listed(list),
     "tuple": _listed(tuple),
-    "set": lambda run, args, words: run.as_set(list(run.iterate(args[0])) if args else []),
-    "frozenset": lambda run, args, words: run.as_set(list(run.iterate(args[0])) if args else []),
+    "set": _set,
+    "frozenset": _set,
     "dict": dictionary,
     "sorted": _sorted,
     "reversed": _listed(lambda items: list(reversed(items))),
-    "iter": lambda run, args, words: (
-        Iteration(run.iterate(args[0])) if not isinstance(args[0], UnknownValue | Native) else UNKNOWN
-    ),
-    "next": lambda run, args, words: next_of(run, args, words),
+    "iter": _iter,
+    "next": next_of,
     "map": _map,
     "filter": _filter,
-    "any": lambda run, args, words: _some(run, args, every=False),
-    "all": lambda run, args, words: _some(run, args, every=True),
+    "any": lambda call: _some(call, every=False),
+    "all": lambda call: _some(call, every=True),
     "zip": _zip,
     "enumerate": _enumerate,
     "range": _range,
-    "min": lambda run, args, words: _extreme(run, args, words, last=False),
-    "max": lambda run, args, words: _extreme(run, args, words, last=True),
+    "min": lambda call: _extreme(call, last=False),
+    "max": lambda call: _extreme(call, last=True),
     "isinstance": _is_instance,
-    "issubclass": lambda run, args, words: UNKNOWN if (found := is_kind(args[0], args[1])) is None else found,
-    "callable": lambda run, args, words: (
-        True
-        if isinstance(args[0], CodeFunction | CodeClass | Bound | MarkedFunction)
-        else False
-        if run.is_plain(args[0])
-        else UNKNOWN
-    ),
+    "issubclass": lambda call: known_or_not(is_kind(call.get(0), call.get(1))),
+    "callable": _callable,
     "type": _type,
     "getattr": _get_attribute,
     "setattr": _set_attribute,
     "super": _super,
-    "object": lambda run, args, words: Instance(Native("object")),
-    "globals": lambda run, args, words: run.environment.globals,
-    "locals": lambda run, args, words: dict(run.environment.names),
-    "vars": lambda run, args, words: run.environment.names if not args else UNKNOWN,
+    "object": lambda call: Instance(Native("object")),
+    "globals": lambda call: call.run.environment.globals,
+    "locals": lambda call: dict(call.run.environment.names),
+    "vars": lambda call: UNKNOWN if call.args else call.run.environment.names,
     "exec": _exec,
-    "compile": lambda run, args, words: args[0],
-    "exit": lambda run, args, words: _raise(error("SystemExit")),
-    "sys.exit": lambda run, args, words: _raise(error("SystemExit")),
-    "property": lambda run, args, words: MarkedFunction("property", args[0]),
+    "compile": lambda call: call.get(0),
+    "sys.exit": _exit,
+    "property": lambda call: MarkedFunction("property", call.get(0)),
     "staticmethod": marking("staticmethod"),
     "classmethod": marking("classmethod"),
 }

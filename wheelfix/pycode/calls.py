@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from wheelfix.pycode.builtintypes import path_attribute
@@ -23,6 +24,7 @@ from wheelfix.pycode.objects import (
     LoadFault,
     Managed,
     MarkedFunction,
+    Method,
     Namespace,
     Native,
     PyValue,
@@ -46,6 +48,10 @@ if TYPE_CHECKING:
     from wheelfix.pycode.run import Changes, PythonRun
 
 _DESCRIPTORS = ("property", "cached_property")
+_OF_ERRORS = frozenset(
+    "add_note with_traceback __traceback__ __cause__ __context__ __init__ __repr__ msg name path winerror errno"
+    " strerror filename".split()
+)
 
 
 class Attributes:
@@ -86,15 +92,15 @@ class Attributes:
             return self._of_super(owner.value[0], owner.value[1], name)
         if isinstance(owner, VersionInfo) and name in VersionInfo.names:
             return owner[VersionInfo.names.index(name)]
-        if isinstance(owner, FolderHandle | Managed | Iteration | Bound):
-            return Bound(Native(f"<{type(owner).__name__}>.{name}"), [owner])
-        if not hasattr(owner, name) and not (isinstance(owner, dict) and name == "move_to_end"):
+        if not isinstance(owner, FolderHandle | Managed | Iteration | Bound | Method) and not hasattr(
+            OrderedDict if isinstance(owner, dict) else owner, name
+        ):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
-        return Bound(Native(f"<method>.{name}"), [owner])
+        return Method(owner, name)
 
     def _of_function(self, owner: CodeFunction | MarkedFunction, name: str) -> PyValue:
         if isinstance(owner, MarkedFunction) and owner.kind == "property" and name in ("setter", "getter", "deleter"):
-            return Bound(Native(f"<property>.{name}"), [owner])
+            return Method(owner, name)
         inner = owner.function if isinstance(owner, MarkedFunction) else owner
         if isinstance(inner, CodeFunction):
             if name in inner.attributes:
@@ -108,7 +114,7 @@ class Attributes:
 
     def _of_object(self, owner: Instance, name: str) -> PyValue:
         kind = owner.kind
-        found = of_class(kind, name) if isinstance(kind, CodeClass) else None
+        found = of_class(kind, name)
         if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS and name not in owner.attributes:
             made = self.run.call(found.function, [owner], {})
             if found.kind == "cached_property":
@@ -125,33 +131,24 @@ class Attributes:
         if "<library>" in owner.attributes:
             return UNKNOWN  # a function of the DLL, or a constant of the declarations, which it does not export
         if "<items>" in owner.attributes and hasattr(dict, name):
-            return Bound(Native(f"<method>.{name}"), [owner.attributes["<items>"]])
+            return Method(owner.attributes["<items>"], name)
         if name in ("__dict__", "__doc__", "__module__"):
             return owner.attributes if name == "__dict__" else UNKNOWN
-        own = of_class(kind, "__getattr__") if isinstance(kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.run.call(own, [owner, name], {})
-        if is_error(kind) or (isinstance(kind, CodeClass) and kind.is_known):
-            if name in (
-                "add_note",
-                "with_traceback",
-                "__traceback__",
-                "__cause__",
-                "__context__",
-                "__init__",
-                "__repr__",
-            ):
-                return UNKNOWN
-            if name in ("msg", "name", "path", "winerror", "errno", "strerror", "filename"):
-                return UNKNOWN
+        if of_class(kind, "__getattr__") is not None:
+            return self._special(kind, "__getattr__", owner, name)
+        if name not in _OF_ERRORS and (is_error(kind) or (isinstance(kind, CodeClass) and kind.is_known)):
             raise error("AttributeError", f"object has no attribute '{name}'")
         return UNKNOWN
 
+    def _special(self, kind: PyValue, name: str, *args: PyValue) -> PyValue:
+        """What a method of a class gives that Python calls by itself; unknown if it is not a function."""
+        found = of_class(kind, name)
+        return self.run.call(found, list(args), {}) if isinstance(found, CodeFunction) else UNKNOWN
+
     def _described(self, found: PyValue, owner: PyValue, kind: PyValue) -> PyValue:
         """An attribute of a class as its object sees it."""
-        getter = of_class(found.kind, "__get__") if _is_own_object(found) else None
-        if isinstance(getter, CodeFunction):
-            return self.run.call(getter, [found, owner, kind], {})
+        if isinstance(found, Instance) and of_class(found.kind, "__get__") is not None:
+            return self._special(found.kind, "__get__", found, owner, kind)
         return self._bound(found, owner, kind) if isinstance(owner, Instance) else found
 
     def _bound(self, found: PyValue, owner: Instance, kind: PyValue) -> PyValue:
@@ -171,13 +168,9 @@ class Attributes:
         if found is None and name not in owner.names:
             if name in ("__name__", "__qualname__"):
                 return owner.name
-            if name == "__members__" and "<members>" in owner.names:
-                return {one.attributes["name"]: one for one in owner.names["<members>"]}
-            if name == "_make" and owner.fields is not None:
-                return UNKNOWN
             if owner.maker is not None:
                 return self._of_maker(owner, owner.maker, name)
-            if name.startswith("__") or not owner.is_known:
+            if name.startswith("_") or not owner.is_known:
                 return UNKNOWN
             raise error("AttributeError", f"type object '{owner.name}' has no attribute '{name}'")
         if isinstance(found, MarkedFunction) and found.kind == "classmethod":
@@ -193,10 +186,7 @@ class Attributes:
             return self.run.call(found.function, [owner], {})
         if isinstance(found, CodeFunction):
             return Bound(found, [owner])
-        own = of_class(maker, "__getattr__")
-        if isinstance(own, CodeFunction):
-            return self.run.call(own, [owner, name], {})
-        return UNKNOWN
+        return self._special(maker, "__getattr__", owner, name)
 
     def _of_super(self, owner: CodeClass, thing: PyValue, name: str) -> PyValue:
         """What ``super().name`` gives in a method of a class."""
@@ -208,7 +198,7 @@ class Attributes:
                         return self.run.call(found.function, [thing], {})
                     return self._bound(found, thing, thing.kind if isinstance(thing, Instance) else thing)
         if name in ("__new__", "__call__"):
-            return Native("<new>.object") if name == "__new__" else Bound(Native("<make>.object"), [thing])
+            return Native("<new>") if name == "__new__" else Bound(Native("<make>"), [thing])
         return UNKNOWN
 
     # ----------------------------------------------------------------------------------- functions of DLLs
@@ -258,27 +248,23 @@ class Attributes:
             raise error("TypeError", "indices must be integers") from None
 
     def _item_of(self, owner: Instance, key: PyValue) -> PyValue:
-        own = of_class(owner.kind, "__getitem__") if isinstance(owner.kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.run.call(own, [owner, key], {})
+        if of_class(owner.kind, "__getitem__") is not None:
+            return self._special(owner.kind, "__getitem__", owner, key)
         if isinstance(owner.kind, CodeClass) and owner.kind.fields is not None and isinstance(key, int):
             return self.item([owner.attributes.get(name) for name in owner.kind.fields], key)
         items = owner.attributes.get("<items>")
         if isinstance(items, dict) and not isinstance(key, UnknownValue):
             if self.run.key(key) not in items and "<factory>" in owner.attributes:
                 items[key] = self.run.call(owner.attributes["<factory>"], [], {})
-            if key not in items:
-                absent = of_class(owner.kind, "__missing__") if isinstance(owner.kind, CodeClass) else None
-                if isinstance(absent, CodeFunction):
-                    return self.run.call(absent, [owner, key], {})
+            if key not in items and of_class(owner.kind, "__missing__") is not None:
+                return self._special(owner.kind, "__missing__", owner, key)
             return self.item(items, key)
         return UNKNOWN
 
     def set_item_of(self, owner: Instance, key: PyValue, value: PyValue) -> None:
         """``owner[key] = value`` for an object of the package."""
-        own = of_class(owner.kind, "__setitem__") if isinstance(owner.kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            self.run.call(own, [owner, key, value], {})
+        if of_class(owner.kind, "__setitem__") is not None:
+            self._special(owner.kind, "__setitem__", owner, key, value)
         elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, UnknownValue):
             owner.attributes["<items>"][self.run.key(key)] = value
 
@@ -314,14 +300,7 @@ class Attributes:
             return iter([value.attributes.get(name) for name in kind.fields])
         if "<items>" in value.attributes:
             return iter(list(value.attributes["<items>"]))
-        own = of_class(kind, "__iter__") if isinstance(kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.iterate(self.run.call(own, [value], {}))
-        raise Undecided("what a loop goes through is not known")
-
-
-def _is_own_object(value: PyValue) -> bool:
-    return isinstance(value, Instance) and isinstance(value.kind, CodeClass)
+        return self.iterate(self._special(kind, "__iter__", value))
 
 
 def _living(items: list[PyValue]) -> Iterator[PyValue]:
@@ -334,7 +313,6 @@ def _living(items: list[PyValue]) -> Iterator[PyValue]:
 
 MAX_CALLS = 30
 """How deep calls of the package's functions may be nested."""
-_MISSING = object()
 
 
 class Calls:
@@ -352,7 +330,7 @@ class Calls:
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> CodeFunction:
         """The function that a definition makes."""
         defaults = [self.run.value(one) for one in node.args.defaults]
-        others = [self.run.value(one) if one is not None else _MISSING for one in node.args.kw_defaults]
+        others = [self.run.value(one) if one is not None else UNKNOWN for one in node.args.kw_defaults]
         above = self.run.environment
         while above is not None and "<fields>" in above.names and above.above is not None:
             above = above.above  # names of a class are not seen by its methods
@@ -371,6 +349,8 @@ class Calls:
             return self._call_function(function, args, keywords)
         if isinstance(function, Bound):
             return self.call(function.function, [*function.args, *args], {**function.keywords, **keywords})
+        if isinstance(function, Method):
+            return self.run.call_method(function, args, keywords)
         if isinstance(function, MarkedFunction):
             return self._call_wrapped(function, args, keywords)
         if isinstance(function, CodeClass):
@@ -446,7 +426,7 @@ class Calls:
 
     def _generate(self, function: CodeFunction, place: Namespace, made: Iteration) -> Iterator[PyValue]:
         """The items of a generator; its environment is current only while it runs."""
-        run, reading = self.run, self.run.reading
+        run = self.run
         inner = run.block(function.statements)
         thrown: Thrown | None = None
         branches: list[Changes] = []
@@ -454,7 +434,8 @@ class Calls:
             outer, run.environment = run.environment, place
             returned, run.returned = run.returned, []
             depth = run.enter_branches(branches)
-            around = reading.resume(made) if reading is not None else 0
+            around = len(run.guards)
+            run.guards += made.guards
             try:
                 found = next(inner) if thrown is None else inner.throw(thrown)
             except StopIteration:
@@ -462,8 +443,8 @@ class Calls:
             finally:
                 place, run.environment, run.returned = run.environment, outer, returned
                 branches = run.leave_branches(depth)
-                if reading is not None:
-                    reading.suspend(made, around)
+                made.guards = run.guards[around:]
+                del run.guards[around:]
             thrown = None
             try:
                 yield found
@@ -482,25 +463,11 @@ class Calls:
             found.setdefault(name, default)
         for one, default in zip(function.node.args.kwonlyargs, function.keyword_defaults, strict=True):
             found[one.arg] = left.pop(one.arg, default)
-            if found[one.arg] is _MISSING and self.run.reading is not None:
-                found[one.arg] = UNKNOWN
-            if found[one.arg] is _MISSING:
-                raise error("TypeError", f"missing required keyword-only argument: '{one.arg}'")
-        absent = [name for name in names if name not in found]
-        if self.run.reading is not None:
-            found.update(dict.fromkeys(absent, UNKNOWN))
-        elif absent:
-            raise error("TypeError", f"missing required positional argument: '{absent[0]}'")
-        rest = args[len(names) :]
         if function.node.args.vararg is not None:
-            found[function.node.args.vararg.arg] = tuple(rest)
-        elif rest and self.run.reading is None:
-            raise error("TypeError", f"{function.name}() takes {len(names)} positional arguments")
+            found[function.node.args.vararg.arg] = tuple(args[len(names) :])
         if function.node.args.kwarg is not None:
             found[function.node.args.kwarg.arg] = left
-        elif left and self.run.reading is None:
-            raise error("TypeError", f"{function.name}() got an unexpected keyword argument '{next(iter(left))}'")
-        return found
+        return dict.fromkeys(names, UNKNOWN) | found
 
     def _call_wrapped(self, wrapped: MarkedFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         if wrapped.kind == "cache":
@@ -548,14 +515,9 @@ class Calls:
                 return
 
     def _tell_bases(self, made: CodeClass, words: dict[str, PyValue]) -> None:
-        """Call ``__set_name__`` of attributes, and ``__init_subclass__`` of the first base that has one."""
-        for name, one in list(made.names.items()):
-            kind = one.kind if isinstance(one, Instance) else None
-            teller = of_class(kind, "__set_name__") if isinstance(kind, CodeClass) else None
-            if isinstance(teller, CodeFunction):
-                self.call(teller, [one, made, name], {})
+        """Call ``__init_subclass__`` of the first base that has one."""
         for base in made.bases:
-            found = of_class(base, "__init_subclass__") if isinstance(base, CodeClass) else None
+            found = of_class(base, "__init_subclass__")
             found = found.function if isinstance(found, MarkedFunction) else found
             if isinstance(found, CodeFunction):
                 self.call(found, [made], words)

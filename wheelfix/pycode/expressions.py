@@ -37,8 +37,8 @@ from wheelfix.pycode.objects import (
     is_error,
     joined,
 )
-from wheelfix.pycode.run import OutOfSteps, attempt
-from wheelfix.pycode.sourcecode import is_standard
+from wheelfix.pycode.run import attempt
+from wheelfix.pycode.sourcecode import any_of, is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -357,8 +357,7 @@ class ExpressionValues:
             raise error("TypeError", "argument is not iterable")
         if isinstance(owner, list | tuple | set | frozenset | range):
             self.run.step(2 * len(owner))
-            found = [self.compared(ast.Eq(), wanted, item) for item in owner]
-            return True if True in found else None if None in found else False
+            return any_of(self.compared(ast.Eq(), wanted, item) for item in owner)
         return None
 
     def visit_List(self, node: ast.List) -> PyValue:
@@ -412,8 +411,6 @@ class ExpressionValues:
             return self.value(node)
         try:
             return self.value(node)
-        except OutOfSteps:
-            raise
         except (Undecided, *PYTHON_ERRORS):
             return UNKNOWN
         except Thrown as thrown:
@@ -486,8 +483,8 @@ class ExpressionValues:
         try:
             found = list(self._comprehend(generators, make))
             return SomeOf(found) if self._unclear else found
-        except Undecided as reason:
-            if self.run.reading is not None or isinstance(reason, OutOfSteps) or self.run.concerns(node):
+        except Undecided:
+            if self.run.reading is not None or self.run.concerns(node):
                 raise
             return None  # cupy asks for the names of all that is installed
         finally:
@@ -568,14 +565,6 @@ class ExpressionValues:
             return UNKNOWN
         found = owner[slice(*limits)]
         return SomeOf(found) if isinstance(owner, SomeOf) else found
-
-    def visit_Starred(self, node: ast.Starred) -> PyValue:
-        return self.value(node.value)
-
-    def visit_Await(self, node: ast.Await) -> PyValue:
-        if self.run.reading is not None:
-            return self.value(node.value)
-        raise Undecided("coroutines are not interpreted")
 
     def visit_Call(self, node: ast.Call) -> PyValue:
         function = self.value(node.func)

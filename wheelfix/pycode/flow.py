@@ -28,12 +28,11 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     alternatives,
-    error,
     is_kind,
     joined,
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RAISE, RETURN
-from wheelfix.pycode.sourcecode import never_holds
+from wheelfix.pycode.sourcecode import CLASSES, LISTS, LOADING, any_of, never_holds
 from wheelfix.pycode.statements import assigned
 
 if TYPE_CHECKING:
@@ -50,16 +49,12 @@ MAX_TURNS_READ = 24
 """Turns of ``while`` in a file that is read; most loops that go on for longer wait for something."""
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Raise)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_CHANGING = frozenset(
-    "add_dll_directory CDLL WinDLL OleDLL PyDLL LoadLibrary LoadLibraryExW LoadLibraryW dlopen cdll windll load_library"
-    " chdir environ putenv import_module __import__ exec".split()
-)
+_CHANGING = LOADING.union(LISTS, "chdir environ putenv import_module __import__ exec".split())
 """Names of what changes the search for DLLs, or loads something."""
 DEEPEST = 3
 """How many calls deep the code of functions is searched for what concerns DLLs."""
 _PLAIN_CALLS = frozenset(
-    "CDLL WinDLL OleDLL PyDLL LoadLibrary join dirname abspath realpath basename str Path resolve joinpath"
-    " fspath".split()
+    (*CLASSES, *"LoadLibrary join dirname abspath realpath basename str Path resolve joinpath fspath".split())
 )
 
 
@@ -269,8 +264,7 @@ class Flow:
         if isinstance(subject, UnknownValue | Alternatives):
             return None
         if isinstance(pattern, ast.MatchOr):
-            found = [self._fits(one, subject) for one in pattern.patterns]
-            return True if True in found else None if None in found else False
+            return any_of(self._fits(one, subject) for one in pattern.patterns)
         if isinstance(pattern, ast.MatchValue):
             return self.run.compared(ast.Eq(), subject, self.run.value(pattern.value))
         if isinstance(pattern, ast.MatchSingleton):
@@ -287,7 +281,7 @@ class Flow:
     def _leave_out(self, node: ast.stmt, blocks: list[list[ast.stmt]]) -> int:
         """Skip statements of which it is not known whether they run; Undecided if one of them could concern DLLs."""
         for body in blocks:
-            if self._only_complains(body) and (not self.run.machine.missed or self._is_about_text(node)):
+            if self._only_complains(body) and not self.run.machine.missed:
                 continue  # a check of something that has nothing to do with DLLs, and that usually passes
             for statement in body:
                 if self.concerns(statement):
@@ -295,17 +289,6 @@ class Flow:
         for name in dict.fromkeys(name for body in blocks for one in body for name in assigned(one)):
             self.run.bind(name, UNKNOWN)
         return NEXT
-
-    def _is_about_text(self, node: ast.stmt) -> bool:
-        """Whether a condition only matches texts against patterns, of which some cannot be matched here."""
-        calls = [one for one in ast.walk(node.test) if isinstance(one, ast.Call)] if isinstance(node, ast.If) else []
-        asked = [one.func for one in calls if isinstance(one.func, ast.Attribute)]
-        patterns = [one for one in asked if isinstance(one.value, ast.Name) and self._is_module(one.value.id, "re")]
-        return bool(calls) and len(patterns) == len(calls)
-
-    def _is_module(self, name: str, module: str) -> bool:
-        found = self.run.environment.names.get(name, self.run.environment.globals.get(name))
-        return isinstance(found, Native) and found.name == module
 
     @staticmethod
     def _only_complains(body: list[ast.stmt]) -> bool:
@@ -332,21 +315,19 @@ class Flow:
         reading = self.run.reading
         unsure = reading.unsure_calls if reading is not None else 0
         if reading is not None:
-            reading.guards.append(node)
             self.run.begin_branch()
         changes: Changes = {}
         failed: Thrown | None = None
-        self.run.tries.append(node)
-        around = len(self.run.tries)
+        around = len(self.run.guards)
+        self.run.guards.append(node)
         try:
             flow = yield from self.run.block(node.body)
         except Thrown as thrown:
             self.run.environment, self.run.depth = environment, depth
             failed = thrown
         finally:
-            del self.run.tries[around - 1 :]
+            del self.run.guards[around:]
             if reading is not None:
-                reading.guards.pop()
                 changes = self.run.end_branch()
                 self.run.merge([changes])
         if failed is not None:
@@ -354,10 +335,10 @@ class Flow:
         if reading is None:
             return flow if flow != NEXT else (yield from self.run.block(node.orelse))
         if reading.unsure_calls == unsure and not reading.later and not flow & RAISE and _only_loads(node.body):
-            reading.guards.append(Managed("suppress", Native("BaseException")))
+            self.run.guards.append(Managed("suppress", Native("BaseException")))
             for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
                 yield from self._apart(handler.body, later=True)
-            reading.guards.pop()
+            self.run.guards.pop()
         else:
             yield from self._other_handlers(node, changes, raised=bool(flow & RAISE))
         return (flow & ~NEXT) | (yield from self.run.block(node.orelse)) if flow & NEXT else flow
@@ -385,7 +366,7 @@ class Flow:
 
     def _handle(self, node: ast.Try, thrown: Thrown) -> Flowing:
         for handler in node.handlers:
-            wanted = self._caught_by(handler)
+            wanted = Native("BaseException") if handler.type is None else self.run.value(handler.type)
             caught = self.catches(wanted, thrown.error)
             if caught is None and self.run.reading is None:
                 # It is not taken for caught: a failed load must not be hidden by what is not known.
@@ -406,22 +387,11 @@ class Flow:
                 self.run.handled.pop()
         raise thrown
 
-    def _caught_by(self, handler: ast.ExceptHandler) -> PyValue:
-        if handler.type is None:
-            return Native("BaseException")
-        try:
-            return self.run.value(handler.type)
-        except Undecided:
-            if self.run.reading is None:
-                raise
-            return UNKNOWN
-
     @staticmethod
     def catches(wanted: PyValue, error: Instance) -> bool | None:
         """Whether an ``except`` catches an exception."""
         kinds = wanted if isinstance(wanted, tuple) else (wanted,)
-        found = [is_kind(error.kind, kind) for kind in kinds]
-        return True if True in found else None if None in found else False
+        return any_of(is_kind(error.kind, kind) for kind in kinds)
 
     # ------------------------------------------------------------------------------------------------- with
 
@@ -438,11 +408,12 @@ class Flow:
         entered = self.enter(manager)
         if item.optional_vars is not None:
             self.run.assign(item.optional_vars, entered)
-        environment, depth, reading = self.run.environment, self.run.depth, self.run.reading
-        around = len(reading.guards) if reading is not None else 0
-        if reading is not None and isinstance(manager, Managed):
-            reading.guards += manager.value.guards if manager.kind == "generator" else [manager]
-        self.run.managers += isinstance(manager, Managed | Instance)
+        environment, depth = self.run.environment, self.run.depth
+        around = len(self.run.guards)
+        if isinstance(manager, Managed) and manager.kind == "generator":
+            self.run.guards += manager.value.guards
+        elif isinstance(manager, Managed | Instance):
+            self.run.guards.append(manager)
         try:
             flow = yield from self._with(node, at + 1)
         except Thrown as thrown:
@@ -451,9 +422,7 @@ class Flow:
                 return NEXT
             raise
         finally:
-            self.run.managers -= isinstance(manager, Managed | Instance)
-            if reading is not None:
-                del reading.guards[around:]
+            del self.run.guards[around:]
         self.run.environment = environment
         returned = list(self.run.returned)
         self.leave(manager, None)
@@ -464,20 +433,14 @@ class Flow:
         """``__enter__``."""
         if isinstance(manager, Managed):
             if manager.kind == "generator":
-                for item in manager.value.items:
-                    return item
-                raise error("RuntimeError", "generator didn't yield")
+                return next(manager.value.items, UNKNOWN)
             return manager if manager.kind in ("stack", "file") else manager.value
-        if isinstance(manager, Alternatives):
-            return joined(self.enter(one) for one in manager.alternatives)
         if isinstance(manager, Instance):
             return self.run.call(self.run.attribute(manager, "__enter__"), [], {})
         return manager
 
     def leave(self, manager: PyValue, thrown: Instance | None) -> bool:
         """``__exit__``; whether the exception is suppressed."""
-        if isinstance(manager, Alternatives):
-            return True in [self.leave(one, thrown) for one in manager.alternatives]
         if isinstance(manager, FolderHandle):
             self.run.close_folder(manager.folder)
         elif isinstance(manager, Managed) and manager.kind == "suppress":
@@ -494,18 +457,17 @@ class Flow:
             )
         return False
 
-    def _leave_generator(self, generator: Iteration, thrown: Instance | None) -> bool:
-        if thrown is not None:
-            throw = getattr(generator.items, "throw", None)
-            if throw is None:
-                return False
+    @staticmethod
+    def _leave_generator(generator: Iteration, thrown: Instance | None) -> bool:
+        if thrown is None:
+            next(generator.items, None)
+            return False
+        throw = getattr(generator.items, "throw", None)
+        if throw is not None:
             try:
                 throw(Thrown(thrown))
             except StopIteration:
                 return True
-            raise error("RuntimeError", "generator didn't stop after throw()")
-        for _ in generator.items:
-            raise error("RuntimeError", "generator didn't stop")
         return False
 
     def concerns(self, node: ast.AST, depth: int = DEEPEST) -> bool:

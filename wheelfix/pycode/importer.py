@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import posixpath
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import dataclass, field, replace
@@ -31,10 +30,9 @@ from wheelfix.pycode.objects import (
     error,
     is_kind,
 )
-from wheelfix.pycode.run import MAX_STEPS, Enough, OutOfSteps, PythonRun
-from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, is_standard, python_source
+from wheelfix.pycode.run import MAX_STEPS, Enough, ForeignImport, OutOfSteps, PythonRun, Unclear
+from wheelfix.pycode.sourcecode import NO_MODULE, WORDS, goes_on, imported_from, is_standard, python_source
 from wheelfix.pycode.statements import Statements
-from wheelfix.pycode.trace import ForeignImport, Unclear
 from wheelfix.pycode.windows import (
     ROOT,
     SITE,
@@ -62,9 +60,7 @@ LARGEST_COMPILED = 16 << 20
 """Bytes of a compiled module in which the name of its source is looked for."""
 SMALLEST_SOURCE = 20
 """A smaller Python file beside a compiled module (in bytes) is not taken for its source."""
-WORDS = (b"add_dll_directory", b"ctypes", b"LoadLibrary", b"environ")
-"""Code that has to do with DLLs contains one of these."""
-LEADING_ON = (*WORDS, b"dlopen", b"import_module", b"__import__", b"exec(")
+LEADING_ON = (*WORDS, b"ctypes", b"environ", b"import_module", b"__import__", b"exec(")
 """Code that loads DLLs, or imports modules whose names cannot be read, contains one of these."""
 MAX_LINKED = 20
 """Files through which a name is imported from one another."""
@@ -124,10 +120,7 @@ class Importer:
                 self.run.bind(alias.asname or alias.name, self._name_from(origin, module, alias.name))
 
     def _origin(self, node: ast.ImportFrom) -> str:
-        package = self.run.environment.globals.get("__package__")
-        if not isinstance(package, str):
-            package = posixpath.dirname(self.run.environment.file.removeprefix(f"{SITE_PACKAGES}/")).replace("/", ".")
-        return imported_from(node, package)[0]
+        return self._imported_by(node)[0]
 
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
@@ -145,8 +138,6 @@ class Importer:
             return found
         if self._file_of(f"{origin}.{name}", module):
             return self.import_module(f"{origin}.{name}")
-        if name in ("__file__", "__path__", "__name__", "__package__"):
-            return self.of_module(module, name)
         if "<star>" in module.names:
             return self._from_star(module, name)
         self._need_usual_path(module, f"{origin}.{name}")
@@ -226,12 +217,15 @@ class Importer:
 
     def imports_own(self, node: ast.Import | ast.ImportFrom) -> bool:
         """Whether a statement imports a module of the package that has not been imported."""
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            origin = self._origin(node)
-            names = [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+        names = self._imported_by(node)
         return any(name not in self.run.modules and self.is_own(self.run.machine.files.module(name)) for name in names)
+
+    def _imported_by(self, node: ast.Import | ast.ImportFrom) -> list[str]:
+        """What a statement imports, a module before its names."""
+        if isinstance(node, ast.Import):
+            return [alias.name for alias in node.names]
+        package = self.run.environment.globals.get("__package__")
+        return imported_from(node, package if isinstance(package, str) else "")
 
     def is_own(self, path: str | None) -> bool:
         view = self.run.machine.view
@@ -284,7 +278,7 @@ class Importer:
         file, found = self.run.environment.file, self.run.foreign.get(top)
         if self._inside or is_standard(top) or self.run.machine.files.is_own(f"{SITE_PACKAGES}/{top}"):
             return
-        caught = any(goes_on(node, NO_MODULE, self.run.budget) for node in self.run.tries)
+        caught = any(goes_on(node, NO_MODULE, self.run.budget) for node in self.run.guards if isinstance(node, ast.Try))
         if found is None or (found.caught and not caught) or not there:
             self.run.foreign[top] = ForeignImport(file, caught and (found is None or found.caught), there)
 
@@ -315,10 +309,9 @@ class Importer:
 
     def imports_of_others(self, node: ast.stmt) -> bool:
         """Whether a statement imports a module that another distribution may or may not bring."""
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            names = [self._origin(node)] if isinstance(node, ast.ImportFrom) else []
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            return False
+        names = self._imported_by(node)[: None if isinstance(node, ast.Import) else 1]
         return any(not is_standard(name) and self.run.machine.files.module(name) is None for name in names)
 
     def _import_absent(self, name: str, path: str | None) -> PyValue:
@@ -329,11 +322,11 @@ class Importer:
         above = self.run.modules.get(name.rpartition(".")[0])
         if above is not None:
             self._need_usual_path(above, name)
-        if path is None and not self.run.complete and self.run.machine.files.is_shared(top):
+        if path is None and not self.run.machine.complete and self.run.machine.files.is_shared(top):
             raise Undecided(f"whether {name} is installed is not known")
         if path is None and self.run.machine.files.has_module(top):
             return Native(name)  # what it does is in the table of the library
-        if path is None and not self.run.complete:
+        if path is None and not self.run.machine.complete:
             if self.required(top):
                 self.run.machine.others.setdefault("", "add_dll_directory")
                 return Native(name)
@@ -515,8 +508,6 @@ class Importer:
         self._inside, self.run.budget = True, self.run.budget_of_others
         try:
             return self._import_file(name, path)
-        except OutOfSteps:
-            raise
         except Thrown as thrown:
             if not self._is_doubtful(thrown):
                 raise
@@ -535,7 +526,7 @@ class Importer:
     def _knows_all(self) -> bool:
         """Whether everything that is installed is known."""
         beside = self.run.machine.view.beside
-        return self.run.complete and beside is not None and beside.complete
+        return self.run.machine.complete and beside is not None and beside.complete
 
 
 def _module_name(path: str) -> str:
@@ -559,8 +550,6 @@ class ImportEnd:
     """The class of the exception that it ends with; empty if it succeeds."""
     message: str = ""
     """The text of the exception, where it is known."""
-    kinds: tuple[str, ...] = ()
-    """The exception's class and its base classes."""
     fault: LoadFault | None = None
     """What failed, where the exception is that of a load."""
     missed: tuple[str, ...] = ()
@@ -655,8 +644,8 @@ class Imports:
         machine = WindowsMachine(
             self._files, self._profile, complete=self._complete, bare=self._bare, venv=venv, process=process
         )
-        run = new_run(machine, complete=self._complete, steps=self._steps)
-        run.deep, run.to_the_end = deep, True
+        run = new_run(machine, steps=self._steps)
+        run.deep = deep
         return run
 
     def _shared(self, module: str, deep: bool) -> tuple[ImportEnd, bool]:
@@ -696,7 +685,7 @@ def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd,
         pass
     except RecursionError:
         run.unclear.append(Unclear("its code is nested too deeply"))
-    except (Undecided, *PYTHON_ERRORS) as reason:
+    except (Undecided, OutOfSteps, *PYTHON_ERRORS) as reason:
         with contextlib.suppress(OutOfSteps):
             run.note_unclear(reason)
     except Thrown as thrown:
@@ -704,9 +693,9 @@ def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd,
     return _described(run, error), whole
 
 
-def new_run(machine: WindowsMachine, *, complete: bool = False, steps: int = MAX_STEPS) -> PythonRun:
+def new_run(machine: WindowsMachine, *, steps: int = MAX_STEPS) -> PythonRun:
     """A run with all its parts, in which nothing has happened."""
-    run = PythonRun(machine, complete=complete, steps=steps)
+    run = PythonRun(machine, steps)
     for part in (ExpressionValues, Attributes, Calls, Statements, Flow, Importer, PythonLibrary):
         part(run)
     return run
@@ -722,19 +711,18 @@ def _start(run: PythonRun) -> None:
 
 def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
     machine = run.machine
-    kinds = tuple(_kinds(error.kind)) if error is not None else ()
+    kind = _kind(error.kind) if error is not None else ""
     missed = tuple(machine.missed) if error is not None else ()
     text = run.text_of(error) if error is not None else ""
     unclear = list(run.unclear)
     if error is not None and error.by_python and error.failure is None and not missed:
-        unclear.append(Unclear(f"its code may not be modelled exactly ({kinds[0]})", *error.place))
+        unclear.append(Unclear(f"its code may not be modelled exactly ({kind})", *error.place))
     place = error.place if error is not None else (unclear[0].file, unclear[0].line) if unclear else ("", 0)
     return ImportEnd(
         decided=not unclear,
         reason=unclear[0].reason if unclear else "",
-        error=kinds[0] if kinds else "",
+        error=kind,
         message=text if isinstance(text, str) else "",
-        kinds=kinds,
         fault=error.failure if error is not None else None,
         missed=missed,
         refused=machine.refused,
@@ -752,8 +740,5 @@ def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
     )
 
 
-def _kinds(kind: CodeClass | Native) -> list[str]:
-    if isinstance(kind, Native):
-        return [kind.name.replace("WindowsError", "OSError").replace("IOError", "OSError")]
-    found = [one.name for one in kind.order() if isinstance(one, CodeClass | Native)]
-    return list(dict.fromkeys(found))
+def _kind(kind: CodeClass | Native) -> str:
+    return "OSError" if kind in (Native("WindowsError"), Native("IOError")) else kind.name

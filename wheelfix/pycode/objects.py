@@ -6,7 +6,7 @@ import ast
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wheelfix.pycode.sourcecode import exception_class
+from wheelfix.pycode.sourcecode import any_of, exception_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -174,6 +174,16 @@ class Bound:
         self.keywords = keywords or {}
 
 
+class Method:
+    """A method of a value that Python or its library has."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: PyValue, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+
 class CodeClass:
     """A class of the package."""
 
@@ -329,6 +339,11 @@ class Managed:
         self.value = value
 
 
+def path_text(value: PyValue) -> PyValue:
+    """The text of a path; another value as it is."""
+    return value.text if isinstance(value, WindowsPathValue) else value
+
+
 def error_class(kind: PyValue) -> type[BaseException] | None:
     """The built-in exception class that a value stands for; None if it is not one."""
     if not isinstance(kind, Native):
@@ -343,24 +358,20 @@ def is_error(kind: PyValue) -> bool:
 
 def is_kind(kind: PyValue, wanted: PyValue) -> bool | None:
     """Whether one class is another or derived from it; None if that is not known."""
-    if kind is wanted or kind == wanted:
+    if kind is wanted or kind == wanted or wanted == Native("object"):
         return True
     if isinstance(kind, CodeClass):
         found = [
             True if one is wanted else is_kind(one, wanted) if not isinstance(one, CodeClass) else False
             for one in kind.order()
         ]
-        if wanted == Native("object"):
-            return True
-        return True if True in found else None if None in found else False
+        return any_of(found)
     own, other = error_class(kind), error_class(wanted)
     if own is not None and other is not None:
         return issubclass(own, other)
     if isinstance(wanted, CodeClass) and isinstance(kind, Native):
         return False
-    if isinstance(kind, Native) and isinstance(wanted, Native) and (own or other):
-        return wanted.name == "object" if own else False
-    return None
+    return False if isinstance(kind, Native) and isinstance(wanted, Native) and (own or other) else None
 
 
 PLAIN_CONTAINERS = (str, bytes, list, tuple, dict, set, frozenset, range)

@@ -30,8 +30,17 @@ from wheelfix.pycode.objects import (
     joined,
 )
 from wheelfix.pycode.run import NEXT, OutOfSteps
-from wheelfix.pycode.sourcecode import Mentions, called, catches, goes_on, last_line, spelled
-from wheelfix.pycode.trace import LOADING, FoundFolder, FoundLoad
+from wheelfix.pycode.sourcecode import (
+    LOADING,
+    OF_WINDOWS,
+    Mentions,
+    any_of,
+    called,
+    catches,
+    goes_on,
+    last_line,
+    spelled,
+)
 from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, WindowsMachine, load_error, os_error
 
 if TYPE_CHECKING:
@@ -43,8 +52,6 @@ if TYPE_CHECKING:
 
     from wheelfix.pycode.windows import ViewFiles
 
-OF_WINDOWS = frozenset({"LoadLibraryExW", "LoadLibraryExA", "LoadLibraryW", "LoadLibraryA"})
-"""Functions of kernel32: they return 0 instead of raising an exception."""
 NO_FILE = "FileNotFoundError"
 MAX_DEPTH = 12
 """How deep calls of the package's functions may be nested."""
@@ -60,6 +67,36 @@ _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 
 
+@dataclass(frozen=True, slots=True)
+class FoundLoad:
+    """A DLL that code loads."""
+
+    targets: tuple[str, ...]
+    """The paths in the view or bare names that it may be; only one of them is loaded."""
+    file: str
+    line: int
+    function: str
+    at_import: bool
+    """Whether importing the file does this, or may do it; False for what only calls of users do."""
+    guarded: bool
+    """Whether the code catches its failure and goes on without."""
+    flags: int | None = None
+    """The flags that it is made with, where they are known and a full path is loaded."""
+    along: tuple[str, ...] = ()
+    """The folders of the package that are on PATH at that point, for a load that looks there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFolder:
+    """A folder that code gives to ``os.add_dll_directory``."""
+
+    folder: str
+    file: str
+    line: int
+    at_import: bool
+    guarded: bool
+
+
 class CodeReading:
     """What is known and found at one point of a file that is read."""
 
@@ -69,8 +106,6 @@ class CodeReading:
         """The file that is read."""
         self.later = False
         """Whether the code is one that only calls of users run."""
-        self.guards: list[PyValue] = []
-        """The ``try`` statements and context managers around the current one."""
         self.done = False
         """Whether the last statement that concerns DLLs was carried out: then no other file is followed."""
         self.muted = 0
@@ -104,11 +139,11 @@ class CodeReading:
 
     def is_caught(self, kind: str) -> bool:
         """Whether something around catches an exception; whether the code then goes on is another question."""
-        return any(_catches(guard, kind) is not False for guard in self.guards)
+        return any(_catches(guard, kind) is not False for guard in self.run.guards)
 
     def is_guarded(self, kind: str) -> bool:
         """Whether an exception of a kind is caught, and the code goes on."""
-        return any(self._goes_on(guard, kind) for guard in self.guards)
+        return any(self._goes_on(guard, kind) for guard in self.run.guards)
 
     def _goes_on(self, guard: PyValue, kind: str) -> bool:
         if isinstance(guard, ast.AST):
@@ -153,24 +188,11 @@ class CodeReading:
             for count, _ in enumerate(found.items if isinstance(found, Iteration) else ()):
                 if count == MAX_YIELDED:
                     break
-        except OutOfSteps:
-            raise
         except (Thrown, Undecided):
             pass
         finally:
             self.run.end_branch()
             self.later = later
-
-    def resume(self, generator: Iteration) -> int:
-        """Go on in a generator: what it has tried is around again; return how much is around that is not its own."""
-        around = len(self.guards)
-        self.guards += generator.guards
-        return around
-
-    def suspend(self, generator: Iteration, around: int) -> None:
-        """Leave a generator that waits."""
-        generator.guards = self.guards[around:]
-        del self.guards[around:]
 
     # ------------------------------------------------------------------------------------------------- modules
 
@@ -190,21 +212,19 @@ class CodeReading:
         tree = run.budget_of_others.parse_more(source, module.file) if source is not None else None
         if tree is None:
             return
-        state = self.later, self.guards, self.active, run.returned, run.handled, run.environment
-        self.later, self.guards, self.active, run.returned, run.handled = False, [], [], [], []
+        state = self.later, run.guards, self.active, run.returned, run.handled, run.environment
+        self.later, run.guards, self.active, run.returned, run.handled = False, [], [], [], []
         self.muted += 1
         branches = run.leave_branches(0)
         run.environment = Namespace(module.names, module.names, module.file)
         try:
             run.execute(tree.body)
-        except OutOfSteps:
-            raise
         except (Thrown, Undecided):
             pass
         finally:
             self.muted -= 1
             run.enter_branches(branches)
-            self.later, self.guards, self.active, run.returned, run.handled, run.environment = state
+            self.later, run.guards, self.active, run.returned, run.handled, run.environment = state
 
     # ------------------------------------------------------------------------------------------------- folders
 
@@ -235,7 +255,7 @@ class CodeReading:
         """Note a load of one of several DLLs; ``flags`` is None where Python chooses them."""
         quiet = function in OF_WINDOWS
         if quiet:
-            self.guards.append(Managed("suppress", Native("OSError")))
+            self.run.guards.append(Managed("suppress", Native("OSError")))
         try:
             return self._load(function, value, flags)
         except Thrown:
@@ -244,7 +264,7 @@ class CodeReading:
             return None
         finally:
             if quiet:
-                self.guards.pop()
+                self.run.guards.pop()
 
     def _load(self, function: str, value: PyValue, flags: PyValue) -> PyValue:
         spelling = called(self.node) if isinstance(self.node, ast.Call) else ""
@@ -327,8 +347,6 @@ class CodeReading:
             argument = node
             if isinstance(node, ast.Call):
                 argument = node.args[0] if node.args else node.func
-            elif isinstance(node, ast.Subscript):
-                argument = node.slice
             call = UnreadCall(self.run.environment.file, node.lineno, function, spelled(argument), not self.later)
             self.unread.append(replace(call, guarded=self.is_guarded("OSError")))
 
@@ -372,13 +390,11 @@ def _kind_name(made: Instance) -> str:
 def _catches(guard: PyValue, kind: str) -> bool | None:
     """Whether a ``try`` or a context manager catches an exception."""
     if isinstance(guard, ast.AST):
-        found = [catches(handler.type, kind) for handler in guard.handlers]  # type: ignore[attr-defined]
-        return True if True in found else None if None in found else False
+        return any_of(catches(handler.type, kind) for handler in guard.handlers)  # type: ignore[attr-defined]
     if not isinstance(guard, Managed) or guard.kind not in ("suppress", "stack"):
         return False
     if guard.kind == "stack":
-        found = [_catches(one, kind) for one in guard.value]
-        return True if True in found else None if None in found else False
+        return any_of(_catches(one, kind) for one in guard.value)
     kinds = guard.value if isinstance(guard.value, tuple) else (guard.value,)
     return any(catches(ast.Name(one.name), kind) for one in kinds if isinstance(one, CodeClass | Native))
 
@@ -409,11 +425,6 @@ class PathCode:
     def added(self) -> tuple[str, ...]:
         """The folders, none twice."""
         return tuple(dict.fromkeys(item.folder for item in self.found_folders))
-
-    @property
-    def loaded(self) -> tuple[str, ...]:
-        """Files of the view or bare names that are loaded, none twice."""
-        return tuple(dict.fromkeys(target for item in self.loads for target in item.targets))
 
 
 def read_path_code(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathCode:
@@ -480,8 +491,6 @@ def _follow_file(reading: CodeReading, tree: ast.Module, source: str) -> int:
         flow = run.execute([node for node in tree.body if node.lineno <= last])
         reading.done = True
         return run.execute([node for node in tree.body if node.lineno > last]) if flow & NEXT else flow
-    except OutOfSteps:
-        raise
     except (Thrown, Undecided):
         return 0
 

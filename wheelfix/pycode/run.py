@@ -10,8 +10,9 @@ import ast
 import contextlib
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wheelfix.base.values import dataclass
 from wheelfix.pycode.budget import (
     MAX_ITEMS,
     MAX_PARTS,
@@ -29,6 +30,7 @@ from wheelfix.pycode.objects import (
     CodeClass,
     CodeModule,
     Instance,
+    Method,
     Namespace,
     Native,
     PyValue,
@@ -41,9 +43,9 @@ from wheelfix.pycode.objects import (
     error,
     joined,
     of_class,
+    path_text,
 )
-from wheelfix.pycode.sourcecode import WORDS, python_source
-from wheelfix.pycode.trace import LOADING, ForeignImport, Unclear
+from wheelfix.pycode.sourcecode import LOADING, WORDS, python_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     Arguments = list[PyValue]
     Words = dict[str, PyValue]
     Changes = dict[tuple[int, object], tuple[Any, PyValue]]
+    LibraryFunction = Callable[["Call"], PyValue]
 
 MAX_STEPS = 250_000
 """ExpressionValues and statements of one import; a second or two."""
@@ -96,12 +99,68 @@ MAX_COMBINED = 32
 """Combinations of alternatives that are looked at."""
 
 
-class OutOfSteps(Undecided):
+class OutOfSteps(Exception):
     """Following the code takes more work than is allowed."""
+
+    place = ("", 0)
+    """The file and line of the statement."""
 
 
 class Enough(Exception):
     """Raised where everything that was asked about an import has happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A statement of a followed import that was passed over, because what it does is not known."""
+
+    reason: str
+    file: str = ""
+    """The file that it is in; empty where anything may have happened."""
+    line: int = 0
+    last: int = 0
+    """The last line of the statement."""
+    imports: bool = False
+    """Whether it imports a module."""
+    matters: bool = True
+    """Whether what is loaded behind it may depend on it: it imports a module, or others in its file load DLLs."""
+    inside: bool = False
+    """Whether a statement in it imports a module."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignImport:
+    """An import of a module of another distribution."""
+
+    file: str
+    """The file that imports it."""
+    caught: bool
+    """Whether the code goes on where there is no such module."""
+    there: bool = True
+    """False for one that is known not to be installed."""
+
+
+class Call(NamedTuple):
+    """One call of something of Python's library."""
+
+    run: PythonRun
+    args: list[PyValue]
+    words: dict[str, PyValue]
+
+    def get(self, at: int, word: str = "", default: PyValue = UNKNOWN) -> PyValue:
+        """An argument by its place or its name."""
+        return self.args[at] if at < len(self.args) else self.words.get(word, default)
+
+    def text(self, at: int, word: str = "", default: PyValue = UNKNOWN) -> PyValue:
+        """The same; a path by its text."""
+        return path_text(self.get(at, word, default))
+
+    def texts(self) -> list[str] | None:
+        """All arguments as texts; None if one of them is not known, TypeError if it is None."""
+        found = list(map(path_text, self.args))
+        if any(one is None for one in found):
+            raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
+        return found if all(isinstance(one, str) for one in found) else None
 
 
 class PythonRun:
@@ -135,6 +194,8 @@ class PythonRun:
     """The function that a definition makes."""
     call: Callable[[PyValue, Arguments, Words], PyValue]
     """Call something."""
+    call_method: Callable[[Method, Arguments, Words], PyValue]
+    """Call a method of a value that Python or its library has."""
     call_unknown: Callable[[Arguments, Words], PyValue]
     """Call something of which nothing is known."""
     call_with_unknown: Callable[[PyValue], PyValue]
@@ -188,10 +249,8 @@ class PythonRun:
     is_load: Callable[[str], bool]
     """Whether something of Python's library loads DLLs or changes the search for them."""
 
-    def __init__(self, machine: WindowsMachine, *, complete: bool = False, steps: int = MAX_STEPS) -> None:
+    def __init__(self, machine: WindowsMachine, steps: int = MAX_STEPS) -> None:
         self.machine = machine
-        self.complete = complete
-        """Whether everything that is installed is in the view."""
         self.deep = False
         """Whether all code of other distributions is followed, and not only files that name what loads DLLs."""
         self.steps = 0
@@ -208,12 +267,8 @@ class PythonRun:
         self.modules: dict[str, CodeModule] = {}
         self.ran: dict[str, None] = {}
         """The files that were run or loaded, in order."""
-        self.tries: list[ast.Try] = []
-        """The ``try`` statements whose bodies are being carried out, of all functions and files."""
-        self.managers = 0
-        """How many context managers that may suppress exceptions are around."""
-        self.to_the_end = False
-        """Whether exceptions that only the model may raise are passed over, too."""
+        self.guards: list[PyValue] = []
+        """The ``try`` statements and context managers around the current one, of all functions and files."""
         self.foreign: dict[str, ForeignImport] = {}
         """Top-level modules of other distributions that were imported."""
         self.until: dict[str, int] | None = None
@@ -233,7 +288,9 @@ class PythonRun:
         if file and not self.is_own(file):
             self.machine.others.setdefault(file, _loading_name(node) if node is not None else "add_dll_directory")
             return
-        text = str(reason) if isinstance(reason, Undecided) else f"{NOT_MODELLED} ({type(reason).__name__})"
+        text = (
+            str(reason) if isinstance(reason, Undecided | OutOfSteps) else f"{NOT_MODELLED} ({type(reason).__name__})"
+        )
         place = reason.error.place if isinstance(reason, Thrown) else getattr(reason, "place", ("", 0))
         if node is not None and place in (("", 0), (file, node.lineno)):
             place, last = (file, node.lineno), node.end_lineno or 0

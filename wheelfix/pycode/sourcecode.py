@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import bisect
 import builtins
+import functools
 import posixpath
 import re
 import sys
@@ -16,15 +17,15 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Machine
 from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, count_tokens, is_lazy
-from wheelfix.pycode.trace import LOADING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import TypeVar
 
     from wheelfix.loader.view import FileView
 
     FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    from collections.abc import Iterable, Mapping
+    _Taken = TypeVar("_Taken")
 
 SOURCE_LIMIT = 1 << 20
 """Python files above this size are not parsed."""
@@ -94,6 +95,8 @@ def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str,
 
 def _has_word(data: bytes, words: tuple[bytes, ...]) -> bool:
     """Whether one of some words is in a text; many words are looked up in one pass."""
+    if words[: len(WORDS)] == WORDS and not any(part in data for part in _IN_WORDS):
+        words = words[len(WORDS) :]
     if len(words) <= FEW_WORDS:
         return any(word in data for word in words)
     return not frozenset(words).isdisjoint(re.findall(rb"[\w\x80-\xff]+", data))
@@ -137,6 +140,12 @@ def exception_class(name: str) -> type[BaseException] | None:
     return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
+def any_of(answers: Iterable[bool | None]) -> bool | None:
+    """Whether one of several answers is yes; None if that is not known."""
+    found = set(answers)
+    return True if True in found else None if None in found else False
+
+
 def is_one(kind: str, caught: str) -> bool | None:
     """Whether an exception of one kind is one of another, by their names; None if that is not known."""
     own, other = exception_class(kind), exception_class(caught)
@@ -154,8 +163,7 @@ def catches(caught: ast.expr | None, kind: str) -> bool | None:
     if caught is None:
         return True
     if isinstance(caught, ast.Tuple):
-        found = {catches(element, kind) for element in caught.elts}
-        return True if True in found else None if None in found else False
+        return any_of(catches(element, kind) for element in caught.elts)
     if isinstance(caught, ast.Attribute):
         owner = caught.value.id if isinstance(caught.value, ast.Name) else ""
         return is_one(kind, _OF_MODULES.get(f"{owner}.{caught.attr}", caught.attr))
@@ -172,14 +180,21 @@ def suppresses(node: ast.With, kind: str) -> bool:
     return False
 
 
-WORDS = (
-    *(b"add_dll_directory", b"CDLL", b"WinDLL", b"OleDLL", b"PyDLL", b"LoadLibrary", b"load_library", b"dlopen"),
-    *(b"cdll", b"windll", b"oledll", b"pydll"),
+CLASSES = ("CDLL", "WinDLL", "OleDLL", "PyDLL")
+LISTS = ("cdll", "windll", "oledll", "pydll")
+"""What ctypes loads DLLs with."""
+OF_WINDOWS = frozenset({"LoadLibraryExW", "LoadLibraryExA", "LoadLibraryW", "LoadLibraryA"})
+"""Functions of kernel32: they return 0 instead of raising an exception."""
+LOADING = OF_WINDOWS.union(CLASSES, "LoadLibrary LoadLibraryEx load_library dlopen add_dll_directory".split())
+"""Functions of ctypes, NumPy, pywin32, cffi and os that load DLLs or add a folder to the search, by their last name."""
+WORDS = tuple(
+    word.encode() for word in (*CLASSES, *LISTS, "add_dll_directory", "LoadLibrary", "load_library", "dlopen")
 )
 """What is in the bytes of every file that loads DLLs or adds folders to the search, unless it computes names."""
-_LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
-_ONLY_IMPORTED = re.compile(r"[ \t]*from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$)", re.MULTILINE)
-"""An import that gives nothing another name: what is imported counts where it is used."""
+_IN_WORDS = (b"DLL", b"dll", b"ibrary", b"dlopen")
+"""Each of the words contains one of these: most files are searched for no more."""
+_NO_USE = re.compile(r"[ \t]*(?:#|from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$))", re.MULTILINE)
+"""A comment, or an import that gives nothing another name: what is imported counts where it is used."""
 _OF_WINDOWS = re.compile(r"(?:win|ole)dll\.(\w+)")
 _SPELLED = re.compile("|".join(word.decode() for word in WORDS))
 
@@ -189,6 +204,8 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
 
     A file without such a name may call functions of others that load DLLs, as any file may.
     """
+    if source.isascii() and not _lines_with_words(source):
+        return False
     tree = budget.parse(source, path)
     if tree is None:
         return True
@@ -204,17 +221,18 @@ _DEFINED = re.compile(r"(?:async )?(?:def|class) (\w+)")
 
 def last_line(source: bytes) -> int:
     """The last line of a file in which there is the name of what loads DLLs, or of a function that has such a name."""
-    lines = source.decode("utf-8", "replace").splitlines()
-    words = [word.decode() for word in WORDS]
-    functions, current = set(words), ""
+    text = source.decode("utf-8", "replace")
+    lines = text.splitlines()
+    functions, current = {word.decode() for word in WORDS}, ""
     for line in lines:
         if line[:1].strip():
             named = _DEFINED.match(line)
             current = named[1] if named else ""
-        if current and any(word in line for word in words):
+        if current and _SPELLED.search(line):
             functions.add(current)
-    code = ((at, line) for at, line in enumerate(lines, 1) if line.lstrip()[:1] != "#")
-    return max((at for at, line in code if any(word in line for word in functions)), default=0)
+    named_in = re.compile("|".join(map(re.escape, functions)))
+    code = ((at, lines[at]) for at in reversed(range(len(lines))))
+    return next((at + 1 for at, line in code if line.lstrip()[:1] != "#" and named_in.search(line)), 0)
 
 
 class Mentions:
@@ -263,12 +281,13 @@ class Mentions:
     def _take(self, node: ast.AST, inside: FunctionNode | None) -> None:
         self.any = self.any or any(_SPELLED.search(text) for text in _texts(node))
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name and (name.lstrip("_") in LOADING or name in _LISTS):
+        if name and (name.lstrip("_") in LOADING or name in LISTS):
             while inside is not None and inside not in self._marked:
                 self._marked[inside] = None
                 inside = self._around[inside]
 
 
+@functools.lru_cache(8)
 def _lines_with_words(source: str) -> list[int]:
     """The numbers of the lines in which code that loads DLLs of others is named, as Python counts lines."""
     text = source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
@@ -277,7 +296,7 @@ def _lines_with_words(source: str) -> list[int]:
         of_windows = _OF_WINDOWS.match(text, found.start())
         if of_windows is not None and classify(f"{of_windows[1]}.dll", Machine.AMD64).on_every_machine:
             continue  # ctypes.windll.user32 loads what is always there
-        if _ONLY_IMPORTED.match(text, text.rfind("\n", 0, found.start()) + 1):
+        if _NO_USE.match(text, text.rfind("\n", 0, found.start()) + 1):
             continue
         number, at = number + text.count("\n", at, found.start()), found.start()
         lines.append(number)
@@ -295,69 +314,66 @@ def _texts(node: ast.AST) -> Iterator[str]:
 
 
 def read_imports(
-    source: str, path: str, budget: CodeBudget | None = None, kinds: Iterable[str] = (NOT_LOADED,)
+    source: str, path: str, budget: CodeBudget | None = None, kind: str = NOT_LOADED
 ) -> Mapping[str, bool]:
     """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does.
 
-    Empty if the file cannot be read or takes too much work, which the budget notes. ``kinds`` are the exceptions that
-    a failure raises.
+    Empty if the file cannot be read or takes too much work, which the budget notes. ``kind`` is the exception that a
+    failure raises.
     """
-    budget = budget or CodeBudget()
-    tree = budget.parse(source, path)
-    if tree is None:
-        return {}
+    spent = budget or CodeBudget()
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
     found: dict[str, bool] = {}
-    try:
-        for name, guarded in _imports(tree.body, package, budget, tuple(kinds)):
-            budget.text(len(name))
-            found[name] = guarded and found.get(name, True)
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return {}
+    for name, guarded in _taken(source, path, spent, lambda tree: _imports(tree.body, package, spent, kind)) or ():
+        found[name] = guarded and found.get(name, True)
     return found
 
 
-def named_in_strings(source: str, path: str, names: Iterable[str], budget: CodeBudget) -> set[str]:
-    """Those of some modules whose whole dotted name is a string in a file: ``lazy_import("pkg.module", "name")``.
+def _taken(
+    source: str, path: str, budget: CodeBudget, take: Callable[[ast.Module], Iterator[_Taken]]
+) -> list[_Taken] | None:
+    """What is taken from the syntax tree of a file; None if it cannot be read or takes too much work."""
+    tree = budget.parse(source, path)
+    try:
+        return list(take(tree)) if tree is not None else None
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+        return None
 
-    Docstrings do not count. A name without a dot says too little.
+
+def named_in_strings(source: str, path: str, name: str, budget: CodeBudget) -> bool:
+    """Whether the whole dotted name of a module is a string in a file: ``lazy_import("pkg.module", "name")``.
+
+    A name without a dot says too little.
     """
-    wanted = {name for name in names if "." in name and (f'"{name}"' in source or f"'{name}'" in source)}
-    tree = budget.parse(source, path) if wanted else None
-    found: set[str] = set()
-    pending: list[ast.AST] = [tree] if tree is not None else []
-    try:
-        while pending:
-            node = pending.pop()
+    if "." not in name or (f'"{name}"' not in source and f"'{name}'" not in source):
+        return False
+
+    def strings(tree: ast.Module) -> Iterator[str]:
+        for node in ast.walk(tree):
             budget.step()
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in wanted:
-                found.add(node.value)
-            pending += ast.iter_child_nodes(node)
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return set()
-    return found
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+    return name in (_taken(source, path, budget, strings) or ())
 
 
 def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
     """For each ``import_module`` of a computed name: whether the code goes on where that fails."""
-    tree = budget.parse(source, path)
-    found: list[bool] = []
-    pending: list[tuple[ast.AST, bool]] = [(tree, False)] if tree is not None else []
-    try:
+
+    def guards(tree: ast.Module) -> Iterator[bool]:
+        pending: list[tuple[ast.AST, bool]] = [(tree, False)]
         while pending:
             node, guarded = pending.pop()
             budget.step()
             if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
-                found.append(guarded)
+                yield guarded
             body = node.body if isinstance(node, ast.Try) and goes_on(node, NOT_LOADED, budget) else []
             caught = guarded or (isinstance(node, ast.With) and suppresses(node, NOT_LOADED))
             pending += [(inner, caught or inner in body) for inner in ast.iter_child_nodes(node)]
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return [False]
-    return found
+
+    found = _taken(source, path, budget, guards)
+    return [False] if found is None else found
 
 
 def goes_on(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
@@ -406,9 +422,7 @@ def spelled(node: ast.expr) -> str:
     return text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
 
 
-def _imports(
-    statements: list[ast.stmt], package: str, budget: CodeBudget, kinds: tuple[str, ...] = (NOT_LOADED,)
-) -> Iterator[tuple[str, bool]]:
+def _imports(statements: list[ast.stmt], package: str, budget: CodeBudget, kind: str) -> Iterator[tuple[str, bool]]:
     """Names of imported modules, with whether a statement around the import catches its failure."""
     pending = [(statement, False) for statement in reversed(statements)]
     while pending:
@@ -419,16 +433,18 @@ def _imports(
             named = (
                 [alias.name for alias in node.names] if isinstance(node, ast.Import) else imported_from(node, package)
             )
-            yield from ((name, later) for name in named)
+            for name in named:
+                budget.step(len(name) >> 5)
+                yield name, later
         elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
             yield from ((name, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
-            caught = guarded or all(goes_on(node, kind, budget) for kind in kinds)
+            caught = guarded or goes_on(node, kind, budget)
             pending += [(inner, caught) for inner in node.body]
             outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
             pending += [(inner, guarded) for inner in outside]
         elif isinstance(node, ast.With):
-            suppressed = guarded or all(suppresses(node, kind) for kind in kinds)
+            suppressed = guarded or suppresses(node, kind)
             pending += [(inner, suppressed) for inner in node.body]
         elif isinstance(node, ast.If) and _is_for_one_python(node.test):
             pending += [(inner, True) for inner in node.body]

@@ -200,8 +200,6 @@ class Statements:
             if yielded is None:
                 return self._placed(node)
             yield from self._yield(node, yielded)
-        except OutOfSteps:
-            raise
         except (Undecided, *PYTHON_ERRORS) as reason:  # the latter for arguments that the model does not expect
             if self.run.reading is None:
                 return self._left_unclear(node, reason)
@@ -217,9 +215,7 @@ class Statements:
     def _follows_from_unclear(self, thrown: Thrown) -> bool:
         """Whether an exception that ends an import may be one that only the model raises: it does not know all."""
         run, failure = self.run, thrown.error.failure
-        outside = run.environment.names is run.environment.globals and not run.tries and not run.managers
-        if not run.to_the_end:
-            return False
+        outside = run.environment.names is run.environment.globals and not run.guards
         if failure is None:
             return outside and thrown.error.by_python and not run.machine.missed
         return outside and failure.cause == "name" and bool(run.unclear)
@@ -266,7 +262,7 @@ class Statements:
             if not thrown.error.place[0]:
                 thrown.error.place = (self.run.environment.file, node.lineno)
             raise
-        except Undecided as undecided:
+        except (Undecided, OutOfSteps) as undecided:
             if not undecided.place[0]:
                 undecided.place = (self.run.environment.file, node.lineno)
             raise
@@ -301,11 +297,10 @@ class Statements:
         self.run.returned.append(self.run.value(node.value) if node.value is not None else None)
         return RETURN
 
-    def visit_Global(self, node: ast.Global) -> None:
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         self.run.environment.outer |= set(node.names)
 
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.run.environment.outer |= set(node.names)
+    visit_Nonlocal = visit_Global
 
     def visit_Assert(self, node: ast.Assert) -> None:
         if self.run.condition(node.test) is False:

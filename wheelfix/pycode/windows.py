@@ -176,10 +176,6 @@ class ViewFiles:
         data = (python_source(self.view, file.path) for file in small)
         return tuple(text.decode("utf-8", "replace") for text in data if b"environ" in text or b"putenv" in text)
 
-    def named(self, name: str) -> bool:
-        """Whether there is a DLL of that name somewhere in the view."""
-        return bool(self.view.named(dll_key(name)))
-
     def spelled(self, path: str) -> str:
         """A path of a file in the spelling of the view."""
         return self.view.find(parent(path), base_name(path)) or path
@@ -228,14 +224,6 @@ class ViewFiles:
             return classify(base_name(key), self.machine).kind in ("system", "ucrt")
         return False
 
-    def below(self, folder: str, pattern: str) -> tuple[str, ...] | None:
-        """The files anywhere below a folder whose names fit a pattern."""
-        if fold(folder) not in self._children:
-            return self.names(folder)
-        start = fold(folder) + "/"
-        paths = (file.path for file in self.view.files if fold(file.path).startswith(start))
-        return tuple(path for path in paths if fnmatch.fnmatchcase(fold(base_name(path)), fold(pattern)))
-
     def names(self, folder: str) -> tuple[str, ...] | None:
         """What lies in a folder; None for one that is not there but may be filled by others."""
         if self.blind:
@@ -282,13 +270,22 @@ class ViewFiles:
     def _compiled(self, start: str) -> str:
         """The extension module of a name that the Python of the target imports; empty if there is none."""
         stem = base_name(start)
-        names = [name for name in self._children.get(fold(parent(start)), {}) if name.startswith(f"{stem}.")]
+        names = self._named_in(fold(parent(start))).get(stem, [])
         tag = f".cp{self.python[0]}{self.python[1]}-" if self.python is not None else ".cp"
         for name in sorted(names, key=len, reverse=True):
             rest = name[len(stem) :].lower()
             if rest == ".pyd" or (rest.startswith((tag, ".abi3")) and rest.endswith(".pyd")):
                 return f"{parent(start)}/{name}"
         return ""
+
+    def _named_in(self, folder: str) -> dict[str, list[str]]:
+        """The names in a folder, by their part before the first dot."""
+        known: dict[str, dict[str, list[str]]] = self.view.notes.setdefault("names by stem", {})
+        if folder not in known:
+            known[folder] = {}
+            for name in self._children.get(folder, {}):
+                known[folder].setdefault(name.partition(".")[0], []).append(name)
+        return known[folder]
 
     def source(self, path: str) -> str | None:
         """The source of a Python file of the view that may say where files are."""
@@ -308,12 +305,6 @@ class ViewFiles:
                 data = python_source(self.view, path)
                 known[path] = any(word in data for word in _OF_INTEREST)
         return known[path]
-
-    def text(self, path: str) -> str | None:
-        """The content of a small text file of the view."""
-        if path not in self.view or self.view.file(path).size > MAX_TEXT:
-            return None
-        return self.view.read_text(path, MAX_TEXT)
 
     def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
         """Whether a bare name is found: in Windows, the Visual C++ runtime, beside Python, or in some folders."""
