@@ -302,6 +302,8 @@ class RepairOptions(Lenient):
     """Move, replace or remove DLLs that were put in the wrong place or cannot be loaded there."""
     companions: str = "required"
     """``required``, ``all`` or ``none``."""
+    via: str = "vendor"
+    """How the wheel gets DLLs of NVIDIA and Intel: ``vendor``, ``wheels`` or ``toolkit``."""
     with_vcredist: bool = False
     dest: str | None = None
     """Folder in the wheel for new DLLs, instead of beside the files that need them."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass
 from wheelfix.model import TRUSTED
 from wheelfix.report.canvas import SEVERITY_STYLES, Canvas
-from wheelfix.report.words import TRUST, count, human_size, sentence
+from wheelfix.report.words import TRUST, count, human_size, sentence, way_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,7 @@ def render_plan(report: PlanReport, look: TextStyle, *, verbose: bool = False, q
         others = [f"{taken.toolkit} {taken.release}: {taken.because}" for taken in plan.releases if taken.other]
         canvas.labelled("warning ", *others, style="warn")
     if outcome == "planned":
+        _draw_list(canvas, "Ways to have the DLLs of NVIDIA and Intel", [*map(way_words, plan.ways)])
         canvas.blank()
         canvas.labelled("Nothing would be written: ", *report.faults, style="bad")
         if not report.faults:
@@ -109,6 +110,9 @@ def _draw_changes(canvas: Canvas, plan: Plan, *, verbose: bool) -> None:
             total = human_size(sum(part.size for part in parts))
             names = ", ".join(part.name for part in parts)
             canvas.paragraph(f"{names} ({total}; {parts[0].because})", indent=4, lead=("with ", "dim"))
+    supplied = [f"{one.requirement}: {', '.join(one.names)} ({human_size(one.size)})" for one in plan.supplied]
+    _draw_list(canvas, "Required instead", supplied)
+    _draw_list(canvas, "Loads them first", plan.patched)
     _draw_list(canvas, "Dropped", [f"{drop.path}: {drop.because}" for drop in plan.drops])
     fixes = [f"{rename.old} -> {rename.new or '(top)'}: {rename.because}" for rename in plan.renames]
     most = None if verbose else len(fixes) + 10

@@ -35,6 +35,7 @@ from wheelfix.report.words import (
     sentence,
     short_path,
     target_reason,
+    way_words,
 )
 from wheelfix.rules.registry import find_rule, page
 
@@ -513,6 +514,8 @@ def _repair(number: int, report: PlanReport) -> Html:
     name = posixpath.basename(plan.wheel.path.replace("\\", "/"))
     lines = {
         "Releases": [f"{taken.toolkit} {taken.release}: {taken.because}" for taken in plan.releases if taken.release],
+        "Required instead": [f"{one.requirement}: {', '.join(one.names)}" for one in plan.supplied],
+        "Loads them first": [*plan.patched],
         "Dropped": [f"{drop.path}: {drop.because}" for drop in plan.drops],
         "Fixes": [
             *(f"{rename.old} → {rename.new or '(top)'}: {rename.because}" for rename in plan.renames),
@@ -522,6 +525,7 @@ def _repair(number: int, report: PlanReport) -> Html:
         "Still missing": [f"{item.name}: {item.because}" for item in plan.remaining if item.required],
         "Optional DLLs left out": [item.name for item in plan.remaining if not item.required],
         "Notes": list(plan.notes),
+        "Ways to have the DLLs of NVIDIA and Intel": [*map(way_words, plan.ways)],
     }
     return _section(
         f"w{number}",
