@@ -214,7 +214,7 @@ class Planner:
             self._settle_releases(found)
             # What a new DLL needs comes first: once that loads, others may find the new DLL where it is.
             if not self._answer_for_new():
-                answers = [self._answer(need, resolution.search_dirs) for need in found]
+                answers = [self._answer(need, resolution) for need in found]
                 if not any(answers):
                     break
         self.unmet = found
@@ -226,7 +226,7 @@ class Planner:
         resolution = self._resolve()
         found = self._unmet_needs(resolution)
         needs = [need for need in found if not self.chosen.keys().isdisjoint(need.importers)]
-        answers = [self._answer(need, resolution.search_dirs) for need in needs]
+        answers = [self._answer(need, resolution) for need in needs]
         return any(answers)
 
     def _require_runtime(self, left: list[Need]) -> None:
@@ -364,14 +364,16 @@ class Planner:
 
     # ------------------------------------------------------------------------------------- how one need is answered
 
-    def _answer(self, need: Need, added_dirs: tuple[str, ...]) -> bool:
+    def _answer(self, need: Need, resolution: Resolution) -> bool:
         """Try to meet a need; whether the view changed."""
         if matches_any(need.name, self.options.exclude):
             self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
             return False
         startup = self.before.subject.startup
-        folders = destinations(self.view, need, startup.lib if startup else None, added_dirs or self._emptied())
-        folders = self._lost_folders()[:1] or folders
+        added = resolution.search_dirs or self._emptied()
+        folders = _lost_folders(resolution)[:1] or destinations(
+            self.view, need, startup.lib if startup else None, added
+        )
         if self.options.dest is not None:
             folders = (in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)
@@ -396,12 +398,6 @@ class Planner:
         parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
         taken = [self._take(part, need.name, (folder,), str(need.kind), because) for folder, part in parts]
         return any(taken)
-
-    def _lost_folders(self) -> tuple[str, ...]:
-        """Folders of the package that its code needs to exist, and that do not: all their DLLs were taken out."""
-        faults = (fault for fault in self._resolve().code_faults if fault.sure and fault.cause in ("folder", "listing"))
-        folders = (fault.names[0] for fault in faults)
-        return tuple(folder for folder in folders if folder.startswith(f"{SITE_PACKAGES}/"))
 
     def _emptied(self) -> tuple[str, ...]:
         """The folder of DLLs that delvewheel's patch adds, when all of them were taken out."""
@@ -621,6 +617,12 @@ class Planner:
         own = next((path for path in self._relatives(need, name) if path not in self.chosen), None)
         version = self.before.subject.version(own) if own is not None else None
         return str(version) if version else ""
+
+
+def _lost_folders(resolution: Resolution) -> tuple[str, ...]:
+    """Folders of the package that its code needs to exist, and that do not: all their DLLs were taken out."""
+    faults = (fault for fault in resolution.code_faults if fault.sure and fault.cause in ("folder", "listing"))
+    return tuple(fault.names[0] for fault in faults if fault.names[0].startswith(f"{SITE_PACKAGES}/"))
 
 
 def _because(view: FileView, need: Need) -> str:

@@ -34,7 +34,8 @@ def render_plan(report: PlanReport, look: TextStyle, *, verbose: bool = False, q
         others = [f"{taken.toolkit} {taken.release}: {taken.because}" for taken in plan.releases if taken.other]
         canvas.labelled("warning ", *others, style="warn")
     if outcome == "planned":
-        _draw_list(canvas, "Ways to have the DLLs of NVIDIA and Intel", [*map(way_words, plan.ways)])
+        if not quiet:
+            _draw_list(canvas, "Ways to have the DLLs of NVIDIA and Intel", [*map(way_words, plan.ways)])
         canvas.blank()
         canvas.labelled("Nothing would be written: ", *report.faults, style="bad")
         if not report.faults:
