@@ -207,6 +207,25 @@ def test_wheels_that_cannot_be_installed_together(tmp_path: Path) -> None:
         repaired(wheel, tmp_path / "out", "wheels", vendors(tmp_path / "wheels"))
 
 
+def test_a_vendors_wheel_is_not_a_copy_of_itself(tmp_path: Path) -> None:
+    wheels = vendors(tmp_path / "wheels")
+    own = next(wheels.glob("nvidia*.whl"))
+    assert not repaired(own, tmp_path / "out", "wheels", wheels).plan.changes
+
+
+def test_what_is_vendored_all_the_same_finds_them_too(tmp_path: Path) -> None:
+    """A DLL of no vendor, which only a folder has, imports one that a required distribution has."""
+    module = forge_dll("_m.pyd", imports={"flux.dll": ["solve"]}, exports=["PyInit__m"])
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "flux.dll").write_bytes(forge_dll("flux.dll", imports={CUDART: ["f"], OPENMP: ["f"]}, exports=["solve"]))
+    wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist", {"pkg/_m.cp311-win_amd64.pyd": module})
+    result = repaired(wheel, tmp_path / "out", "wheels", root, wheels)
+    assert [one.name for one in result.plan.additions] == ["flux.dll"]
+    assert result.output is not None
+    check(result.output, wheels)
+
+
 def test_a_module_before_which_no_code_runs(tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path / "dist", "bare", "1.0", files={"bare.cp311-win_amd64.pyd": MODULE})
     with pytest.raises(CannotRepair, match="no Python code of the wheel runs before it is loaded"):

@@ -283,7 +283,8 @@ class Planner:
         looked: set[RootFile] = set()
         while True:
             for file in self.index.candidates(name):
-                if file not in looked and is_supply(file) and same_bytes(own, file, self.index, preview=self.preview):
+                another = file not in looked and canonical(file.package) != canonical(self.before.report.name)
+                if another and is_supply(file) and same_bytes(own, file, self.index, preview=self.preview):
                     return file
                 looked.add(file)
             if not self._look_on_index(name):

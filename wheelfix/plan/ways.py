@@ -259,7 +259,9 @@ def relying(
         for file in files
     )
     metadata = f"{subject.distribution.dist_info}/METADATA"
-    new = [_changed(view, metadata, with_requirements(_read(view, metadata), supplied))] if metadata in view else []
+    if metadata not in view:
+        raise CannotRepair(f"{before.report.path} cannot require anything", because="it has no METADATA")
+    new = [_changed(view, metadata, with_requirements(_read(view, metadata), supplied))]
     requires = tuple(dict.fromkeys((*subject.distribution.requires, *(one.requirement for one in supplied))))
     distribution = replace(subject.distribution, requires=requires)
     before = replace(before, subject=replace(subject, distribution=distribution))
@@ -286,10 +288,9 @@ def _changed(view: FileView, path: str, data: bytes) -> ViewFile:
 
 def _not_found(view: FileView, subject: Subject, names: Iterable[str]) -> list[Edge]:
     """Return the imports of some DLLs that the loader does not find, although they are installed."""
-    wanted, edges = frozenset(names), resolve(view, subject.profile, subject.distribution.requires).edges
-    return [
-        edge for edge in edges if dll_key(edge.name) in wanted and not edge.file and edge.importer in subject.images
-    ]
+    wanted, own = frozenset(names), frozenset(view.image_paths)
+    edges = resolve(view, subject.profile, subject.distribution.requires).edges
+    return [edge for edge in edges if dll_key(edge.name) in wanted and not edge.file and edge.importer in own]
 
 
 def _init_of(view: FileView, path: str) -> str:
@@ -305,8 +306,11 @@ def _init_of(view: FileView, path: str) -> str:
 # --------------------------------------------------------------------------------------------------- --via toolkit
 
 
-def with_toolkit(before: Examination, options: RepairOptions) -> RepairOptions:
-    """Return the options with an installed toolkit assumed; CannotRepair if the package does not search for one."""
+def assumed_toolkit(before: Examination, options: RepairOptions) -> tuple[Examination, RepairOptions]:
+    """Return the examination on a machine with the toolkit, and the options that say so.
+
+    CannotRepair if the package does not search for one.
+    """
     subject, path = before.subject, before.report.path
     if not searches_toolkit(subject.view):
         raise CannotRepair(
@@ -314,13 +318,13 @@ def with_toolkit(before: Examination, options: RepairOptions) -> RepairOptions:
             because="its code does not add the toolkit's folder to the DLL search, and Python does not search PATH",
             hint="--via wheels makes it require NVIDIA's wheels, --via vendor puts the DLLs into it",
         )
-    if subject.profile.cuda:
-        return options
-    if "." not in subject.cuda.text:
-        raise UsageError(
-            "--via toolkit", because="the wheel does not say for which CUDA", hint="add --assume cuda=12.4"
-        )
-    return replace(options, scan=replace(options.scan, assume=(*options.scan.assume, f"cuda={subject.cuda.text}")))
+    cuda = subject.profile.cuda or subject.cuda.text
+    if "." not in cuda:
+        because = "the wheel does not say for which CUDA it is made"
+        raise UsageError("--via toolkit", because=because, hint="add --assume cuda=12.4")
+    scan = replace(options.scan, assume=(*options.scan.assume, f"cuda={cuda}"))
+    options = replace(options, scan=scan)
+    return examine_again(before, subject.view, before.facts, options), options
 
 
 def searches_toolkit(view: FileView) -> bool:
@@ -330,12 +334,6 @@ def searches_toolkit(view: FileView) -> bool:
         return adds_toolkit(loading, view)
     found = python_code(view, (b"add_dll_directory",))
     return any("CUDA_PATH" in source or "CUDA_HOME" in source for _, source in found)
-
-
-def assumed_toolkit(before: Examination, options: RepairOptions) -> tuple[Examination, RepairOptions]:
-    """Return the examination on a machine with the toolkit, and the options that say so."""
-    chosen = with_toolkit(before, options)
-    return examine_again(before, before.subject.view, before.facts, chosen), chosen
 
 
 # ------------------------------------------------------------------------------------------------- the ways in words

@@ -126,10 +126,9 @@ def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMem
     if plan.sbom or earlier is not None:
         yield NewMember(sbom, data=make_sbom(plan, earlier or ()))
     if plan.supplied:
-        metadata = archive.find(f"{info.prefix}{info.dist_info}/METADATA")
-        if metadata is not None:
-            data = with_requirements(archive.read(metadata), plan.supplied)
-            yield NewMember(f"{info.dist_info}/METADATA", data=data)
+        metadata = f"{info.dist_info}/METADATA"
+        data = archive.read(_member(archive, f"{info.prefix}{metadata}"))
+        yield NewMember(metadata, data=with_requirements(data, plan.supplied))
         for name in plan.patched:
             code = archive.read(_member(archive, f"{info.prefix}{name}"))
             yield NewMember(name, data=with_loading_code(code, plan.supplied, name))
