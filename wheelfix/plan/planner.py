@@ -40,7 +40,6 @@ from wheelfix.plan.needs import (
 from wheelfix.plan.ways import is_supplied, is_supply, same_bytes
 from wheelfix.roots.choice import (
     Choice,
-    Conflict,
     DllRequest,
     Terms,
     choose,
@@ -500,7 +499,7 @@ class Planner:
             candidates = self.index.candidates(name)
             outcome = choose(request, candidates, self.index, self._terms(candidates, own=own))
         if not isinstance(outcome, Choice):
-            reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
+            reason = outcome.reason
             if not candidates and self.index.fetcher is not None:
                 reason += f", nor has a vendor's wheel for this machine on the package index{self._others(name)}"
             self.unanswered.setdefault(dll_key(need.name), reason)
