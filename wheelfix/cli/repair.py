@@ -250,8 +250,7 @@ def execute(args: argparse.Namespace) -> int:
     done = list(_repair_all(inputs.files, args, output))
     if args.lock is not None:
         check_output(args.lock)  # again: a wheel may have been written there
-        roots = options.scan.roots
-        write_lock(done, args.lock, (*roots.roots, *roots.cuda, *roots.cudnn, *roots.oneapi, *roots.conda))
+        write_lock(done, args.lock, options.scan.roots.named)
     return output.finish()
 
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 LOCK_SCHEMA = "wheelfix.lock/1"
 SOURCES = ("file", "wheel", "conda-package", "own", "index")
-LIMIT = 64 << 20
-"""No lock file is larger than this."""
 
 
 def write_lock(plans: list[Plan], path: Path, given: Iterable[Path] = ()) -> None:
@@ -285,9 +283,7 @@ class LockedSources:
 
     def __init__(self, plan: Plan, own: Archive, roots: LazyIndex, options: ScanOptions, where: str) -> None:
         self._plan, self._own, self._roots, self._where = plan, own, roots, where
-        named = options.roots
-        self._given = (*named.roots, *named.cuda, *named.cudnn, *named.oneapi, *named.conda)
-        self._remote = options.remote
+        self._given, self._remote = options.roots.named, options.remote
         self._stack = contextlib.ExitStack()
         self._archives: dict[str, Archive] = {}
 

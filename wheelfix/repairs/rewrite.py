@@ -256,11 +256,9 @@ def bytes_of(new: NewMember) -> Iterator[bytes]:
     if new.packed is not None:
         archive, member = new.packed
         yield from archive.chunks(member)
-    elif new.path is not None:
-        with FileSource(new.path) as source:
+    else:
+        with opened(new) as source:
             yield from chunks(source)
-    elif new.source is not None:
-        yield from chunks(new.source)
 
 
 def _member(archive: Archive, name: str) -> Member:

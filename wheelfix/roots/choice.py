@@ -82,16 +82,6 @@ class Objection:
     """Rejects the candidate; otherwise it comes after those without objection, and with a warning."""
 
 
-def no_objection(_file: RootFile) -> Objection | None:
-    """Return None, as for every file."""
-    return None
-
-
-def nothing_provided(_name: str) -> ImageFacts | None:
-    """Return None, as for a wheel that brings nothing."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What the user and the wheel allow, beyond the one DLL."""
@@ -100,9 +90,9 @@ class Terms:
     """The Visual C++ runtime may be taken (``--with-vcredist``)."""
     included: frozenset[str] = frozenset()
     """Keys of DLLs that the user asked for by name, even if they are not redistributable."""
-    objection: Callable[[RootFile], Objection | None] = no_objection
+    objection: Callable[[RootFile], Objection | None] = lambda _file: None
     """A further check of a candidate."""
-    provided: Callable[[str], ImageFacts | None] = nothing_provided
+    provided: Callable[[str], ImageFacts | None] = lambda _name: None
     """The image of that name which the wheel has or the plan already adds: forwarders may lead there."""
 
 

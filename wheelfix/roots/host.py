@@ -49,21 +49,6 @@ class RegistryKey:
     """Names of the keys below it."""
 
 
-def no_registry(_path: str) -> RegistryKey | None:
-    """Return nothing, as a machine without a registry does."""
-    return None
-
-
-def no_conda() -> str:
-    """Return nothing, as a machine without conda does."""
-    return ""
-
-
-def no_descriptor(_path: Path) -> str:
-    """Return nothing, as a machine without security descriptors does."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Host:
     """Where a machine keeps what discovery asks for; nothing in it is looked up again."""
@@ -82,11 +67,11 @@ class Host:
     """Other disks of this machine than that of Windows: ``D:\\``."""
     prefixes: tuple[tuple[Path, str], ...] = ()
     """Python environments of this machine, each with how it was found."""
-    registry: Callable[[str], RegistryKey | None] = no_registry
+    registry: Callable[[str], RegistryKey | None] = lambda _path: None
     """Reads a key such as ``HKLM\\SOFTWARE\\NVIDIA Corporation``."""
-    descriptor: Callable[[Path], str] = no_descriptor
+    descriptor: Callable[[Path], str] = lambda _path: ""
     """Reads the access list of a folder as SDDL text; empty where there is none."""
-    conda_info: Callable[[], str] = no_conda
+    conda_info: Callable[[], str] = lambda: ""
     """Asks conda where its environments and package caches are, as JSON; empty where it does not answer."""
 
     @property
