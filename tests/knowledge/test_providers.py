@@ -260,6 +260,11 @@ def test_what_pip_would_install(name: str, cuda: str | None, expected: tuple[str
     assert pip_packages(name, cuda=cuda) == expected
 
 
+def test_the_source_of_zlibwapi_says_that_no_wheel_has_it_as_long_as_that_is_so() -> None:
+    assert provider_index().shipped("zlibwapi.dll") == ()
+    assert who_ships("zlibwapi.dll")[0].endswith("(no wheel on PyPI)")
+
+
 @pytest.mark.no_cover
 def test_every_requirement_has_the_dll() -> None:
     """nvidia-cuda-cupti-cu12==12.0.* was named for cupti64_2022.4.0.dll, which its newest version does not have."""

@@ -102,6 +102,23 @@ def test_a_known_dll_comes_in_parts(
     assert all(request.span for request in server.asked if "/files/" in request.path)
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["missing", "copied"])
+def test_a_requirement_costs_no_wheel(server: Server, broken: Path, tmp_path: Path, inside: bool) -> None:
+    """What becomes a requirement is read as far as its tables; only a copy in the wheel is compared whole."""
+    if inside:
+        with zipfile.ZipFile(broken) as old:
+            files = {name: old.read(name) for name in old.namelist() if ".dist-info" not in name}
+        broken = build_wheel(tmp_path / "copied", "demo", "1.0+cu117", files={**files, f"demo/{CUPTI}": DLL})
+    assert repaired(broken, tmp_path, "--fetch", "--via", "wheels", "--dry-run")[0] == 0
+    code, path = repaired(broken, tmp_path, "--fetch", "--via", "wheels")
+    assert code == 0
+    with zipfile.ZipFile(path) as made:
+        required = "Requires-Dist: nvidia-cuda-cupti-cu11>=11.7.101,<11.8.87\n"
+        assert required in made.read("demo-1.0+cu117.dist-info/METADATA").decode()
+        assert f"demo/{CUPTI}" not in made.namelist()
+    assert all(request.span for request in server.asked if "/files/" in request.path)
+
+
 def test_altered_parts_are_refused(
     server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

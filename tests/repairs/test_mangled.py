@@ -51,10 +51,10 @@ def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path: Path, monkeypat
 
 def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path: Path) -> None:
     """delvewheel changes a DLL that imports another renamed one, and removes its signature; the plan and the bill of
-    materials used to go on naming the signer.
+    materials used to go on naming the signer. Before 1.13.1 it did not find a file with capital letters on Linux.
     """
-    module = forge_dll("ext.pyd", imports={"outer.dll": ["f"]}, exports=["PyInit_ext"])
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
+    module = forge_dll("_C.pyd", imports={"outer.dll": ["f"]}, exports=["PyInit__C"])
+    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/_C.cp311-win_amd64.pyd": module}
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
     root = tmp_path / "root"
     root.mkdir()

@@ -44,7 +44,7 @@ def run(path, chosen, **more):
         return repair(path, chosen, index, **more)
 
 
-def check_record_independently(path):
+def check_record_independently(path: Path) -> None:
     """RECORD against the bytes with nothing but the standard library."""
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None

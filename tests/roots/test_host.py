@@ -37,6 +37,27 @@ def test_this_machine_knows_the_running_python() -> None:
     assert (host.os_name == "nt") == bool(host.program_files)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a script is not a program on Windows")
+@pytest.mark.parametrize(
+    ("script", "expected"), [('echo "$1 $2"', "info --json\n"), ("echo x; exit 1", ""), ("sleep 60", "")]
+)
+@pytest.mark.parametrize("variable", ["PATH", "CONDA_EXE"])
+def test_conda_is_asked_for_a_short_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: str, variable: str
+) -> None:
+    program = tmp_path / "conda"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.delenv("CONDA_EXE", raising=False)
+    more = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "CONDA_EXE": str(program)}
+    monkeypatch.setenv(variable, more[variable])
+    monkeypatch.setattr(module, "_CONDA_SECONDS", 2)
+    assert this_machine().conda_info() == expected
+    monkeypatch.setenv("CONDA_EXE", "conda")  # from the current folder it is not run
+    monkeypatch.setenv("PATH", "")
+    assert this_machine().conda_info() == ""
+
+
 class Key:
     """An open key of a made-up registry."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.tiers import wheel
-from wheelfix.roots.choice import Choice, DllRequest, Needer, NoCandidate, choose, family_files
+from wheelfix.roots.choice import Choice, DllRequest, Needer, NoChoice, choose, family_files
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
@@ -47,7 +47,7 @@ def test_cupti_straight_out_of_its_wheel() -> None:
 def test_the_32_bit_runtime_in_the_64_bit_wheel_is_not_taken() -> None:
     with RootIndex([named_root(wheel(RUNTIME), HOST)]) as index:
         outcome = choose(DllRequest("cudart32_110.dll"), index.candidates("cudart32_110.dll"), index)
-        assert isinstance(outcome, NoCandidate)
+        assert isinstance(outcome, NoChoice)
         assert "for x86, not for amd64" in outcome.reason
         good = choose(DllRequest("cudart64_110.dll", cuda="11.7"), index.candidates("cudart64_110.dll"), index)
         assert isinstance(good, Choice)

@@ -9,7 +9,7 @@ import pytest
 
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
-from wheelfix.roots.host import Host, RegistryKey, no_descriptor, no_registry
+from wheelfix.roots.host import Host, RegistryKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,8 +61,8 @@ def windows(
     *,
     home: Path | None = None,
     prefixes: tuple[tuple[Path, str], ...] = (),
-    registry: Callable[[str], RegistryKey | None] = no_registry,
-    descriptor: Callable[[Path], str] = no_descriptor,
+    registry: Callable[[str], RegistryKey | None] = lambda _path: None,
+    descriptor: Callable[[Path], str] = lambda _path: "",
 ) -> Host:
     """A machine with its Program Files below a temporary folder."""
     program_files = (tmp_path / "Program Files", tmp_path / "Program Files (x86)")

@@ -77,7 +77,7 @@ RUNS = {
     'wheelfix repair --drop "torch/lib/mkl_*.dll" --root FOLDER WHEEL': Run(MIXED["mixed-mkl"], said="mkl_core.2.dll"),
     r"wheelfix repair --env C:\envs\ml --package torch --clean": Run(SOUND),
     "wheelfix verify": Run(SOUND),
-    "wheelfix verify --max-path 140": Run(SOUND),
+    "wheelfix verify --limit path=140": Run(SOUND),
     "wheelfix scan --verify": Run(SOUND),
     "wheelfix scan --archs": Run(SOUND),
     "wheelfix scan -v": Run(SOUND, said="Who loads what"),

@@ -104,7 +104,9 @@ def size_faults(archive: Archive) -> Iterator[ArchiveFault]:
     short = [place for place, folder in PLACES.items() if len(folder) + 1 + len(longest) > LONGEST_PATH]
     if archive.limits.max_path:
         if len(longest) > archive.limits.max_path:
-            yield ArchiveFault("path-limit", longest, f"{said}, more than the {archive.limits.max_path} of --max-path")
+            yield ArchiveFault(
+                "path-limit", longest, f"{said}, more than the {archive.limits.max_path} of --limit path"
+            )
     elif short:
         message = (
             f"{said}, so a path of more than {LONGEST_PATH} in {', '.join(short)}: pip cannot write it there, and "

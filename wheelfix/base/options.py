@@ -17,12 +17,6 @@ def all_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def as_paths(given: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
-    """Return paths: callers from Python may give one or several, and strings too."""
-    several = (given,) if isinstance(given, (str, Path)) else given
-    return tuple(Path(one) for one in several)
-
-
 class Lenient:
     """Options that take one text or path where several may be given, and a text for a path, as callers write them."""
 
@@ -166,6 +160,11 @@ class RootOptions(Lenient):
     limits: Limits = field(default_factory=Limits)
     """How much may be unpacked from a wheel or conda package that is a root."""
 
+    @property
+    def named(self) -> tuple[Path, ...]:
+        """Everything that the user named, of whatever kind."""
+        return (*self.roots, *self.cuda, *self.cudnn, *self.oneapi, *self.conda)
+
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions(Lenient):
@@ -224,7 +223,7 @@ def repeated(options: ScanOptions) -> tuple[str, ...]:
         "--assume": options.assume,
         "--no-assume": options.no_assume,
         "--python": filter(None, [options.python]),
-        "--root": (*roots.roots, *roots.cuda, *roots.cudnn, *roots.oneapi, *roots.conda),
+        "--root": roots.named,
         "--trusted-roots": filter(None, [roots.trusted_roots]),
         "--index-url": filter(None, [shown_url(remote.index_url)]),
         "--extra-index-url": map(shown_url, remote.extra_index_urls),
@@ -302,6 +301,8 @@ class RepairOptions(Lenient):
     """Move, replace or remove DLLs that were put in the wrong place or cannot be loaded there."""
     companions: str = "required"
     """``required``, ``all`` or ``none``."""
+    via: str = "vendor"
+    """How the wheel gets DLLs of NVIDIA and Intel: ``vendor``, ``wheels`` or ``toolkit``."""
     with_vcredist: bool = False
     dest: str | None = None
     """Folder in the wheel for new DLLs, instead of beside the files that need them."""

@@ -75,7 +75,7 @@ def limits(args: argparse.Namespace) -> Limits:
         max_member_size=chosen("size") or usual.max_member_size,
         max_total=chosen("total") or usual.max_total,
         max_ratio=float(chosen("ratio") or usual.max_ratio),
-        max_path=args.max_path or usual.max_path,
+        max_path=chosen("path") or usual.max_path,
     )
 
 

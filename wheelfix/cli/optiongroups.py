@@ -178,8 +178,8 @@ def add_set_options(parser: Parser) -> None:
     add_hidden(group, "--import-order", metavar="NAMES", action=CommaList, default=[])
 
 
-LIMITS = {"members": (positive, "100000"), "size": (size, "32G"), "total": (size, "256G"), "ratio": (positive, "200")}
-"""What an archive may ask of us before it counts as an attack: how each is written, and its default."""
+LIMITS = {"members": positive, "size": size, "total": size, "ratio": positive, "path": positive}
+"""What an archive may ask of us before it counts as an attack, and of Windows: how each is written."""
 
 
 def limit(text: str) -> tuple[str, int]:
@@ -188,7 +188,7 @@ def limit(text: str) -> tuple[str, int]:
     if name not in LIMITS:
         known = did_you_mean(name, LIMITS) or f"known are {', '.join(LIMITS)}"
         raise argparse.ArgumentTypeError(f"{name!r} is not a limit; {known}")
-    return name, LIMITS[name][0](value)
+    return name, LIMITS[name](value)
 
 
 def add_limit_options(parser: Parser) -> None:
@@ -197,14 +197,11 @@ def add_limit_options(parser: Parser) -> None:
     only_typed(group.add_argument(
         "--limit", metavar="NAME=VALUE", action="append", default=[], type=limit,
         help="refuse archives with more members (members=100000), larger ones (size=32G), that unpack to more "
-        "(total=256G), or to more than 1G and so many times their size (ratio=200); repeatable",
+        "(total=256G), or to more than 1G and so many times their size (ratio=200); path=140 makes longer paths below "
+        "site-packages an error (WF133); repeatable",
     ))  # fmt: skip
-    for name, (kind, _) in LIMITS.items():
+    for name, kind in LIMITS.items():
         add_hidden(group, f"--max-{name}", metavar="N", type=kind)
-    group.add_argument(
-        "--max-path", metavar="N", type=positive,
-        help="paths below site-packages with more than N characters are an error (WF133)",
-    )  # fmt: skip
 
 
 def add_policy_options(parser: Parser) -> None:
@@ -220,6 +217,11 @@ def add_policy_options(parser: Parser) -> None:
     group.add_argument(
         "--companions", choices=("required", "all", "none"), default="required",
         help="DLLs that are loaded by name at run time: what is required (default), all, none",
+    )  # fmt: skip
+    group.add_argument(
+        "--via", choices=("vendor", "wheels", "toolkit"), default="vendor",
+        help="how the wheel gets DLLs of NVIDIA and Intel: vendor puts them into it (default); wheels requires the "
+        "distributions on the package index that have them; toolkit leaves CUDA to the installed one",
     )  # fmt: skip
     add_flag(group, "--with-vcredist", "also vendor the Visual C++ runtime")
     add_allow_missing(group)

@@ -73,7 +73,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     return RepairOptions(
         **as_given(
             args,
-            "include exclude drop drop_test_artifacts clean companions with_vcredist dest layout allow_missing "
+            "include exclude drop drop_test_artifacts clean companions via with_vcredist dest layout allow_missing "
             "accept_missing build_tag compression recompress trust_record sbom require_signed",
         ),
         wheel_dir=None if args.in_place else args.wheel_dir or Path("wheelhouse"),
@@ -117,6 +117,7 @@ def _refuse(args: argparse.Namespace) -> None:
         (args.env and args.paths, "--env and a PATH", "repair either wheels or an installed package"),
         (args.env and not args.package, "--env without --package", "say which distribution to repair"),
         (args.env and args.layout == "libs", "--env and --layout libs", "an installed package is not patched"),
+        (args.env and args.via != "vendor", "--env and --via", "what is installed requires what it requires"),
         (args.env and args.recompress, "--env and --recompress", "an installed package is not an archive"),
         (args.env and args.build_tag, "--env and --build-tag", "an installed package has no file name"),
     )
@@ -248,8 +249,7 @@ def execute(args: argparse.Namespace) -> int:
     done = list(_repair_all(inputs.files, args, output))
     if args.lock is not None:
         check_output(args.lock)  # again: a wheel may have been written there
-        roots = options.scan.roots
-        write_lock(done, args.lock, (*roots.roots, *roots.cuda, *roots.cudnn, *roots.oneapi, *roots.conda))
+        write_lock(done, args.lock, options.scan.roots.named)
     return output.finish()
 
 

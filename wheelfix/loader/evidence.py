@@ -228,7 +228,7 @@ class PackageHabits:
         return bool(modules) and not code and {parent(path) for path in modules} == {SITE_PACKAGES.lower()}
 
 
-_UNKNOWN_FOLDER = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
+FOLDER_NOT_CHECKED = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
 
 
 def answers_complete(beside: Beside | None) -> bool:
@@ -586,7 +586,7 @@ class ProviderChain:
         outside = [folder for folder in folders if not folder.startswith(SITE_PACKAGES)]
         if outside and len(outside) == len(folders):
             return False, f"{name} puts it into {outside[0]}, which nothing adds to the search"
-        return True, _UNKNOWN_FOLDER
+        return True, FOLDER_NOT_CHECKED
 
     def _assumed(self, name: str) -> Provider | None:
         toolkit, nvtx = self.profile.toolkit, self.profile.nvtx

@@ -316,7 +316,7 @@ class FileView:
     def changed(self, added: Iterable[ViewFile] = (), dropped: Iterable[str] = ()) -> FileView:
         """The view after a plan: some files gone, some new; facts already read are kept."""
         gone = set(dropped)
-        new = {file.path: file._replace(layer=Layer.ADDED) for file in added}
+        new = {file.path: file._replace(layer=self._layer_of_new(file.path)) for file in added}
         if not gone and not new:
             return self
         changed = FileView(())
@@ -340,6 +340,10 @@ class FileView:
         if not any(path.endswith(".py") for path in (*gone, *new)):
             changed.code_notes = self.code_notes
         return changed
+
+    def _layer_of_new(self, path: str) -> Layer:
+        """Whose file a new one is: one that takes the place of another is its owner's."""
+        return self._files[path].layer if path.endswith(".py") and path in self._files else Layer.ADDED
 
     def background(self) -> FileView:
         """The same files, none of them the subject's; the facts are shared."""

@@ -23,6 +23,7 @@ from wheelfix.exam.examine import machine_of_tags
 from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Machine
 from wheelfix.plan.model import Plan, plan_from_json
+from wheelfix.plan.ways import supply_fault
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client
 from wheelfix.roots.condafile import open_package
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
 LOCK_SCHEMA = "wheelfix.lock/1"
 SOURCES = ("file", "wheel", "conda-package", "own", "index")
-LIMIT = 64 << 20
-"""No lock file is larger than this."""
 
 
 def write_lock(plans: list[Plan], path: Path, given: Iterable[Path] = ()) -> None:
@@ -120,6 +119,9 @@ def member_faults(plan: Plan, names: Collection[str] | None = None) -> list[str]
     """
     drops = {drop.path for drop in plan.drops}
     faults = [f"{path!r} is dropped, which no repair does" for path in drops if _is_metadata(path)]
+    faults += filter(None, map(supply_fault, plan.supplied))
+    code = [path for path in plan.patched if posixpath.basename(path) != "__init__.py" or path not in (names or [path])]
+    faults += [f"{path!r} gets no code by any repair" for path in code]
     taken = {windows_key(name): name for name in names or ()}
     folders = {posixpath.dirname(name) for name in names or ()}
     loaded = {posixpath.dirname(name) for name in names or () if name.lower().endswith(PE_SUFFIXES)}
@@ -281,9 +283,7 @@ class LockedSources:
 
     def __init__(self, plan: Plan, own: Archive, roots: LazyIndex, options: ScanOptions, where: str) -> None:
         self._plan, self._own, self._roots, self._where = plan, own, roots, where
-        named = options.roots
-        self._given = (*named.roots, *named.cuda, *named.cudnn, *named.oneapi, *named.conda)
-        self._remote = options.remote
+        self._given, self._remote = options.roots.named, options.remote
         self._stack = contextlib.ExitStack()
         self._archives: dict[str, Archive] = {}
 

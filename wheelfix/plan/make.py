@@ -20,14 +20,15 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.packagecode import names_in_code
-from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.model import EdgeKind, Image, Missing, Repairable, Severity, dll_key, fold
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import TRUST, Planner
+from wheelfix.plan.ways import is_supply, relying, supplies, ways
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
-from wheelfix.roots.release import GROUPS, broken_requirements, shown_version
+from wheelfix.roots.release import GROUPS, LEARNED, broken_requirements, shown_version
 from wheelfix.rules.archive import only_on_request, record_faults
 from wheelfix.rules.cuda import partial_cuda
 from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
@@ -177,7 +178,7 @@ def left_to_others(after: Examination) -> tuple[str, ...]:
     """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
     found: dict[str, None] = {}
     for edge in after.report.resolution.edges:
-        if not edge.file:
+        if not edge.file or after.subject.view.layer(edge.file) is Layer.ENVIRONMENT:
             found[dll_key(edge.name)] = None
             if isinstance(edge.provider, Missing):
                 found[edge.name] = None
@@ -367,18 +368,26 @@ def make_plan(
     info = before.facts.info
     with WorkerPool(options.scan.jobs) as pool:
         reading = _FileReading(roots, pool, preview=preview)
-        planner = _agreed(before, roots, options, reading)
-        chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
+        planner = _agreed(before, roots, options, reading, preview=preview)
+        everything = tuple(planner.chosen[path] for path in sorted(planner.chosen))
+        outside = [one for one in everything if options.via == "wheels" and one.file and is_supply(one.file)]
+        chosen = tuple(one for one in everything if one not in outside)
         layout = choose_layout(planner, chosen)
         chosen = one_of_each(chosen, layout)
         fixed = replace(info, faults=(), prefix="") if info else None
-        facts = replace(before.facts, info=fixed, faults=(), record_faults=_deleted_files(before, chosen, planner))
+        facts = replace(before.facts, info=fixed, faults=(), record_faults=_deleted_files(before, everything, planner))
+        result, patched = planner.view.changed(dropped=[one.path for one in outside]), tuple[str, ...]()
+        supplied = supplies(outside, planner.index, before) if outside else ()
+        described = before
+        if supplied:
+            files = {one.file for one in outside if one.file is not None}
+            described, result, patched = relying(before, result, supplied, files, planner.index)
         unread = {
             planner.view.origin(entry.path): None
             for entry in chosen
             if preview and entry.file is not None and entry.file.root.remote is not None
         }
-        after = examine_again(before, planner.view, facts, options, unread)
+        after = examine_again(described, result, facts, options, unread)
         reading.finish()
         trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.report.path)
         waiting = still_to_fetch(chosen, roots) if preview else []
@@ -387,7 +396,9 @@ def make_plan(
         _addition(entry, planner, entry.path in layout.renamed, trust, preview=preview) for entry in chosen
     )
     warnings = [warning for addition in additions for warning in addition.warnings]
-    notes = [*warnings, *layout.notes, *waiting, *fetched_notes(chosen)]
+    notes = [*warnings, *layout.notes, *waiting, *fetched_notes(chosen), *_left_to_users(planner, outside)]
+    remaining = tuple(_remaining(after, planner))
+    prefix = info.prefix if info else ""
     plan = Plan(
         wheel=reference(archive, before, hash_file=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
@@ -396,9 +407,12 @@ def make_plan(
         additions=additions,
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
-        mends=_archive_fixes(before, options, bool(chosen or planner.drops)),
+        mends=_archive_fixes(before, options, bool(chosen or planner.drops or supplied)),
         refused=tuple(planner.refused[key] for key in sorted(planner.refused)),
-        remaining=tuple(_remaining(after, planner)),
+        supplied=supplied,
+        patched=tuple(path.removeprefix(prefix) for path in patched),
+        remaining=remaining,
+        ways=ways(before, additions, remaining) if archive and options.via == "vendor" else (),
         kept=(len(archive.members) if archive else len(before.subject.view.files)) - len(planner.drops),
         compressor=f"{compressor.name} {compressor.version}",
         compression=compressor.compression,
@@ -411,17 +425,32 @@ def make_plan(
     return Planned(plan, chosen, after)
 
 
-def _agreed(before: Examination, roots: LazyIndex, options: RepairOptions, reading: _FileReading) -> Planner:
+def _left_to_users(planner: Planner, outside: Sequence[Chosen]) -> Iterator[str]:
+    """What users need besides the wheel and what it requires: a toolkit, and what DLLs of others look for in vain."""
+    if planner.options.via == "toolkit":
+        yield f"its users need CUDA {planner.before.subject.profile.cuda}, installed by NVIDIA's installer"
+    paths = {one.path for one in outside}
+    for need in planner.unmet:
+        if not paths.isdisjoint(need.importers):
+            users = ", ".join(dict.fromkeys(base_name(path) for path in need.importers if path in paths))
+            yield f"no root has {need.name}, which {users} of a required distribution needs: its users have to have it"
+
+
+def _agreed(
+    before: Examination, roots: LazyIndex, options: RepairOptions, reading: _FileReading, *, preview: bool
+) -> Planner:
     """A planner that has chosen; wheels of the package index among its sources fulfil what they require of each other.
 
     Who is chosen first does not know yet what the others require, so it is done again where they do not agree.
     """
     required: Required = ()
     while True:
-        planner = Planner(before, roots, options, before.subject.view, reading.begin, required=required)
+        view = before.subject.view
+        planner = Planner(before, roots, options, view, reading.begin, required=required, preview=preview)
         planner.run()
         files = (entry.file for entry in planner.chosen.values())
-        new = set(broken_requirements({file.root for file in files if file is not None})).difference(required)
+        fetched = {file.root for file in files if file is not None and file.root.learned == LEARNED}
+        new = set(broken_requirements(fetched)).difference(required)
         if not new:
             return planner
         required = (*required, *sorted(new))

@@ -141,6 +141,34 @@ class Remaining:
 
 
 @dataclass(frozen=True, slots=True)
+class Supplied:
+    """A distribution that the wheel requires for its DLLs, instead of holding them."""
+
+    requirement: str
+    """As in METADATA: ``nvidia-cublas-cu12>=12.1.3.1,<13``."""
+    version: str
+    """The version whose DLLs were looked at."""
+    folder: str
+    """Where they lie below the prefix: ``Lib/site-packages/nvidia/cublas/bin``."""
+    names: tuple[str, ...]
+    """The DLLs that the wheel uses."""
+    size: int
+    """Their bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One of the ways in which the wheel can have the DLLs of vendors."""
+
+    via: str
+    """``vendor``, ``wheels`` or ``toolkit``, as ``--via`` takes it."""
+    size: int
+    """Bytes of such DLLs that are then in the wheel."""
+    needs: str
+    """What its users must have, or what is installed with it."""
+
+
+@dataclass(frozen=True, slots=True)
 class WheelRef:
     """The wheel that a plan was made for."""
 
@@ -171,8 +199,14 @@ class Plan:
     drops: tuple[Drop, ...] = ()
     renames: tuple[Rename, ...] = ()
     mends: tuple[ArchiveFix, ...] = ()
+    supplied: tuple[Supplied, ...] = ()
+    """With ``--via wheels``: what comes in as requirements, one entry for each folder of DLLs."""
+    patched: tuple[str, ...] = ()
+    """The Python files that get code which loads these DLLs, because the package's own code does not."""
     refused: tuple[Refusal, ...] = ()
     remaining: tuple[Remaining, ...] = ()
+    ways: tuple[Way, ...] = ()
+    """The choices of ``--via``, for a wheel that needs DLLs of NVIDIA or Intel."""
     kept: int = 0
     """How many members stay as they are."""
     compressor: str = ""
@@ -191,7 +225,7 @@ class Plan:
     def changes(self) -> bool:
         """Whether the wheel that comes out differs from the one that goes in."""
         same_name = self.output == self.wheel.path.replace("\\", "/").rpartition("/")[2]
-        return bool(self.additions or self.drops or self.renames or self.mends) or not same_name
+        return bool(self.additions or self.drops or self.renames or self.mends or self.supplied) or not same_name
 
     def to_json(self) -> dict[str, Json]:
         """The plan as JSON values."""

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import replace
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
+from wheelfix.loader.evidence import FOLDER_NOT_CHECKED
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, canonical, dll_key
+from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, OwnedBy, canonical, dll_key
+from wheelfix.plan.ways import is_supplied, is_supply
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
 from wheelfix.roots.host import card_arch
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
     from wheelfix.rules.context import Subject
 
 
-def unmet_needs(view: FileView, resolution: Resolution, companions: str, cuda: str | None) -> Iterator[Need]:
-    """Everything that images of the view ask for and that has no provider, as far as the policy wants it vendored."""
-    unmet = (
-        edge
-        for edge in resolution.edges
-        if isinstance(edge.provider, Missing) and edge.importer in view and _wanted(edge, companions)
-    )
+def unmet_needs(view: FileView, resolution: Resolution, options: RepairOptions, cuda: str | None) -> Iterator[Need]:
+    """Everything that images of the view ask for and that has no provider, as far as the policy wants it vendored.
+
+    With ``--via wheels`` also what a required distribution has where it is not known to be found.
+    """
+    unmet = (edge for edge in resolution.edges if edge.importer in view and _wanted(edge, options.companions))
+    if options.via == "wheels":
+        unmet = (replace(edge, provider=Missing()) if _out_of_reach(edge) else edge for edge in unmet)
+    unmet = (edge for edge in unmet if isinstance(edge.provider, Missing))
     for need in gather(unmet, lambda edge: edge.importer in resolution.reached):
         yield _with_alternatives(need, cuda)
 
@@ -45,6 +49,14 @@ def _wanted(edge: Edge, companions: str) -> bool:
     if edge.kind is not EdgeKind.COMPANION:
         return True
     return companions == "all" or (companions == "required" and edge.strength != "optional")
+
+
+def _out_of_reach(edge: Edge) -> bool:
+    """Whether a vendor's distribution has a DLL in a folder that is not searched, as far as is known."""
+    found = edge.provider
+    if not isinstance(found, OwnedBy) or not is_supplied(edge.name):
+        return False
+    return not found.reachable or found.because == FOLDER_NOT_CHECKED
 
 
 def _with_alternatives(need: Need, cuda: str | None) -> Need:
@@ -124,6 +136,8 @@ def objections(
     checks: list[Callable[[RootFile], Objection | None]] = []
     if required:
         checks.append(lambda file: _refused_by_others(file, required))
+    if options.via == "wheels":
+        checks.append(lambda file: NOT_OF_A_WHEEL if is_supplied(file.name) and not is_supply(file) else None)
     if options.require_signed:
         checks.append(signature_objection(index))
     if options.scan.gpu is not None:
@@ -136,6 +150,11 @@ def objections(
         return next((found for check in checks if (found := check(file)) is not None), None)
 
     return objection
+
+
+NOT_OF_A_WHEEL = Objection(
+    "--via wheels takes it from a wheel of its vendor; name one with --root, or add --fetch", fatal=True
+)
 
 
 def _refused_by_others(file: RootFile, required: Required) -> Objection | None:

@@ -37,9 +37,9 @@ from wheelfix.plan.needs import (
     unmet_needs,
     wanted_release,
 )
+from wheelfix.plan.ways import is_supplied, is_supply, same_bytes
 from wheelfix.roots.choice import (
     Choice,
-    Conflict,
     DllRequest,
     Terms,
     choose,
@@ -157,12 +157,16 @@ class Planner:
     drops: list[Drop] = field(default_factory=list)
     refused: dict[str, Refusal] = field(default_factory=dict)
     unanswered: dict[str, str] = field(default_factory=dict)
+    unmet: list[Need] = field(default_factory=list)
+    """What is still needed when nothing more can be met."""
     releases: dict[str, OneRelease] = field(default_factory=dict)
     """The one release of each vendor's toolkit that is vendored from, by group."""
     tried: set[tuple[str, str, bool]] = field(default_factory=set)
     """Names and folders that were looked at, and whether the DLL was for something that is really loaded."""
     required: Required = ()
     """What wheels of the package index, from which DLLs are taken, require of each other."""
+    preview: bool = False
+    """Whether no DLL is downloaded from the package index."""
 
     @property
     def index(self) -> RootIndex:
@@ -179,8 +183,10 @@ class Planner:
         self._drop_files(drops_asked_for(self.before, self.options))
         if self.options.clean:
             self._drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))
+        if self.options.via == "wheels":
+            self._take_out_copies()
         asked = [Need(name) for name in self.options.include]
-        self._settle_releases([*unmet_needs(self.view, self._resolve(), self.options.companions, self.cuda), *asked])
+        self._settle_releases([*self._unmet_needs(self._resolve()), *asked])
         self._restore()
         self._answer_code()
         self._include()
@@ -195,27 +201,31 @@ class Planner:
             profile = replace(profile, assume=profile.assume - {"vcredist"})
         return resolve(self.view, profile, self.before.subject.distribution.requires)
 
+    def _unmet_needs(self, resolution: Resolution) -> Iterator[Need]:
+        return unmet_needs(self.view, resolution, self.options, self.cuda)
+
     def _answer_all(self) -> None:
         """Answer needs in rounds, until the model says that nothing changes."""
         for _ in range(ROUNDS):
             self._answer_code()
             resolution = self._resolve()
-            found = list(unmet_needs(self.view, resolution, self.options.companions, self.cuda))
+            found = list(self._unmet_needs(resolution))
             self._settle_releases(found)
             # What a new DLL needs comes first: once that loads, others may find the new DLL where it is.
             if not self._answer_for_new():
-                answers = [self._answer(need, resolution.search_dirs) for need in found]
+                answers = [self._answer(need, resolution) for need in found]
                 if not any(answers):
                     break
+        self.unmet = found
         if self.options.with_vcredist:
             self._require_runtime(found)
 
     def _answer_for_new(self) -> bool:
         """Answer the needs of DLLs that the plan adds; whether the view changed."""
         resolution = self._resolve()
-        found = unmet_needs(self.view, resolution, self.options.companions, self.cuda)
+        found = self._unmet_needs(resolution)
         needs = [need for need in found if not self.chosen.keys().isdisjoint(need.importers)]
-        answers = [self._answer(need, resolution.search_dirs) for need in needs]
+        answers = [self._answer(need, resolution) for need in needs]
         return any(answers)
 
     def _require_runtime(self, left: list[Need]) -> None:
@@ -246,7 +256,7 @@ class Planner:
         """Put DLLs that RECORD lists and the wheel does not have where RECORD says, if a root has them."""
         if not self.restorable:
             return
-        found = unmet_needs(self.view, self._resolve(), self.options.companions, self.cuda)
+        found = self._unmet_needs(self._resolve())
         needs = {dll_key(need.name): need for need in found}
         for path, row in self.restorable.items():
             name = base_name(path)
@@ -255,6 +265,29 @@ class Planner:
                 self._take(
                     need, name, (parent(path),), "include", f"RECORD lists {row}, and the wheel does not have it"
                 )
+
+    def _take_out_copies(self) -> None:
+        """Leave out the DLLs that are byte by byte those of a vendor's wheel: the wheel will require that one."""
+        for path in self.view.image_paths:
+            own, name = self.view.file(path), base_name(path)
+            file = self._supply_of(own) if is_supplied(name) and not matches_any(name, self.options.exclude) else None
+            if file is not None:
+                because = f"the same bytes are in {file.origin}"
+                self._drop_files([Drop(own.origin, because)])
+                self._add(Chosen(path, file, "", "include", because, (), because))
+
+    def _supply_of(self, own: ViewFile) -> RootFile | None:
+        """The member of a vendor's wheel, named or on the package index, with the bytes of a file."""
+        name = base_name(own.path)
+        looked: set[RootFile] = set()
+        while True:
+            for file in self.index.candidates(name):
+                another = file not in looked and canonical(file.package) != canonical(self.before.report.name)
+                if another and is_supply(file) and same_bytes(own, file, self.index, preview=self.preview):
+                    return file
+                looked.add(file)
+            if not self._look_on_index(name):
+                return None
 
     def _folder_for_included(self, name: str) -> str:
         """The folder of a DLL that no table and no code asks for: where everything looks, else beside an image."""
@@ -331,14 +364,16 @@ class Planner:
 
     # ------------------------------------------------------------------------------------- how one need is answered
 
-    def _answer(self, need: Need, added_dirs: tuple[str, ...]) -> bool:
+    def _answer(self, need: Need, resolution: Resolution) -> bool:
         """Try to meet a need; whether the view changed."""
         if matches_any(need.name, self.options.exclude):
             self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
             return False
         startup = self.before.subject.startup
-        folders = destinations(self.view, need, startup.lib if startup else None, added_dirs or self._emptied())
-        folders = self._lost_folders()[:1] or folders
+        added = resolution.search_dirs or self._emptied()
+        folders = _lost_folders(resolution)[:1] or destinations(
+            self.view, need, startup.lib if startup else None, added
+        )
         if self.options.dest is not None:
             folders = (in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)
@@ -363,12 +398,6 @@ class Planner:
         parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
         taken = [self._take(part, need.name, (folder,), str(need.kind), because) for folder, part in parts]
         return any(taken)
-
-    def _lost_folders(self) -> tuple[str, ...]:
-        """Folders of the package that its code needs to exist, and that do not: all their DLLs were taken out."""
-        faults = (fault for fault in self._resolve().code_faults if fault.sure and fault.cause in ("folder", "listing"))
-        folders = (fault.names[0] for fault in faults)
-        return tuple(folder for folder in folders if folder.startswith(f"{SITE_PACKAGES}/"))
 
     def _emptied(self) -> tuple[str, ...]:
         """The folder of DLLs that delvewheel's patch adds, when all of them were taken out."""
@@ -470,7 +499,7 @@ class Planner:
             candidates = self.index.candidates(name)
             outcome = choose(request, candidates, self.index, self._terms(candidates, own=own))
         if not isinstance(outcome, Choice):
-            reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
+            reason = outcome.reason
             if not candidates and self.index.fetcher is not None:
                 reason += f", nor has a vendor's wheel for this machine on the package index{self._others(name)}"
             self.unanswered.setdefault(dll_key(need.name), reason)
@@ -513,7 +542,8 @@ class Planner:
             own = self.view.file(chosen.own)
             new = ViewFile(chosen.path, member_path(chosen.path, self._data), own.size, own.open)
         else:
-            self.begin(chosen.file)
+            if self.options.via != "wheels" or not is_supply(chosen.file):  # else only its tables matter
+                self.begin(chosen.file)
             opened = functools.partial(self.index.open, chosen.file)
             new = ViewFile(chosen.path, member_path(chosen.path, self._data), chosen.file.size, opened)
         self.view = self.view.changed(added=[new])
@@ -587,6 +617,12 @@ class Planner:
         own = next((path for path in self._relatives(need, name) if path not in self.chosen), None)
         version = self.before.subject.version(own) if own is not None else None
         return str(version) if version else ""
+
+
+def _lost_folders(resolution: Resolution) -> tuple[str, ...]:
+    """Folders of the package that its code needs to exist, and that do not: all their DLLs were taken out."""
+    faults = (fault for fault in resolution.code_faults if fault.sure and fault.cause in ("folder", "listing"))
+    return tuple(fault.names[0] for fault in faults if fault.names[0].startswith(f"{SITE_PACKAGES}/"))
 
 
 def _because(view: FileView, need: Need) -> str:

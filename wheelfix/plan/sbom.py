@@ -18,7 +18,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from wheelfix.model import Json, Signature
     from wheelfix.plan.model import Addition, Plan
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 FILE_NAME = "wheelfix.cdx.json"
 
 
-def make_sbom(plan: Plan) -> bytes:
-    """The document for one plan, as bytes that depend on nothing but the plan."""
+def make_sbom(plan: Plan, earlier: Sequence[dict[str, Json]] = ()) -> bytes:
+    """The document for one plan, as bytes that depend on nothing but the plan and what was vendored earlier."""
     package = _package(plan)
     components = [_component(addition) for addition in plan.additions if addition.source.kind != "own"]
+    components += earlier
     refs: list[Json] = [component["bom-ref"] for component in components]
     document: dict[str, Json] = {
         "bomFormat": "CycloneDX",
@@ -44,6 +45,16 @@ def make_sbom(plan: Plan) -> bytes:
         ],
     }
     return (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def earlier_components(document: bytes, plan: Plan) -> list[dict[str, Json]] | None:
+    """The components of an earlier repair that stay in the wheel; None for a document that is not ours."""
+    gone = {*(drop.path for drop in plan.drops), *(addition.target for addition in plan.additions)}
+    try:
+        components: list[dict[str, Json]] = parse_json(document)["components"]
+        return [one for one in components if _property(one, "wheelfix:path") not in gone and one["bom-ref"]]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _metadata(plan: Plan, package: dict[str, Json]) -> dict[str, Json]:

@@ -23,6 +23,7 @@ from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
 from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
 from wheelfix.plan.needs import signature_in_words
+from wheelfix.plan.ways import assumed_toolkit
 from wheelfix.repairs.mangled import repair_with_libs
 from wheelfix.repairs.rewrite import keep, new_members, opened, rewrite
 from wheelfix.roots.lazy import LazyIndex, lazy_index
@@ -84,6 +85,8 @@ class _Repair:
         """
         archive, options = self.archive, self.options
         before = look.examine(self.roots, wait=wait)
+        if options.via == "toolkit":
+            before, options = assumed_toolkit(before, options)
         wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
         planned = make_plan(before, self.roots, options, archive, preview=self.dry_run and not options.seal)
         plan, report = planned.plan, before.report

@@ -13,7 +13,8 @@ from wheelfix.archive.record import SIGNATURES, digests, read_record
 from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.model import Plan
-from wheelfix.plan.sbom import FILE_NAME, make_sbom
+from wheelfix.plan.sbom import FILE_NAME, earlier_components, make_sbom
+from wheelfix.plan.ways import with_loading_code, with_requirements
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.source import FileSource, chunks
@@ -119,8 +120,18 @@ def _is_in_place(archive: Archive, target: Path) -> bool:
 
 
 def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMember]:
-    if plan.sbom:
-        yield NewMember(f"{info.dist_info}/sboms/{FILE_NAME}", data=make_sbom(plan))
+    sbom = f"{info.dist_info}/sboms/{FILE_NAME}"
+    old = archive.find(f"{info.prefix}{sbom}")
+    earlier = earlier_components(archive.read(old), plan) if old is not None and (plan.sbom or plan.drops) else None
+    if plan.sbom or earlier is not None:
+        yield NewMember(sbom, data=make_sbom(plan, earlier or ()))
+    if plan.supplied:
+        metadata = f"{info.dist_info}/METADATA"
+        data = archive.read(_member(archive, f"{info.prefix}{metadata}"))
+        yield NewMember(metadata, data=with_requirements(data, plan.supplied))
+        for name in plan.patched:
+            code = archive.read(_member(archive, f"{info.prefix}{name}"))
+            yield NewMember(name, data=with_loading_code(code, plan.supplied, name))
     build = name_parts(plan.output)["build"]
     if build != info.build:
         wheel = archive.find(f"{info.prefix}{info.dist_info}/WHEEL")
@@ -238,11 +249,9 @@ def bytes_of(new: NewMember) -> Iterator[bytes]:
     if new.packed is not None:
         archive, member = new.packed
         yield from archive.chunks(member)
-    elif new.path is not None:
-        with FileSource(new.path) as source:
+    else:
+        with opened(new) as source:
             yield from chunks(source)
-    elif new.source is not None:
-        yield from chunks(new.source)
 
 
 def _member(archive: Archive, name: str) -> Member:

@@ -20,7 +20,7 @@ from wheelfix.report.blocks import (
     recorded,
 )
 from wheelfix.report.canvas import render_text
-from wheelfix.report.words import TRUST, count, human_size, sentence
+from wheelfix.report.words import TRUST, count, human_size, sentence, way_words
 from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def plan_part(report: PlanReport, *, verbose: bool = False, quiet: bool = False)
     else:
         blocks += _changes(plan, verbose=verbose)
     if outcome == "planned":
+        if not quiet:
+            blocks += counted("Ways to have the DLLs of NVIDIA and Intel", [*map(way_words, plan.ways)])
         blocks += [para(), *labelled("Nothing would be written: ", report.faults, "bad")]
         if not report.faults:
             what = "the wheel is written" if plan.output else "the installed package is changed"
@@ -107,6 +109,9 @@ def _changes(plan: Plan, *, verbose: bool) -> Iterator[Block]:
         total = human_size(sum(one.size for one in plan.additions))
         records = [record for one in plan.additions for record in _addition(one, plan.additions, verbose=verbose)]
         yield chapter(f"Added ({len(plan.additions)}, {total})", Records(tuple(records), "DLL"))
+    supplied = [f"{one.requirement}: {', '.join(one.names)} ({human_size(one.size)})" for one in plan.supplied]
+    yield from counted("Required instead", supplied)
+    yield from counted("Loads them first", plan.patched)
     yield from counted("Dropped", [f"{drop.path}: {drop.because}" for drop in plan.drops])
     fixes = [f"{rename.old} -> {rename.new or '(top)'}: {rename.because}" for rename in plan.renames]
     most = len(fixes) + 10

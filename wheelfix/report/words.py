@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import shell_line
 from wheelfix.base.parsing import human_size as human_size
 from wheelfix.base.values import dataclass, replace
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.model import (
     Assumed,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from wheelfix.model import MissingDll, ScannedImage, TargetVerdict
+    from wheelfix.plan.model import Way
 
 SITE_PACKAGES = "Lib/site-packages/"
 
@@ -48,6 +50,11 @@ SITE_PACKAGES = "Lib/site-packages/"
 def and_more(names: Sequence[str], most: int) -> str:
     """Return ``a, b``, or ``a, b and 4 more``."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def way_words(way: Way) -> str:
+    """Return one of the choices of ``--via`` as a line."""
+    return f"--via {way.via}: {human_size(way.size)} of them in the wheel; its users need {way.needs}"
 
 
 def human_change(old: int, new: int) -> str:
@@ -282,8 +289,9 @@ class _RepairSteps:
         if fetched:
             releases = ", ".join(dict.fromkeys(item.fetch for item in fetched if item.fetch and not _local(item)))
             index = f"the package index ({releases})" if releases else "the package index"
+            ways = f"; {_OTHER_WAYS}" if any(map(_is_large, items)) and not self._report.prefix else ""
             yield self._repair(
-                ("--fetch", *roots, *options), f"takes {_listed(items)} from this machine or {index}{hint}"
+                ("--fetch", *roots, *options), f"takes {_listed(items)} from this machine or {index}{hint}{ways}"
             )
         if not fetched or all(map(_local, fetched)):
             copies = f"puts a copy of {listing(self._there)} where it is found" if self._there else ""
@@ -343,6 +351,16 @@ def _pairs(words: Iterable[str]) -> list[tuple[str, ...]]:
         else:
             found[-1] += (word,)
     return [pair for pair in found if pair[0] not in ("--env", "--package")]
+
+
+_LARGE = frozenset({"cublas", "cudnn", "cufft", "cusolver", "cusparse"})
+"""Libraries of CUDA with more than 200 MB each, as those of CUDA 11.7 and cuDNN 8.9."""
+_OTHER_WAYS = "with --dry-run it shows how large they are, and other ways (--via)"
+
+
+def _is_large(item: MissingDll) -> bool:
+    member = family_of(item.name)
+    return member is not None and member.family.id in _LARGE
 
 
 def _on_index(item: MissingDll) -> bool:

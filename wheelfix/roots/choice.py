@@ -82,16 +82,6 @@ class Objection:
     """Rejects the candidate; otherwise it comes after those without objection, and with a warning."""
 
 
-def no_objection(_file: RootFile) -> Objection | None:
-    """Return None, as for every file."""
-    return None
-
-
-def nothing_provided(_name: str) -> ImageFacts | None:
-    """Return None, as for a wheel that brings nothing."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What the user and the wheel allow, beyond the one DLL."""
@@ -100,9 +90,9 @@ class Terms:
     """The Visual C++ runtime may be taken (``--with-vcredist``)."""
     included: frozenset[str] = frozenset()
     """Keys of DLLs that the user asked for by name, even if they are not redistributable."""
-    objection: Callable[[RootFile], Objection | None] = no_objection
+    objection: Callable[[RootFile], Objection | None] = lambda _file: None
     """A further check of a candidate."""
-    provided: Callable[[str], ImageFacts | None] = nothing_provided
+    provided: Callable[[str], ImageFacts | None] = lambda _name: None
     """The image of that name which the wheel has or the plan already adds: forwarders may lead there."""
 
 
@@ -122,49 +112,26 @@ class Considered:
 class Choice:
     """The file to vendor."""
 
-    name: str
     winner: RootFile
     reason: str
     considered: tuple[Considered, ...]
     """All candidates, the winner first."""
     warnings: tuple[str, ...] = ()
-    brings: tuple[str, ...] = ()
-    """DLLs that must be vendored too, because the winner forwards to them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """Several different files, and no rule that decides between them."""
+class NoChoice:
+    """Nothing that could be vendored, or several different files and no rule that decides between them."""
 
-    name: str
-    rivals: tuple[RootFile, ...]
-    reason: str
-    hint: str
-    considered: tuple[Considered, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NoCandidate:
-    """Nothing that could be vendored."""
-
-    name: str
     reason: str
     considered: tuple[Considered, ...] = ()
 
 
-Outcome: TypeAlias = "Choice | Conflict | NoCandidate"
+Outcome: TypeAlias = "Choice | NoChoice"
 
 
 MAX_HOPS = 16
 """Forwarders that may follow upon each other; Windows' own have two or three."""
-
-
-@dataclass(frozen=True, slots=True)
-class Serves:
-    """A candidate has what is asked of it."""
-
-    brings: tuple[str, ...] = ()
-    """DLLs beside it to which it forwards, and which must be vendored too."""
 
 
 def serves(
@@ -173,8 +140,8 @@ def serves(
     needers: Sequence[Needer],
     facts: Facts,
     provided: Callable[[str], ImageFacts | None],
-) -> Serves | str:
-    """Return that a candidate serves all needers, or the reason why not."""
+) -> tuple[str, ...] | str:
+    """Return the DLLs beside a candidate that it needs to serve all needers, or the reason why it does not."""
     image = facts.image(file)
     if isinstance(image, Malformed):
         return f"not a DLL that can be loaded: {image.reason}"
@@ -198,7 +165,7 @@ def serves(
     ]
     if faults and (wanted or len(faults) == len(image.exports.names)):
         return faults[0]
-    return Serves(tuple(brings.values()))
+    return tuple(brings.values())
 
 
 def _missing_exports(missing: list[tuple[str, Symbol]]) -> str:
@@ -243,7 +210,8 @@ class Ranking:
     """A candidate that would serve, with what ranks it."""
 
     file: RootFile
-    serves: Serves
+    brings: tuple[str, ...]
+    """DLLs beside it to which it forwards."""
     objection: str
     absent_companions: tuple[str, ...]
     cuda: int
@@ -254,10 +222,10 @@ class Ranking:
     """2 in the root that gives most of the one release, 1 certainly of that release, 0 perhaps."""
 
     @property
-    def rank(self) -> tuple[bool, int, bool, int, int, int]:
+    def rank(self) -> tuple[int, ...]:
         """The smaller, the better."""
-        brings = bool(self.serves.brings)
-        return (bool(self.objection), len(self.absent_companions), brings, -self.toolkit, -self.cuda, -self.release)
+        absent = len(self.absent_companions)
+        return (bool(self.objection), absent, bool(self.brings), -self.toolkit, -self.cuda, -self.release)
 
 
 def absent_in_words(ranking: Ranking) -> str:
@@ -265,38 +233,31 @@ def absent_in_words(ranking: Ranking) -> str:
     return f"{', '.join(ranking.absent_companions)} {'is' if len(ranking.absent_companions) == 1 else 'are'}"
 
 
-def advantage(ranking: Ranking, loser: Ranking) -> str:
-    if loser.objection and not ranking.objection:
-        return "the only one without an objection"
-    if len(loser.absent_companions) > len(ranking.absent_companions):
-        return "what it needs is beside it"
-    if loser.serves.brings and not ranking.serves.brings:
-        return "it has the code itself, the others only forward"
-    if ranking.toolkit > loser.toolkit:
-        return (
-            "in the root that has most of this release" if loser.toolkit else "certainly of the release that was chosen"
-        )
-    if ranking.cuda > loser.cuda:
-        cuda_release = ranking.cuda_release
-        exact = "which the wheel needs" if ranking.cuda == 3 else "the nearest to what the wheel needs"
-        return f"for CUDA {cuda_release}, {exact}" if cuda_release else "the others are for another CUDA than the wheel"
-    return f"of release {ranking.file.version_hint}, which fits the wheel"
-
-
-def disadvantage(ranking: Ranking, best: Ranking) -> str:
-    if bool(ranking.objection) > bool(best.objection):
-        return ranking.objection
-    if len(ranking.absent_companions) > len(best.absent_companions):
-        return f"{absent_in_words(ranking)} not beside it"
-    if bool(ranking.serves.brings) > bool(best.serves.brings):
-        return f"it only forwards to {', '.join(ranking.serves.brings)}; the chosen one has the code itself"
-    if ranking.toolkit < best.toolkit:
-        return "another root has most of this release" if ranking.toolkit else "its release is not certain"
-    if ranking.cuda < best.cuda:
-        cuda_release, better = ranking.cuda_release, best.cuda_release
-        mine = f"for CUDA {cuda_release}" if cuda_release else "its CUDA release is not known"
-        return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not need"
-    return f"of release {ranking.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
+def difference(best: Ranking, other: Ranking) -> tuple[str, str]:
+    """Return why one candidate is better than another, and why the other is not: the first thing that ranks them."""
+    mine, better = best.cuda_release, other.cuda_release
+    exact = "which the wheel needs" if best.cuda == 3 else "the nearest to what the wheel needs"
+    cuda = f"for CUDA {better}" if better else "its CUDA release is not known"
+    words = (
+        ("the only one without an objection", other.objection),
+        ("what it needs is beside it", f"{absent_in_words(other)} not beside it"),
+        (
+            "it has the code itself, the others only forward",
+            f"it only forwards to {', '.join(other.brings)}; the chosen one has the code itself",
+        ),
+        ("in the root that has most of this release", "another root has most of this release")
+        if other.toolkit
+        else ("certainly of the release that was chosen", "its release is not certain"),
+        (f"for CUDA {mine}, {exact}", f"{cuda}; the chosen one is for CUDA {mine}")
+        if mine
+        else ("the others are for another CUDA than the wheel", f"{cuda}, which the wheel does not need"),
+        (
+            f"of release {best.file.version_hint}, which fits the wheel",
+            f"of release {other.file.version_hint or 'unknown'}; the chosen one fits the wheel better",
+        ),
+    )
+    first = next(number for number, pair in enumerate(zip(best.rank, other.rank, strict=True)) if pair[0] != pair[1])
+    return words[first]
 
 
 def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str:
@@ -322,9 +283,9 @@ def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms
     """Return which of the candidates is vendored for a need, or why none is."""
     terms = terms or Terms()
     if refusal := never_vendored(need.name, need.machine, runtime=terms.runtime):
-        return NoCandidate(need.name, refusal, tuple(Considered(file, "rejected", refusal) for file in candidates))
+        return NoChoice(refusal, tuple(Considered(file, "rejected", refusal) for file in candidates))
     if not candidates:
-        return NoCandidate(need.name, f"no root has {need.name}")
+        return NoChoice(f"no root has {need.name}")
     rejected: list[Considered] = []
     ranks = sorted({standing(file) for file in candidates})
     for position, rank in enumerate(ranks):
@@ -342,7 +303,7 @@ def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms
             return _decide(need, rankings, facts, (*rejected, *passed))
     reasons = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_NAMED]]
     reasons += [f"and {len(rejected) - MAX_NAMED} more"] if len(rejected) > MAX_NAMED else []
-    return NoCandidate(need.name, f"no candidate for {need.name} is suitable: {'; '.join(reasons)}", tuple(rejected))
+    return NoChoice(f"no candidate for {need.name} is suitable: {'; '.join(reasons)}", tuple(rejected))
 
 
 MAX_NAMED = 4
@@ -436,13 +397,11 @@ def _same_folder(file: RootFile, other: RootFile) -> bool:
     return file.root.path == other.root.path and file.folder.path == other.folder.path
 
 
-def _decide(
-    need: DllRequest, rankings: list[Ranking], facts: Facts, others: tuple[Considered, ...]
-) -> Choice | Conflict:
+def _decide(need: DllRequest, rankings: list[Ranking], facts: Facts, others: tuple[Considered, ...]) -> Outcome:
     best = min(ranking.rank for ranking in rankings)
     top = [ranking for ranking in rankings if ranking.rank == best]
     losers = [ranking for ranking in rankings if ranking.rank != best]
-    below = [Considered(ranking.file, "outranked", disadvantage(ranking, top[0])) for ranking in losers]
+    below = [Considered(ranking.file, "outranked", difference(top[0], ranking)[1]) for ranking in losers]
     contest = _Contest([top], _why_best(top[0], losers, others), []) if len(top) == 1 else _newest(top, facts)
     if len(contest.left) > 1:
         return _conflict(
@@ -453,13 +412,13 @@ def _decide(
     reason = contest.reason
     same = [Considered(ranking.file, "identical", "the same bytes") for ranking in twins]
     considered = (Considered(winner.file, "chosen", reason), *same, *below, *others)
-    return Choice(need.name, winner.file, reason, considered, tuple(_warnings(need, winner)), winner.serves.brings)
+    return Choice(winner.file, reason, considered, tuple(_warnings(need, winner)))
 
 
 def _why_best(ranking: Ranking, losers: list[Ranking], others: tuple[Considered, ...]) -> str:
     """Return what set the winner apart from the one that came nearest."""
     if losers:
-        return advantage(ranking, min(losers, key=lambda loser: loser.rank))
+        return difference(ranking, min(losers, key=lambda loser: loser.rank))[0]
     root = ranking.file.root
     if root.explicit and any(other.verdict == "outranked" for other in others):
         return f"named with {root.learned}"
@@ -548,13 +507,13 @@ def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:
     return [tree.numbers(file.version_hint) for file in files]
 
 
-def _conflict(need: DllRequest, top: list[Ranking], others: tuple[Considered, ...]) -> Conflict:
+def _conflict(need: DllRequest, top: list[Ranking], others: tuple[Considered, ...]) -> NoChoice:
     reason = "their bytes differ, and neither versions nor the order of folders shows which is right"
     files = tuple(ranking.file for ranking in top)
     places = " or ".join(f'--root "{file.root.path if file.root.is_file else _folder(file)}"' for file in files)
     rivals = tuple(Considered(file, "rival", reason) for file in files)
     hint = f"name the one you mean: {places}; or leave it out: --exclude {need.name}"
-    return Conflict(need.name, files, f"{len(files)} files for {need.name}: {reason}", hint, (*rivals, *others))
+    return NoChoice(f"{len(files)} files for {need.name}: {reason}; {hint}", (*rivals, *others))
 
 
 def _folder(file: RootFile) -> str:
@@ -725,7 +684,7 @@ def loaded_by_name(name: str, files: dict[T, str], cuda: str | None = None) -> l
 
 
 def gpu_objection(
-    index: RootIndex, card: str, runs: Callable[[tuple[str, ...]], bool], *, fatal: bool = False
+    index: RootIndex, card: str, runs: Callable[[tuple[str, ...]], bool]
 ) -> Callable[[RootFile], Objection | None]:
     """Return the objection for :class:`~wheelfix.roots.release.Terms` that asks for code for a card.
 
@@ -740,7 +699,7 @@ def gpu_objection(
                 subject = "it" if part is file else part.name
                 reason = f"{subject} has no code for {card}, only for {', '.join(archs)}"
                 better = _better(part.name, card)
-                return Objection(f"{reason}; take {better}" if better else reason, fatal)
+                return Objection(f"{reason}; take {better}" if better else reason)
         return None
 
     return objection

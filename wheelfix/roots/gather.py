@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.base.options import as_paths
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import fold
@@ -103,9 +102,9 @@ def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
 def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     """Named roots first, then discovered ones, then PATH if asked for."""
     limits = options.limits
-    given = [named_roots(path, host, limits=limits) for path in as_paths(options.roots)]
+    given = [named_roots(path, host, limits=limits) for path in options.roots]
     for kind in ("cuda", "cudnn", "oneapi", "conda"):
-        folders = as_paths(getattr(options, kind))
+        folders: tuple[Path, ...] = getattr(options, kind)
         given += [(named_root(path, host, kind=kind, option=f"--{kind}", limits=limits),) for path in folders]
     named: dict[tuple[str, Path], Root] = {}
     for place, roots in enumerate(given):

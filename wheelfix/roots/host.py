@@ -48,16 +48,6 @@ class RegistryKey:
     """Names of the keys below it."""
 
 
-def no_registry(_path: str) -> RegistryKey | None:
-    """Return nothing, as a machine without a registry does."""
-    return None
-
-
-def no_descriptor(_path: Path) -> str:
-    """Return nothing, as a machine without security descriptors does."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Host:
     """Where a machine keeps what discovery asks for; nothing in it is looked up again."""
@@ -76,10 +66,12 @@ class Host:
     """Other disks of this machine than that of Windows: ``D:\\``."""
     prefixes: tuple[tuple[Path, str], ...] = ()
     """Python environments of this machine, each with how it was found."""
-    registry: Callable[[str], RegistryKey | None] = no_registry
+    registry: Callable[[str], RegistryKey | None] = lambda _path: None
     """Reads a key such as ``HKLM\\SOFTWARE\\NVIDIA Corporation``."""
-    descriptor: Callable[[Path], str] = no_descriptor
+    descriptor: Callable[[Path], str] = lambda _path: ""
     """Reads the access list of a folder as SDDL text; empty where there is none."""
+    conda_info: Callable[[], str] = lambda: ""
+    """Asks conda where its environments and package caches are, as JSON; empty where it does not answer."""
 
     @property
     def scoop(self) -> tuple[Path, ...]:
@@ -107,24 +99,40 @@ class Host:
 def this_machine() -> Host:
     """Return the machine we run on."""
     env = dict(os.environ)
-    host = Host(env=env, os_name=os.name, home=_home(), prefixes=tuple(_prefixes(env)))
+    host = Host(env=env, os_name=os.name, home=_home(), prefixes=tuple(_prefixes(env)), conda_info=_ask_conda)
     if os.name != "nt":
         return host
     # The variable W6432 names the 64-bit folder even for a 32-bit Python.
     names = ("ProgramW6432", "ProgramFiles", "ProgramFiles(x86)")
     folders = dict.fromkeys(Path(text) for text in map(host.variable, names) if text)
     data = host.variable("ProgramData")
-    return Host(
-        env=env,
-        os_name=os.name,
+    return replace(
+        host,
         program_files=tuple(folders),
         program_data=Path(data) if data else None,
-        home=host.home,
         drives=_other_drives(host.variable("SystemDrive")),
-        prefixes=host.prefixes,
         registry=_read_registry,
         descriptor=functools.partial(security_descriptor, part=ACCESS_LIST),
     )
+
+
+_CONDA_SECONDS = 10
+"""For which conda is waited; it answers in about one second."""
+
+
+def _ask_conda() -> str:
+    """Return what ``conda info --json`` prints, for the conda that is active or on PATH."""
+    from wheelfix.base.programs import find_program, run_program
+
+    own = os.environ.get("CONDA_EXE", "")
+    program = own if Path(own).is_absolute() and Path(own).is_file() else find_program("conda")
+    if program is None:
+        return ""
+    try:
+        done = run_program([program, "info", "--json"], timeout=_CONDA_SECONDS)
+    except EnvironmentFailure:
+        return ""
+    return done.out if done.code == 0 else ""
 
 
 def _other_drives(own: str) -> tuple[Path, ...]:

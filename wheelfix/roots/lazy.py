@@ -6,7 +6,6 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING
 
-from wheelfix.base.options import as_paths
 from wheelfix.remote.client import Client
 
 if TYPE_CHECKING:
@@ -74,8 +73,7 @@ def lazy_index(options: RootOptions, remote: RemoteOptions | None = None) -> Ite
         client = Client(remote)
         client.refuse_offline("the package index")
     index = LazyIndex(options, client)
-    named = (options.roots, options.cuda, options.cudnn, options.oneapi, options.conda)
-    if not all(path.exists() for given in named for path in as_paths(given)):
+    if not all(path.exists() for path in options.named):
         index.open()
     try:
         yield index

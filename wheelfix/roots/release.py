@@ -270,18 +270,20 @@ def unfulfilled(distribution: str, version: str, required: Required) -> str:
     return ""
 
 
-def broken_requirements(roots: Iterable[Root]) -> Required:
-    """Return what wheels of the package index require of each other and do not fulfil: MKL wants a certain OpenMP."""
-    fetched = [root for root in roots if root.learned == LEARNED]
-    versions = {canonical(root.folders[0].package): root.version for root in fetched if root.folders}
+def broken_requirements(roots: Iterable[Root], requires: Iterable[str] = ()) -> Required:
+    """Return what wheels require of each other and do not fulfil: MKL wants a certain OpenMP.
+
+    ``requires`` is required of them besides.
+    """
+    wheels = [root for root in roots if root.folders]
+    versions = {canonical(root.folders[0].package): root.version for root in wheels}
     found: dict[tuple[str, str], None] = {}
-    for root in fetched:
-        for text in root.requires:
-            try:
-                wanted = as_requirement(text)
-            except (ValueError, RecursionError):
-                continue
-            one = (canonical(wanted.name), str(wanted.specifier))
-            if wanted.marker is None and one[0] in versions and unfulfilled(one[0], versions[one[0]], (one,)):
-                found[one] = None
+    for text in (*requires, *(text for root in wheels for text in root.requires)):
+        try:
+            wanted = as_requirement(text)
+        except (ValueError, RecursionError):
+            continue
+        one = (canonical(wanted.name), str(wanted.specifier))
+        if wanted.marker is None and one[0] in versions and unfulfilled(one[0], versions[one[0]], (one,)):
+            found[one] = None
     return tuple(found)

@@ -496,10 +496,24 @@ def _conda_places(host: Host) -> Iterator[Place]:
         environments = tree.locate_folder(base, "envs")
         for folder in tree.subfolders(environments) if environments is not None else ():
             yield Place(folder, f"not active, {learned}", last_resort=True, promised=False)
+    yield from _conda_answers(host.conda_info())
     listed = tree.locate(host.home, ".conda/environments.txt") if host.home is not None else None
     for line in _text(listed).splitlines() if listed is not None else ():
         if line.strip():
             yield Place(Path(line.strip()), "not active, .conda/environments.txt", last_resort=True, promised=False)
+
+
+def _conda_answers(answer: str) -> Iterator[Place]:
+    """Yield the environments and caches that conda itself names; another answer than expected is none."""
+    try:
+        info = parse_json(answer) if answer else {}
+    except ValueError:
+        return
+    for key, learned in (("envs", "not active, conda info"), ("pkgs_dirs", "package cache, conda info")):
+        named = info.get(key) if isinstance(info, dict) else None
+        for path in named if isinstance(named, list) else ():
+            if isinstance(path, str) and path and "\0" not in path:
+                yield Place(Path(path), learned, last_resort=True, promised=False)
 
 
 def _recognise_conda(folder: Path) -> Root | None:

@@ -185,7 +185,7 @@ def _other_folders(text: str, view: FileView) -> Iterator[str]:
         yield f"{USER}/Library/bin"
     if _PREFIX_BIN.search(text):
         yield "bin"
-    if "delvewheel" in text:  # its patch adds torch.libs
+    if "delvewheel" in text or "_wheelfix_" in text:  # code that a repair has put in adds folders
         from wheelfix.pycode.reading import read_path_code
 
         yield from read_path_code(text, _INIT, budget_of(view), ViewFiles(view, Profile(), blind=True)).added
