@@ -146,6 +146,11 @@ _PARTS = {
     "{Q}": rf"\\?[{_MARKS}]",
     "{REST}": r"(?:(?!\[WinError|Traceback \(|Error: |Error loading)[^\r\n])",
     "{DLL}": r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}?\.(?:dll|pyd)(?![A-Za-z0-9_])",
+    # Programs that build; the short names are words of English, and count in quotation marks or with their suffix.
+    "{PROGRAM}": (
+        r"(?P<d_program>nvcc|cmake|ninja|swig|cargo|rustc|nmake|msbuild|(?:cl|link|rc|mt)"
+        rf"(?=(?:\.exe)?\\?[{_MARKS}]|\.exe))(?:\.exe)?"
+    ),
     "{TRIPLE}": r"\d{1,9}[.,] ?\d{1,9}(?:[.,] ?\d{1,9})?",
     "{MARKS}": _MARKS,
     # What stands between quotes; an apostrophe may be one of its own, so each is a place where it could end.
@@ -417,11 +422,13 @@ def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> Li
             alone &= complete
             tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
-    if not kept and any(word in lowered for word in message_triggers()):
+    # What a message says about a status says more than the status.
+    if all(hit.symptom.kind == "exit-code" for hit in kept) and any(word in lowered for word in message_triggers()):
         said = read_messages(line)
         if not said and len(line) >= _NARROWEST and text.readings():
             said, alone = read_messages(text.readings()[0]), False
-        kept = [Found(symptom, 0, len(line), weak=True) for symptom in said]
+        said = [symptom for symptom in said if not kept or "rank" not in symptom.details]
+        kept = [Found(symptom, 0, len(line), weak=True) for symptom in said] or kept
         tried += 1
     if not kept and any(part in lowered for part in sentence_triggers()):
         kept = _bare_sentence(text)
