@@ -155,13 +155,12 @@ def test_other_faults_without_a_cause_have_a_heading_of_their_own() -> None:
 def test_the_whole_text_of_a_diagnosis():
     found = diagnose("OMP: Error #15: Initializing libiomp5md.dll, but found libomp140.x86_64.dll already initialized.")
     assert render_diagnosis(found, TextStyle(width=100)) == (
-        "text        the text: line 1: omp-duplicate (libiomp5md.dll, libomp140.x86_64.dll)\n"
-        "\n"
+        "text   the text: line 1: omp-duplicate (libiomp5md.dll, libomp140.x86_64.dll)\n"
         "Cause  Two OpenMP runtimes were loaded into one process: libiomp5md.dll and libomp140.x86_64.dll.\n"
         "       Each keeps its own threads and locks; Intel's runtime notices and stops the process. Usually\n"
         "       torch\\lib has one and conda's Library\\bin or another package has the other.\n"
         "\n"
-        "What to do, best first\n"
+        "What to do, best first (-v shows 3 more)\n"
         " 1. See which OpenMP runtimes there are\n"
         "      python -c \"import sys, pathlib; print(*pathlib.Path(sys.prefix).rglob('*omp*.dll'), sep=chr(10))\"\n"
         "    of libiomp5md, libomp and vcomp, one has to be left; the folders in the list show which packages\n"
@@ -169,7 +168,6 @@ def test_the_whole_text_of_a_diagnosis():
         " 2. Let the loader model find the true cause in the environment\n"
         "      wheelfix diagnose\n"
         "    it names the DLL; without --env it looks at the active environment\n"
-        "  ... and 3 more (-v shows all)\n"
     )
     whole = render_diagnosis(found, TextStyle(width=100), verbose=True)
     assert whole.endswith(

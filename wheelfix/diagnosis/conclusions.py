@@ -354,8 +354,11 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
         if finding.severity is Severity.UNSURE:
             yield f"{finding.message}; {finding.hint}" if finding.hint else finding.message
     looked = any(step.command.startswith("wheelfix diagnose") for one in causes for step in one.cause.next_steps)
-    if not gathered.cases and gathered.environment is None and causes and not looked:
-        yield "This is from the text alone; --env PREFIX or --wheel W finds the true cause in the files."
+    # Files show why a load failed; they say nothing about builds, and a bundle has files of its own.
+    loads = [one.symptom for one in causes if one.symptom is not None and one.symptom.code is not None]
+    in_files = any("bundle" not in symptom.details for symptom in loads)
+    if not gathered.cases and gathered.environment is None and in_files and not looked:
+        yield "From the text alone; --env PREFIX or --wheel W looks at the files."
 
 
 def _unknown(log: Log) -> str:

@@ -66,8 +66,7 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
     canvas = Canvas(look)
     if not quiet:
         for evidence in diagnosis.evidence:
-            canvas.paragraph(f"{evidence.source}: {evidence.told}", lead=(f"{evidence.kind:<12}", "dim"))
-        canvas.blank()
+            canvas.paragraph(f"{evidence.source}: {evidence.told}", lead=(f"{evidence.kind:<6} ", "dim"))
     _draw_verdict(canvas, diagnosis)
     for number, explained in enumerate(diagnosis.explained):
         # What comes first explains the text; the others in full would only push what to do out of sight.
@@ -135,13 +134,12 @@ def _draw_others(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None
 def _draw_remedies(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
     if not diagnosis.remedies:
         return
-    canvas.heading("What to do, best first")
     proven = any(one.proven for one in diagnosis.explained)
     shown = diagnosis.remedies if verbose else diagnosis.remedies[: 2 * _SHOWN if proven else _FROM_TEXT]
+    more = len(diagnosis.remedies) - len(shown)
+    canvas.heading("What to do, best first" + (f" (-v shows {more} more)" if more else ""))
     for remedy in shown:
         _draw_remedy(canvas, remedy)
-    if len(shown) < len(diagnosis.remedies):
-        canvas.line((f"… and {len(diagnosis.remedies) - len(shown)} more (-v shows all)", "dim"), indent=2)
     if any(one.cause.likely_missing for one in diagnosis.explained):
         canvas.paragraph(("Do not download DLLs from DLL download sites.", "dim"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import statistics
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from tools.diagnosis_samples import figures, rows
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.diagnosis.model import DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.diagnosis import render_diagnosis
 
 if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.model import Symptom
@@ -106,6 +109,14 @@ def test_unseen_texts_keep_the_bar() -> None:
     held_out = [row for row in THREADS if row.get("held_out")]
     assert len(held_out) >= 40
     assert sum(not row.get("missed") for row in held_out) >= 0.9 * len(held_out)
+
+
+@pytest.mark.no_cover
+def test_an_answer_fits_on_a_screen() -> None:
+    """Half of the answers that have a cause take at most 15 lines of a console with 80 columns."""
+    found = (wheelfix.diagnose((CORPUS / row["file"]).read_bytes(), options=HERMETIC) for row in rows())
+    texts = [render_diagnosis(one, TextStyle(width=80)) for one in found if one.explained]
+    assert statistics.median(len(text.rstrip().splitlines()) for text in texts) <= 15
 
 
 @pytest.mark.no_cover
