@@ -359,7 +359,9 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
-        "ask_wheel": _ask_wheel(details.get("building", "")),
+        "ask_wheel": _ask_wheel(details.get("building", ""), details.get("wheel_python", "3.12")),
+        "index": details.get("index", ""),
+        "otherwise": "" if "index" in details else "; otherwise try 3.11, 3.10 or 3.13, or ask with diagnose --fetch",
     }
 
 
@@ -393,11 +395,10 @@ def _card_words(symptom: Symptom) -> dict[str, str]:
     }
 
 
-def _ask_wheel(distribution: str) -> str:
-    """The command that finds out whether there is a wheel of a distribution for another Python."""
-    if not distribution:
-        return ""
-    return f"python -m pip download --no-deps --only-binary=:all: --python-version 3.12 {quoted(distribution)}"
+def _ask_wheel(requirement: str, python: str) -> str:
+    """The command that finds out whether there is a wheel for another Python."""
+    command = f"python -m pip download --no-deps --only-binary=:all: --python-version {python}"
+    return f"{command} {quoted(requirement)}" if requirement else ""
 
 
 _OF_VENDORS = frozenset({"vendor", "unknown", "vcredist"})
