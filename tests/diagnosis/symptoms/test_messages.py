@@ -174,6 +174,17 @@ WORDINGS = [
     ("cudnn-part-missing", "Unable to load any of {cudnn_ops64_9.1.0.dll, cudnn_ops64_9.1.dll, cudnn_ops64_9.dll}"),
     ("library-by-name", "FileNotFoundError: Shared library with base name 'whisper' not found"),
     ("library-by-name", "ImportError: Could not load whisper."),
+    (
+        "library-by-name",
+        'TclError: couldn\'t load library "x.dll": this library or a dependent library could not be found',
+    ),
+    ("cudnn-part-missing", "Please make sure cudnn_ops_infer64_8.dll is in your library path!"),
+    ("rocm-runtime-missing", "The code execution cannot proceed because amdhip64.dll was not found."),
+    ("wrong-version", "ImportError: DLL load failed while importing _cmd: The specified program cannot be found."),
+    ("wrong-version", 'WinError 127 - Error loading "torch_python.dll" or one of its dependencies'),
+    ("missing-dependency", r"errors_impl.NotFoundError: C:\v\Lib\site-packages\x\_ops.so not found"),
+    ("link-unresolved", "Error\tLNK2001\tunresolved external symbol ?warp_size@cuda@at@@YAHXZ"),
+    ("pywin32-incomplete", "ModuleNotFoundError: No module named 'pywintypes'"),
     ("library-by-name", "Unable to load 'libraw.dll' - error 126Problem loading dlls"),
     (
         "cuda-provider-incomplete",

@@ -171,7 +171,11 @@ def _is_served(card: Capability, listed: list[Capability | None], archs: str) ->
     )
 
 
-_FRAME = re.compile(r"File [\"“]([^\"“”]{1,500})[\"”], line \d|(?<!\w)([A-Za-z]:[\\/][^:\"\r\n]{1,300}?\.py):\d{1,6}")
+_FRAME = re.compile(
+    r"File [\"“]([^\"“”]{1,500})[\"”], line \d"
+    r"|(?<!\w)((?:[A-Za-z]:|~)[\\/][^:\"\r\n]{1,300}?\.py)(?::\d{1,6}| in [\w<>]{1,80}(?:\(|$))"
+)
+"""A file in a traceback: Python's, pytest's, those of IPython."""
 _FRAME_REACH = 40
 _OWN_FRAMES = frozenset(
     {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
@@ -308,7 +312,7 @@ class _Notes:
     def look(self, window: list[Line]) -> bool:
         """Read the window's first line; False when the limits are reached."""
         number, text = window[0].number, window[0].text
-        if "line " in text or ".py:" in text or 'File "' in text:
+        if "line " in text or ".py:" in text or ".py in " in text or 'File "' in text:
             frame = _FRAME.search(text)
             if frame is None and len(window) > 1 and 'File "' in text:
                 # A console of fixed width broke the path: its rest, with the number of the line, is in the next one.
@@ -461,7 +465,9 @@ class _Notes:
         dropped = tries if any(symptom.kind == "load-library" for symptom in found) else tries[1:]
         found = [symptom for symptom in found if symptom not in dropped]
         # Lines that only repeat that something failed, where another line says what.
-        repeating = sorted((one for one in found if "rank" in one.details), key=lambda symptom: symptom.survived)
+        # NumPy repeats the reason at the end of its advice: "Original error was".
+        repeating = [one for one in found if "rank" in one.details]
+        repeating.sort(key=lambda one: (one.survived, not one.excerpt.lower().startswith("original error")))
         telling = [symptom for symptom in found if "rank" not in symptom.details]
         reasons = [one for one in telling if one.package and one.package in {other.module for other in repeating}]
         telling = [replace(one, survived=False) if one in reasons else one for one in telling]
