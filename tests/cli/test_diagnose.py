@@ -6,14 +6,19 @@ import io
 import json
 import random
 import re
+import shlex
+import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_schemas import validate
+from tests.remote.indexes import index_of
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from wheelfix.base.options import RemoteOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.demo.forge import forge_dll
@@ -219,3 +224,69 @@ def test_whole_files_have_no_only_fault(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "Visual C++ runtime" in out
     assert "only fault" not in out
+
+
+# ----------------------------------------------------------------------------------------------- what the index says
+
+
+NO_WHEEL = (
+    "ERROR: Could not find a version that satisfies the requirement demo==1.5 (from versions: none)\n"
+    "ERROR: No matching distribution found for demo==1.5\n"
+)
+
+
+@pytest.fixture
+def index(tmp_path):
+    """An index with demo 1.5 for Python 3.9 and 3.11, demo 2.0 for 3.13, and other, which is for Linux alone."""
+    names = [
+        "demo-1.5-cp39-cp39-win_amd64.whl",
+        "demo-1.5-cp311-cp311-win_amd64.whl",
+        "demo-2.0-cp313-cp313-win_amd64.whl",
+        "other-1.0-cp313-cp313-manylinux_2_17_x86_64.whl",
+        "pure-3.0-py3-none-any.whl",
+    ]
+    wheels = []
+    for name in names:
+        project, version = name.split("-")[:2]
+        wheels.append(tmp_path / name)
+        with zipfile.ZipFile(wheels[-1], "w") as archive:
+            folder = f"{project}-{version}.dist-info"
+            archive.writestr(f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n")
+            archive.writestr(f"{folder}/WHEEL", f"Wheel-Version: 1.0\nTag: {name.split('-', 2)[2][:-4]}\n")
+            archive.writestr(f"{folder}/RECORD", "")
+    with index_of(wheels) as server:
+        yield f"{server.url}/simple"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ("demo==1.5", "The index has a wheel of 1.5 for Python 3.11, and for no newer one."),
+        ("demo", "The index has a wheel of 2.0 for Python 3.13, and for no newer one."),
+        ("other", "The index has no wheel of it for Windows."),
+        ("absent", "The index does not have a project of that name."),
+        ("pure", "The index has a wheel of 3.0 for Python 3.16, and for newer ones."),
+    ],
+)
+def test_the_index_is_asked_for_the_newest_python_with_a_wheel(wanted, told, index, capsys):
+    text = NO_WHEEL.replace("demo==1.5", wanted)
+    assert main(["diagnose", "--text", text, "--fetch", "--index-url", index]) == 1
+    assert told in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_index_is_not_asked_by_itself(index, capsys):
+    assert main(["diagnose", "--text", NO_WHEEL, "--index-url", index]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "The index has a wheel" not in out
+    assert "ask with diagnose --fetch" in out
+
+
+def test_the_command_that_asks_for_a_wheel_gets_it(index, tmp_path):
+    """The command is the one of the answer; the platform is that of the machine where it is run."""
+    options = ScanOptions(remote=RemoteOptions(index_url=index, fetch=True))
+    (remedy,) = diagnose(NO_WHEEL, options=options).remedies
+    program, *arguments = shlex.split(remedy.command)
+    assert program == "python"
+    more = ["--platform", "win_amd64", "--index-url", index, "-d", str(tmp_path / "got"), "-q"]
+    subprocess.run([sys.executable, *arguments, *more], check=True, timeout=120)
+    assert [path.name for path in (tmp_path / "got").iterdir()] == ["demo-1.5-cp311-cp311-win_amd64.whl"]

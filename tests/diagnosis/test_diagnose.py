@@ -236,8 +236,9 @@ def test_a_text_alone_says_so() -> None:
     assert found.only_fault is None
     assert commands(found)[0] == r'wheelfix diagnose --env "C:\envs\ml"'
     assert not found.notes, "the first remedy says how to look at the files"
-    alone = diagnose("RuntimeError: Torch not compiled with CUDA enabled")
-    assert any("from the text alone" in note for note in alone.notes)
+    alone = diagnose("Could not locate zlibwapi.dll. Please make sure it is in your library path!")
+    assert any("the text alone" in note for note in alone.notes)
+    assert not diagnose("RuntimeError: Torch not compiled with CUDA enabled").notes, "files say nothing about it"
 
 
 def test_a_text_without_dlls_could_not_be_told() -> None:

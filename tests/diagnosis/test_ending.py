@@ -50,6 +50,7 @@ WARNINGS = {
         "C:\\v\\Lib\\site-packages\\torch\\utils\\cpp_extension.py:382: UserWarning: Error checking compiler version "
         "for cl: [WinError 2] The system cannot find the file specified\n  warnings.warn(message)\n"
     ),
+    "cmake": "-- Could NOT find Git (missing: GIT_EXECUTABLE)\n-- Found Python\n",
 }
 """Warnings that stand at the beginning of many logs."""
 ENDS = {
@@ -107,6 +108,34 @@ def test_a_warning_alone_is_explained(warning: str) -> None:
     found = diagnose(WARNINGS[warning])
     assert found.explained
     assert not found.harmless
+
+
+NINJA = (
+    "C:\\v\\Lib\\site-packages\\torch\\utils\\cpp_extension.py:495: UserWarning: Attempted to use ninja as the "
+    "BuildExtension backend but we could not find ninja.. Falling back to using the slow distutils backend.\n"
+    "  warnings.warn(msg.format('we could not find ninja.'))\n"
+)
+TENSORRT = (
+    "[EP Error Please install TensorRT libraries as mentioned in the GPU requirements page, make sure they are\n"
+    " when using ['TensorrtExecutionProvider', 'CUDAExecutionProvider', 'CPUExecutionProvider']\n"
+    "Falling back to ['CUDAExecutionProvider', 'CPUExecutionProvider'] and retrying.\n"
+)
+
+
+@pytest.mark.parametrize("warning", [NINJA, TENSORRT], ids=["same-line", "two-lines-later"])
+def test_an_error_after_which_the_program_takes_another_way_is_no_cause(warning: str) -> None:
+    """Story: Ninja was named where the compiler was missing, and TensorRT where CUDA was."""
+    assert causes(warning) == ([] if warning is NINJA else ["ort-tensorrt"])
+    assert causes(warning + WARNINGS["compiler"]) == ["cl-not-found"]
+    assert causes(warning + ENDS["torch-cpu-build"]) == ["torch-cpu-build"]
+
+
+def test_a_library_that_prints_before_the_exception_comes_after_it() -> None:
+    """Story: "CUDA extension not installed" of auto_gptq came before the exception that ended the program."""
+    assert causes("CUDA extension not installed.\n" + ENDS["vc-runtime-too-old"]) == [
+        "vc-runtime-too-old",
+        "built-without-cuda",
+    ]
 
 
 def test_an_end_that_is_not_known_is_named() -> None:

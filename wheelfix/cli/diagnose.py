@@ -13,6 +13,7 @@ from wheelfix.base.options import ScanOptions, all_cores
 from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
     refuse_contradiction,
+    remote_options,
     root_options,
     style_of,
     write_result,
@@ -62,6 +63,7 @@ def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
         **as_given(args, "assume no_assume python"),
         jobs=args.jobs or all_cores(),
         roots=root_options(args),
+        remote=remote_options(args),
     )
     common = {
         "environment": args.env,

@@ -210,6 +210,8 @@ def _diagnose(subparsers: Subparsers) -> None:
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
+    what = "where there was no wheel: ask the package index for which Python it has one"
+    add_flag(add_remote_options(parser), "--fetch", what, typed=True)
     group = add_output_options(parser, DIAGNOSE_KINDS)
     add_flag(group, "--issue", "print the block to paste into an issue; user names are masked", dest="issue_block")
     add_typed_report_option(group, DIAGNOSE_KINDS)

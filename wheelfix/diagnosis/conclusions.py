@@ -259,20 +259,25 @@ def by_end(log: Log | None) -> tuple[list[Symptom], list[Symptom]]:
         ended = [symptom for symptom in survived if ending.has(symptom) or ending.is_about(symptom)]
         return ended, [symptom for symptom in survived if symptom not in ended]
     # Of warnings alone, those about a load say more than those about a part that programs do without.
-    ended = ended or [symptom for symptom in survived if symptom.code is not None] or survived
+    ended = ended or [symptom for symptom in survived if symptom.code is not None]
+    ended = ended or [symptom for symptom in survived if "instead" not in symptom.details]
+    # A build that takes another program is as good as before; a program that takes the CPU is slower.
+    ended = ended or [symptom for symptom in survived if symptom.kind != "program"]
     return ended, [symptom for symptom in survived if symptom not in ended]
 
 
 def _order(proof: _Proof, log: Log | None) -> tuple[bool, bool, bool, int]:
     """Sort what the files prove before what the text suggests, then what ended the program, guesses last.
 
-    An exception of an earlier traceback was caught where another one, that is known as well, ends the text.
+    An exception of an earlier traceback was caught, and what was printed before the last one was survived, where the
+    exception that ends the text is known as well.
     """
     explained, case = proof
     confidence, symptom = explained.cause.confidence, explained.symptom
     ending = log.ending if log else None
-    known = ending is not None and log is not None and any(map(ending.has, log.symptoms))
-    caught = known and symptom is not None and symptom.raised and ending is not None and not ending.has(symptom)
+    told = [one for one in log.symptoms if ending.has(one)] if log and ending else []
+    before = symptom is not None and symptom not in told
+    caught = before and bool(told) and symptom is not None and (symptom.raised or any(one.raised for one in told))
     return case is None, caught, confidence is Confidence.GUESS, list(Confidence).index(confidence)
 
 
@@ -364,8 +369,11 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
         if finding.severity is Severity.UNSURE:
             yield f"{finding.message}; {finding.hint}" if finding.hint else finding.message
     looked = any(step.command.startswith("wheelfix diagnose") for one in causes for step in one.cause.next_steps)
-    if not gathered.cases and gathered.environment is None and causes and not looked:
-        yield "This is from the text alone; --env PREFIX or --wheel W finds the true cause in the files."
+    # Files show why a load failed; they say nothing about builds, and a bundle has files of its own.
+    loads = [one.symptom for one in causes if one.symptom is not None and one.symptom.code is not None]
+    in_files = any("bundle" not in symptom.details for symptom in loads)
+    if not gathered.cases and gathered.environment is None and in_files and not looked:
+        yield "From the text alone; --env PREFIX or --wheel W looks at the files."
 
 
 def _unknown(log: Log) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path, PureWindowsPath
 from typing import IO, TYPE_CHECKING, cast
 
 from wheelfix.archive.reader import Archive
-from wheelfix.base.options import ScanOptions
+from wheelfix.base.options import PYTHONS, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.conclusions import conclude
 from wheelfix.diagnosis.confirm import situation
@@ -26,11 +26,16 @@ from wheelfix.exam.wheel import examine_wheel
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold
+from wheelfix.remote.client import Client, parsed
 from wheelfix.roots.gather import open_index
+from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from packaging.version import Version
+
+    from wheelfix.base.options import RemoteOptions
     from wheelfix.diagnosis.model import Diagnosis
     from wheelfix.diagnosis.symptoms.model import Symptom
     from wheelfix.diagnosis.symptoms.stream import Text
@@ -74,6 +79,7 @@ def answer(request: DiagnoseRequest) -> Diagnosis:
     with ExitStack() as stack:
         if request.text is not None:
             _read_text(request, request.text, gathered, stack)
+            _ask_index(request.options.remote, gathered)
         if request.environment is None and not request.wheels:
             request, gathered.how = find_environment(request, gathered.symptoms)
         if request.environment is not None or request.wheels:
@@ -148,8 +154,39 @@ def _rereadable(text: Text, stack: ExitStack) -> IO[bytes] | IO[str]:
 
 def _in_short(symptom: Symptom) -> str:
     code = "" if symptom.code is None else f" {symptom.code}" if symptom.code <= 0xFFFF else f" 0x{symptom.code:08X}"
-    about = symptom.file or symptom.module or ", ".join(symptom.dlls[:2])
+    about = symptom.file or symptom.module or ", ".join(symptom.dlls[:2]) or symptom.details.get("program")
     return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}"
+
+
+_NO_WHEEL = (" The index does not have a project of that name.", " The index has no wheel of it for Windows.")
+
+
+def _told_by_index(found: tuple[tuple[int, int], Version]) -> dict[str, str]:
+    """What the newest Python with a wheel, and the version of that wheel, add to a symptom."""
+    python = dotted(found[0])
+    newer = "and for newer ones" if found[0] == PYTHONS[0] else "and for no newer one"
+    return {"index": f" The index has a wheel of {found[1]} for Python {python}, {newer}.", "wheel_python": python}
+
+
+def _ask_index(remote: RemoteOptions, gathered: GatheredEvidence) -> None:
+    """With ``--fetch``: add for which Python the index has a wheel of what pip did not find, or built."""
+    wanted = {symptom.details.get("building", "") for symptom in gathered.symptoms} - {""} if remote.fetch else set()
+    if gathered.log is None or not wanted:
+        return
+    from wheelfix.remote.packageindex import newest_python
+
+    answers: dict[str, dict[str, str]] = {}
+    with Client(remote) as client:
+        for word in wanted:
+            requirement = parsed(word)
+            files = client.index.files(requirement.name)
+            found = newest_python(files, requirement.specifier, remote.target.platform)
+            answers[word] = _told_by_index(found) if found else {"index": _NO_WHEEL[bool(files)]}
+    symptoms = (
+        replace(one, details={**one.details, **answers.get(one.details.get("building", ""), {})})
+        for one in gathered.symptoms
+    )
+    gathered.log = replace(gathered.log, symptoms=tuple(symptoms))
 
 
 # ----------------------------------------------------------------------------------------------------------- the files

@@ -174,13 +174,14 @@ def compiled_modules(check: Checker) -> Mapping[str, frozenset[str]]:
 
 
 def is_compiled(module: str) -> bool:
-    """Whether a module, by its dotted name, is a compiled part of a package; modules at the top never are.
+    """Whether a module, by its dotted name, is a compiled part of a package.
 
-    A module at the top that is not found is a package that is not installed, compiled or not.
+    A module at the top that is not found is a package that is not installed, compiled or not, unless its name is that
+    of a part for CUDA, such as flash_attn_2_cuda.
     """
     top, _, rest = module.partition(".")
     if not rest:
-        return False
+        return top.endswith("_cuda")
     last = rest.rpartition(".")[2]
     return rest in compiled_modules().get(top, ()) or last in _BY_CONVENTION or last.endswith(_SUFFIX)
 

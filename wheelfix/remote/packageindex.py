@@ -16,6 +16,7 @@ from packaging.tags import compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from wheelfix.base.inputfiles import read_file
+from wheelfix.base.options import PYTHONS, InstallTarget
 from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError, NetworkFailure, shown_url
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from packaging.tags import Tag
     from packaging.version import Version
 
-    from wheelfix.base.options import InstallTarget
     from wheelfix.remote.settings import IndexSettings
     from wheelfix.remote.transport import Transport
 
@@ -454,6 +454,18 @@ def choose_file(files: Iterable[IndexFile], requirement: Requirement, target: In
     if found is not None:
         return found[1]
     raise _nothing_fits(requirement, target, _allowed(offered, requirement.specifier), offered)
+
+
+def newest_python(
+    files: Iterable[IndexFile], specifier: SpecifierSet, platform: str
+) -> tuple[tuple[int, int], Version] | None:
+    """Return the newest Python that one of some files is a wheel for, and the version of that wheel; or None."""
+    offered = offered_wheels(files)
+    for python in PYTHONS:
+        found = next(fitting_wheels(offered, specifier, InstallTarget(platform, python)), None)
+        if found is not None:
+            return python, found[0]
+    return None
 
 
 def fitting_wheels(

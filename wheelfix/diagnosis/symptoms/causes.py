@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.diagnosis.symptoms.messages import fill, fill_remedy, is_beside_torch, message_by_id, messages, words_for
-from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, table_text
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, package_of, table_text
+from wheelfix.diagnosis.symptoms.recognise import facts_in
 from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.cuda import TorchBuild
 from wheelfix.knowledge.system import classify
@@ -25,11 +26,20 @@ TABLE = "causes.toml"
 _SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
     "file": lambda symptom: (symptom.file.lower(),),
     "dll": lambda symptom: map(str.lower, symptom.dlls),
-    "name": lambda symptom: (symptom.file.lower(), *map(str.lower, symptom.dlls)),
+    "name": lambda symptom: (*_asked_for(symptom), *map(str.lower, symptom.dlls)),
     "module": lambda symptom: (symptom.module,),
     "package": lambda symptom: (symptom.package,),
+    "program": lambda symptom: (symptom.details.get("program", "").lower(),),
 }
 """What each pattern of a rule is about; ``name`` is the file or one of the DLLs that the text names."""
+
+
+def _asked_for(symptom: Symptom) -> tuple[str, ...]:
+    """The file, unless it was asked for in the folder of a package or a bundle, which has a copy of its own."""
+    own = package_of(symptom.path or "") or any(fact.name == "bundle" for fact in facts_in(symptom.path or ""))
+    return () if own else (symptom.file.lower(),)
+
+
 _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
     "bare": lambda symptom: bool(symptom.path) and "\\" not in (symptom.path or ""),
     "bundle": lambda symptom: bool(symptom.details.get("bundle")),
@@ -136,7 +146,7 @@ def parse_causes(table: str, text: str) -> CauseTable:
         check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
         steps = tuple(remedies[name] for name in row["remedies"] if name in remedies)
         causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), steps)
-    rules = tuple(_rule(row, check) for row in tree["rule"])
+    rules = tuple(_rule(row, check, tree.get("pattern", {})) for row in tree["rule"])
     known = {*causes, *(message.id for message in messages())}
     check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in known]
     check.faults += [f"nothing leads to {name!r}" for name in sorted(set(causes) - {rule.cause for rule in rules})]
@@ -144,12 +154,15 @@ def parse_causes(table: str, text: str) -> CauseTable:
     return CauseTable(rules, causes, needs)
 
 
-def _rule(row: Mapping[str, Any], check: Checker) -> CauseRule:
+def _rule(row: Mapping[str, Any], check: Checker, named: Mapping[str, str]) -> CauseRule:
+    texts = {name: row[name] for name in _SUBJECTS if name in row}
+    for word, pattern in named.items():
+        texts = {name: text.replace(f"{{{word}}}", pattern) for name, text in texts.items()}
     lists = {name: tuple(row.get(name, ())) for name in ("kinds", "codes", "missing")}
     return CauseRule(
         row["cause"],
         **lists,
-        patterns={name: check.pattern(row[name]) for name in _SUBJECTS if name in row},
+        patterns={name: check.pattern(text) for name, text in texts.items()},
         conditions=tuple(name for name in _CONDITIONS if row.get(name)),
         via=row.get("via", ""),
         runtime=row.get("runtime", ""),

@@ -286,86 +286,119 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     ``candidates`` says that the missing DLLs are those that are known to be absent in such cases, any one of them:
     then nothing is said about where to get them, because most of them are there.
     """
-    details, path = symptom.details, symptom.path or ""
     names = symptom.dlls or ((symptom.file,) if symptom.file else missing)
-    capability = details.get("capability", "")
-    supported = details.get("supported", "").rstrip(" .")
-    built, running = details.get("built", ""), details.get("running", "")
-    card = details.get("card", "")
-    pip, conda, who = _vendor(() if candidates else missing)
+    return {
+        **_file_words(symptom, names),
+        **_source_words(() if candidates else missing, names),
+        **_package_words(symptom),
+        **_version_words(symptom),
+        **_card_words(symptom),
+        "script": "script.py",
+    }
+
+
+def _file_words(symptom: Symptom, names: tuple[str, ...]) -> dict[str, str]:
+    """The file that failed, what failed in it, and where it lies."""
+    details, path = symptom.details, symptom.path or ""
     error = winerror(symptom.code) if symptom.code is not None else None
     prefix = environment_prefix(path) or details.get("prefix", "")
-    package = _package(symptom)
-    distribution = details.get("distribution", "") or distribution_of_module(package)
-    build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
-    conda_environment = details.get("environment") == "conda"
-    library = library_of(names[0] if names else "")
-    pair = next((one for one in pairs() if one.package.fullmatch(package)), None)
     return {
-        "pair": _and(pair.names) if pair else "",
-        "pair_command": f"python -m pip install --upgrade --no-deps {' '.join(pair.names)}" if pair else "",
-        "pair_why": pair.why if pair else "",
-        "version_pair": f": built for {built}, found {running}" if built and running else "",
-        "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
-        "module_version": f" {details['module_version']}" if details.get("module_version") else "",
-        "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
-        "crashed_in": f", in {symptom.file}" if symptom.kind == "faulting-module" else "",
-        "building": details.get("building", "the package"),
-        "ask_wheel": _ask_wheel(details.get("building", "")),
-        "library_fix": library.fix if library else "",
-        "library_command": library.command if library else "",
-        "library_why": library.why if library else "",
         "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
         "full_path": path if "\\" in path and "'" not in path else "",
         "names": _and(names) or "a part",
-        "module": symptom.module,
-        "package": package,
-        "package_name": _package_name(symptom, package),
-        "distribution": distribution,
-        "upgradable": "" if may_replace_a_build(distribution) else distribution,
-        "again": again(distribution, details.get("version", ""), build, conda=conda_environment),
-        "then_again": then_again(distribution, details.get("version", ""), conda=conda_environment),
-        "torch_241": in_release(build, "2.4.1"),
-        "torch_together": together(build, distribution),
-        "torch_for_card": for_card(capability) if package == "torch" else "",
-        "torch_cpu": for_cpu() if package == "torch" else "",
-        "torchvision": together(build, "torchvision"),
-        "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
-        "card_arch": details.get("arch", ""),
-        "arch_known": about_architecture(details.get("arch", "")),
-        "symbol": details.get("symbol", ""),
-        # The DLLs of CUDA beside torch import none of its own.
-        "torch_imports": "" if is_beside_torch(symptom.file) else " (often torch_cpu.dll or torch_cuda.dll)",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
-        "same_build": " and the same kind of build (CPU, CUDA, ROCm, XPU)" if may_replace_a_build(distribution) else "",
-        "collect": _collect(symptom),
+        "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
+        "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else "" if "\\" in path else symptom.file),
+        "symbol": details.get("symbol", ""),
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
+        "crashed_in": f", in {symptom.file}" if symptom.kind == "faulting-module" else "",
+        # The DLLs of CUDA beside torch import none of its own.
+        "torch_imports": "" if is_beside_torch(symptom.file) else " (often torch_cpu.dll or torch_cuda.dll)",
         "prefix": prefix,
         "env_option": f' --env "{prefix}"' if prefix else "",
         "package_folder": _package_folder(symptom),
+    }
+
+
+def _source_words(missing: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
+    """Where the missing DLLs can be had."""
+    library = library_of(names[0] if names else "")
+    words = dict(zip(("vendor_command", "conda_command", "vendor_why"), _vendor(missing), strict=True))
+    return words | {f"library_{name}": getattr(library, name, "") for name in ("fix", "command", "why")}
+
+
+def _package_words(symptom: Symptom) -> dict[str, str]:
+    """The package that it is about, and the commands that install it again, or with what belongs to it."""
+    details, package = symptom.details, _package(symptom)
+    distribution, version = (
+        details.get("distribution", "") or distribution_of_module(package),
+        details.get("version", ""),
+    )
+    build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
+    conda = details.get("environment") == "conda"
+    pair = next((one for one in pairs() if one.package.fullmatch(package)), None)
+    return {
+        "module": symptom.module,
+        "package": package,
+        "package_name": _package_name(symptom, package),
+        "upgradable": "" if may_replace_a_build(distribution) else distribution,
+        "same_build": " and the same kind of build (CPU, CUDA, ROCm, XPU)" if may_replace_a_build(distribution) else "",
         "wheel": rf"dist\{distribution.replace('-', '_')}*.whl",
+        "again": again(distribution, version, build, conda=conda),
+        "then_again": then_again(distribution, version, conda=conda),
+        "pair": _and(pair.names) if pair else "",
+        "pair_command": f"python -m pip install --upgrade --no-deps {' '.join(pair.names)}" if pair else "",
+        "pair_why": pair.why if pair else "",
+        "torch_241": in_release(build, "2.4.1"),
+        "torch_together": together(build, distribution),
+        "torchvision": together(build, "torchvision"),
+        "torch_cpu": for_cpu() if package == "torch" else "",
+        "torch_for_card": for_card(details.get("capability", "")) if package == "torch" else "",
+        "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
+        "collect": _collect(symptom),
+        "building": details.get("building", "the package"),
+        "ask_wheel": _ask_wheel(details.get("building", ""), details.get("wheel_python", "3.12")),
+        "index": details.get("index", ""),
+        "otherwise": "" if "index" in details else "; otherwise try 3.11, 3.10 or 3.13, or ask with diagnose --fetch",
+    }
+
+
+def _version_words(symptom: Symptom) -> dict[str, str]:
+    """The versions that met."""
+    details = symptom.details
+    built, running = details.get("built", ""), details.get("running", "")
+    both = bool(built and running)
+    return {
+        "version_pair": f": built for {built}, found {running}" if both else "",
+        "numpy_versions": f": built for {built}, running with {running}" if both else "",
+        "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
+        "module_version": f" {details['module_version']}" if details.get("module_version") else "",
+    }
+
+
+def _card_words(symptom: Symptom) -> dict[str, str]:
+    """The graphics card, and the architectures that were compiled for."""
+    details = symptom.details
+    card, capability = details.get("card", ""), details.get("capability", "")
+    supported = details.get("supported", "").rstrip(" .")
+    return {
         "card": card,
         "capability": capability,
         "arch": _arch(capability),
         "ask_arch": "" if _arch(capability) else "nvidia-smi --query-gpu=compute_cap --format=csv,noheader",
         "for_card": f": {card} has {capability}" if card and capability else "",
         "has_archs": f", here {supported}" if supported else "",
-        "numpy_versions": f": built for {built}, running with {running}" if built and running else "",
-        "vendor_command": pip,
-        "conda_command": conda,
-        "vendor_why": who,
-        "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else "" if "\\" in path else symptom.file),
-        "script": "script.py",
+        "card_arch": details.get("arch", ""),
+        "arch_known": about_architecture(details.get("arch", "")),
     }
 
 
-def _ask_wheel(distribution: str) -> str:
-    """The command that finds out whether there is a wheel of a distribution for another Python."""
-    if not distribution:
-        return ""
-    return f"python -m pip download --no-deps --only-binary=:all: --python-version 3.12 {quoted(distribution)}"
+def _ask_wheel(requirement: str, python: str) -> str:
+    """The command that finds out whether there is a wheel for another Python."""
+    command = f"python -m pip download --no-deps --only-binary=:all: --python-version {python}"
+    return f"{command} {quoted(requirement)}" if requirement else ""
 
 
 _OF_VENDORS = frozenset({"vendor", "unknown", "vcredist"})
@@ -478,7 +511,6 @@ _OPTIONAL = frozenset({"env_option"})
 _NAMES_A_DISTRIBUTION = frozenset(
     {
         "package",
-        "distribution",
         "upgradable",
         "again",
         "torchvision",

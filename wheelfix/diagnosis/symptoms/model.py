@@ -82,7 +82,7 @@ class Symptom:
     def key(self) -> tuple[object, ...]:
         """What makes two symptoms the same one."""
         names = tuple(sorted(fold(name) for name in self.dlls))
-        said = self.details.get("message") or self.details.get("cause", "")
+        said = next((self.details[name] for name in ("message", "cause", "program") if name in self.details), "")
         return (self.kind, self.code, fold(self.path or ""), names, self.module, self.details.get("symbol", ""), said)
 
 

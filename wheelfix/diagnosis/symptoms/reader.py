@@ -171,7 +171,11 @@ def _is_served(card: Capability, listed: list[Capability | None], archs: str) ->
     )
 
 
-_FRAME = re.compile(r"File [\"“]([^\"“”]{1,500})[\"”], line \d|(?<!\w)([A-Za-z]:[\\/][^:\"\r\n]{1,300}?\.py):\d{1,6}")
+_FRAME = re.compile(
+    r"File [\"“]([^\"“”]{1,500})[\"”], line \d"
+    r"|(?<!\w)((?:[A-Za-z]:|~)[\\/][^:\"\r\n]{1,300}?\.py)(?::\d{1,6}| in [\w<>]{1,80}(?:\(|$))"
+)
+"""A file in a traceback: Python's, pytest's, those of IPython."""
 _FRAME_REACH = 40
 _OWN_FRAMES = frozenset(
     {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
@@ -182,7 +186,10 @@ _MEMORY = 4096
 _WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
 _DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|\.dll\b|WinError|error 0x[0-9a-f]", re.IGNORECASE)
 _ON_EVERY_SYSTEM = frozenset(
-    {"load-library", "asked-by-name", "library", "message", "cuda-library", "cudnn-sublibrary", "cudnn-version"}
+    {
+        *("load-library", "asked-by-name", "library", "message", "cuda-library", "cudnn-sublibrary", "cudnn-version"),
+        "program",
+    }
 )
 """Kinds of symptoms that other systems print in the same words."""
 _POSIX = re.compile(
@@ -193,8 +200,13 @@ _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
 _WARNS = re.compile(
     r"\b[A-Z]\w*Warning: |\bWARN(?:ING)?\b|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
+    r"|(?:^|\s)-- Could NOT find "
 )
-"""What a line has that reports a warning: Python's, those of loggers, onnxruntime, TensorFlow, torch, build servers."""
+"""What a line has that reports a warning: Python's, those of loggers, onnxruntime, TensorFlow, torch, build servers,
+and CMake's where it goes on."""
+_INSTEAD = re.compile(r"\bfall(?:ing|s) ?back\b|\bdefaulting to\b", re.IGNORECASE)
+"""What follows an error after which the program takes another way."""
+_INSTEAD_REACH = 4
 _RAISED = re.compile(r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b")
 _LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -300,7 +312,7 @@ class _Notes:
     def look(self, window: list[Line]) -> bool:
         """Read the window's first line; False when the limits are reached."""
         number, text = window[0].number, window[0].text
-        if "line " in text or ".py:" in text or 'File "' in text:
+        if "line " in text or ".py:" in text or ".py in " in text or 'File "' in text:
             frame = _FRAME.search(text)
             if frame is None and len(window) > 1 and 'File "' in text:
                 # A console of fixed width broke the path: its rest, with the number of the line, is in the next one.
@@ -333,8 +345,13 @@ class _Notes:
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
         following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
         raised = bool(_RAISED.match(lines[0].lstrip()))
-        warns = number == self._warned
-        symptoms = (replace(one, survived=one.survived or warns, raised=raised) for one in reading.symptoms)
+        instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH]))
+        survived = instead or number == self._warned
+        more = {"instead": "yes"} if instead else {}
+        symptoms = (
+            replace(one, survived=one.survived or survived, raised=raised, details={**one.details, **more})
+            for one in reading.symptoms
+        )
         keys = tuple(self._add(one, number, following, starts_program=starts_program) for one in symptoms)
         self._remember(keys, text, lines[0]) if reading.alone else self._remember(keys, memory)
         self._work += reading.tried
@@ -448,7 +465,9 @@ class _Notes:
         dropped = tries if any(symptom.kind == "load-library" for symptom in found) else tries[1:]
         found = [symptom for symptom in found if symptom not in dropped]
         # Lines that only repeat that something failed, where another line says what.
-        repeating = sorted((one for one in found if "rank" in one.details), key=lambda symptom: symptom.survived)
+        # NumPy repeats the reason at the end of its advice: "Original error was".
+        repeating = [one for one in found if "rank" in one.details]
+        repeating.sort(key=lambda one: (one.survived, not one.excerpt.lower().startswith("original error")))
         telling = [symptom for symptom in found if "rank" not in symptom.details]
         reasons = [one for one in telling if one.package and one.package in {other.module for other in repeating}]
         telling = [replace(one, survived=False) if one in reasons else one for one in telling]
@@ -501,6 +520,9 @@ def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
             kept.append(symptom)
             continue
         other = kept[place]
+        if _says_more(symptom, other):
+            kept[place] = replace(symptom, line=other.line)
+            continue
         dlls = tuple(dict.fromkeys((*other.dlls, *symptom.dlls)))
         code = other.code if other.code is not None else symptom.code
         path = symptom.path if symptom.kind == "faulting-part" and symptom.path else other.path
@@ -511,17 +533,25 @@ def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
     return tuple(kept)
 
 
+def _says_more(symptom: Symptom, other: Symptom) -> bool:
+    """Whether a symptom is the same error as a line above it without a file, which a logger printed."""
+    nameless = other.kind in ("winerror", "sentence") and not (other.path or other.dlls)
+    return nameless and symptom.code == other.code and bool(symptom.path)
+
+
 def _same_story(first: Symptom, second: Symptom) -> bool:
     """Whether the second symptom is the continuation of the first."""
     if second.line - first.line > _FRAME_REACH:
         return False
+    if _says_more(second, first):
+        return True
     if first.kind == "faulting-module":
         return second.kind in ("faulting-module", "faulting-part", "exit-code")
     if first.kind.startswith("dialog-") and second.kind == "bundle-python":
         return True  # the box before it says why Python was not loaded
     if first.kind == "bundle-python" and first.code is None and second.kind in ("sentence", "winerror"):
         return True  # the loader's own words for the reason
-    if second.code is None and second.path and second.path == first.path:
+    if None in (first.code, second.code) and second.path and second.path == first.path:
         return True  # the rest of a broken line, or the same in other words
     if first.kind == second.kind:
         return first.kind in ("no-kernel-image", "numpy-abi", "mkl-cannot-load", "omp-duplicate", "nvrtc-builtins")

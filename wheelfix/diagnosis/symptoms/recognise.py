@@ -146,6 +146,11 @@ _PARTS = {
     "{Q}": rf"\\?[{_MARKS}]",
     "{REST}": r"(?:(?!\[WinError|Traceback \(|Error: |Error loading)[^\r\n])",
     "{DLL}": r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}?\.(?:dll|pyd)(?![A-Za-z0-9_])",
+    # Programs that build; the short names are words of English, and count in quotation marks or with their suffix.
+    "{PROGRAM}": (
+        r"(?P<d_program>nvcc|cmake|ninja|swig|cargo|rustc|nmake|msbuild|(?:cl|link|rc|mt)"
+        rf"(?=(?:\.exe)?\\?[{_MARKS}]|\.exe))(?:\.exe)?"
+    ),
     "{TRIPLE}": r"\d{1,9}[.,] ?\d{1,9}(?:[.,] ?\d{1,9})?",
     "{MARKS}": _MARKS,
     # What stands between quotes; an apostrophe may be one of its own, so each is a place where it could end.
@@ -353,15 +358,18 @@ _NEW_THOUGHT = re.compile(
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
 _HOLE = re.compile(r"\{[A-Za-z_]|%[sr]\b")
 _ONLY_NUMBER = re.compile(r"\s*\(?(\d{2,5})\)?[.\s]*")
-_RETOLD = re.compile(
-    r"not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません", re.IGNORECASE
+_ABSENT = "(?:not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません)"
+_PROCEDURE = "(?:proced|program|function|entry|symbol|程序|プロシージャ)"
+_RETOLD = tuple(
+    (code, re.compile(pattern, re.IGNORECASE))
+    for code, pattern in (
+        (127, f"{_PROCEDURE}.*{_ABSENT}|{_ABSENT}.*{_PROCEDURE}"),
+        (126, _ABSENT),
+        (1114, r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化"),
+        (14001, "application configuration is incorrect"),  # Windows XP's own words
+    )
 )
-"""What people write when they translate the sentence of error 126 themselves."""
-_RETOLD_START = re.compile(r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化", re.IGNORECASE)
-"""The same for error 1114."""
-_RETOLD_MANIFEST = re.compile(r"application configuration is incorrect", re.IGNORECASE)
-"""What Windows XP says for error 14001."""
-_OF_A_PROCEDURE = re.compile(r"proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
+"""What people write when they translate a sentence of Windows themselves, with the code of the sentence."""
 _EXCERPT = 400
 _NARROWEST = 72
 _HITS = 20
@@ -417,11 +425,13 @@ def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> Li
             alone &= complete
             tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
-    if not kept and any(word in lowered for word in message_triggers()):
+    # What a message says about a status says more than the status.
+    if all(hit.symptom.kind == "exit-code" for hit in kept) and any(word in lowered for word in message_triggers()):
         said = read_messages(line)
         if not said and len(line) >= _NARROWEST and text.readings():
             said, alone = read_messages(text.readings()[0]), False
-        kept = [Found(symptom, 0, len(line), weak=True) for symptom in said]
+        said = [symptom for symptom in said if not kept or "rank" not in symptom.details]
+        kept = [Found(symptom, 0, len(line), weak=True) for symptom in said] or kept
         tried += 1
     if not kept and any(part in lowered for part in sentence_triggers()):
         kept = _bare_sentence(text)
@@ -497,15 +507,10 @@ def _last_resort(symptom: Symptom) -> Symptom:
     start = symptom.excerpt.lower().find("dll load fail")
     sentence = symptom.excerpt[start:].partition(":")[2]
     known = nearest_sentence(sentence)
-    if known is None and _RETOLD.search(sentence) and not _OF_A_PROCEDURE.search(sentence):
-        return replace(symptom, code=126, confidence=Confidence.LIKELY)
-    if known is None and _RETOLD_START.search(sentence):
-        return replace(symptom, code=1114, confidence=Confidence.LIKELY)
-    if known is None and _RETOLD_MANIFEST.search(sentence):
-        return replace(symptom, code=14001, confidence=Confidence.LIKELY)
-    if known is None:
-        return symptom
-    return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)
+    if known is not None:
+        return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)
+    code = next((code for code, retold in _RETOLD if retold.search(sentence)), None)
+    return symptom if code is None else replace(symptom, code=code, confidence=Confidence.LIKELY)
 
 
 def _strongest(found: list[Found]) -> list[Found]:
