@@ -62,6 +62,7 @@ DANGEROUS = {
     "max-size": '"1T"',
     "max-total": '"1T"',
     "max-ratio": "100000",
+    "max-path": "140",
 }
 
 
