@@ -287,7 +287,7 @@ def test_the_code_comes_before_all_that_may_not_stay_first(before: bytes, first:
     assert with_loading_code(after, [SUPPLIED], "pkg/__init__.py") == after
 
 
-@pytest.mark.parametrize(("code", "why"), [(b"def (:\n", "cannot be parsed"), (b"'doc'; import a\n", "several")])
+@pytest.mark.parametrize(("code", "why"), [(b"def (:\n", "not valid Python"), (b"'doc'; import a\n", "several")])
 def test_a_file_without_a_place_for_the_code(code: bytes, why: str) -> None:
     with pytest.raises(CannotRepair, match=why):
         with_loading_code(code, [SUPPLIED], "pkg/__init__.py")

@@ -114,22 +114,17 @@ class PackageHabits:
                 yield from ((name, file, raised) for name, file in gone.items())
                 assumed |= gone.keys()
 
-    def absent_own(self) -> Iterator[tuple[str, str]]:
-        """The modules of its own that importing it needs and that no file is, each with the file that imports it.
+    def absent_own(self) -> Iterator[tuple[str, str, str]]:
+        """The modules of its own that importing it needs and that no file is, as :meth:`absent` gives those of others.
 
-        An import is followed only where a file that it may run names such a module, which few do. An extension module
-        that has the name in its data may make it, as cantera's does.
+        An import is followed only where a file that it may run names such a module, which few do.
         """
         for top in sorted(filter(str.isidentifier, self.own_modules)):
             absent: set[str] = set()
             self._look_for_absent(top, absent, {top})
             end = self.followed.of(top) if absent else None
-            if end is None or not end.certain or end.fault is None or end.fault.target not in absent:
-                continue
-            name = end.fault.target.rpartition(".")[2]
-            makers = (path for path in end.ran if path.endswith(".pyd") and top_level(path) == top)
-            if not any(CompiledNames(self._view.source(path)).has(name) for path in makers):
-                yield end.fault.target, end.place[0]
+            if end is not None and end.certain and end.fault is not None and end.fault.target in absent:
+                yield end.fault.target, end.place[0], f"{end.error}: {shown_message(end)}".rstrip(": ")
 
     def _look_for_absent(self, module: str, absent: set[str], seen: set[str]) -> None:
         """Add the modules of the package that no file is, and that are named where a module is run."""
@@ -439,9 +434,9 @@ class ProviderChain:
     def absent_modules(self) -> Iterator[AbsentModule]:
         """The modules that are imported for certain and that no file has: of the package, and of what it requires."""
         beside = self.beside
-        for module, file in self.habits.absent_own():
+        for module, file, raised in self.habits.absent_own():
             if not self._may_have_part(module.partition(".")[0]):
-                yield AbsentModule(module, "", "", file)
+                yield AbsentModule(module, "", "", file, raised=raised)
         if beside is None or not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}

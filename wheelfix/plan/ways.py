@@ -26,6 +26,7 @@ from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
 from wheelfix.model import canonical, dll_key
 from wheelfix.plan.model import Supplied, Way
+from wheelfix.pycode.budget import OutOfBudget, parse_code
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.release import broken_requirements
 from wheelfix.roots.root import numbers
@@ -222,9 +223,9 @@ def with_loading_code(source: bytes, supplied: Iterable[Supplied], where: str) -
 def _first_statement(source: bytes, lines: Sequence[bytes], where: str) -> int:
     """Return the number of lines before the first statement that may not stay first: docstring and ``__future__``."""
     try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
-        raise _no_place(where, f"its code cannot be parsed: {exc}") from exc
+        body = parse_code(source.decode("utf-8-sig", "replace")).body
+    except OutOfBudget as exc:
+        raise _no_place(where, str(exc)) from exc
     first = [node for node in body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
     if body and isinstance(body[0], ast.Expr) and isinstance(getattr(body[0].value, "value", None), str):
         first.insert(0, body[0])  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
+from wheelfix.pe.modulenames import CompiledNames
 from wheelfix.pycode.budget import PYTHON_ERRORS, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
 from wheelfix.pycode.expressions import ExpressionValues, standard_names
@@ -339,11 +340,17 @@ class Importer:
         thrown.error.failure = LoadFault("module", name, None)
         raise thrown
 
-    @staticmethod
-    def _need_usual_path(package: CodeModule, name: str) -> None:
-        """Raise Undecided if a package's code has changed the folders in which its modules are looked for."""
+    def _need_usual_path(self, package: CodeModule, name: str) -> None:
+        """Raise Undecided if a package's code has changed where its modules come from.
+
+        It may have changed the folders; an extension module may make others, as cantera's does, and has their names.
+        """
         if package.names.get("__path__") not in (None, [_folder_of_file(package.file)]):
             raise Undecided(f"where {name} is looked for depends on code")
+        top, last = name.partition(".")[0], name.rpartition(".")[2]
+        own = (path for path in self.run.ran if path.endswith(".pyd") and path.startswith(f"{SITE_PACKAGES}/{top}/"))
+        if any(CompiledNames(self.run.machine.view.source(path)).has(last) for path in own):
+            raise Undecided(f"a compiled module of {top} may make {name}")
 
     def required(self, top: str) -> bool:
         """Whether the distribution requires one whose name begins like a module."""
