@@ -678,11 +678,9 @@ def describe(settings: Settings) -> str:
     order = dict.fromkeys([*written, *settings.environ, *settings.typed])
     rows = [(dest.replace("_", "-"), _shown(values[dest].value), values[dest].where) for dest in order
             if dest in values and values[dest].where != "default"]  # fmt: skip
-    blocks: list[Block] = [
-        line(f"wheelfix {settings.command}, configured by {' and '.join(files) or 'no file'}"),
-        para(),
-    ]
-    blocks.append(Table(("option", "value", "where"), rows) if rows else line("everything has its default"))
+    heads = ("option", "value", "where")
+    blocks: list[Block] = [line(f"wheelfix {settings.command}, configured by {' and '.join(files) or 'no file'}")]
+    blocks += [para(), Table(heads, rows) if rows else line("everything has its default")]
     wheels: dict[str, list[tuple[str, str, str]]] = {}
     for item in settings.configuration.everything:
         if item.wheel and item.key.replace("-", "_") in actions:

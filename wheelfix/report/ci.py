@@ -13,7 +13,7 @@ from wheelfix.report.safe import legible, without_commands, workflow_data, workf
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_block as code_block
 from wheelfix.report.safe import markdown_code as code
-from wheelfix.report.scans import scan_blocks
+from wheelfix.report.scans import scan_blocks, totals_table
 from wheelfix.report.words import count, label, sentence
 
 if TYPE_CHECKING:
