@@ -244,9 +244,8 @@ class _RepairSteps:
         # A warning is about a DLL that the import may do without: whether to add it is the author's to decide.
         certain = [finding for finding in findings if finding.severity is not Severity.WARNING]
         # What lies elsewhere in the wheel needs no root: the repair puts a copy where it is found.
-        there = [one for one in certain if is_about(one, Theme.OUT_OF_REACH) and one.repairable is Repairable.ALWAYS]
-        self._there = [*dict.fromkeys(name for one in there for name in missing_names(one))]
-        names = {dll_key(name) for finding in certain if finding not in there for name in missing_names(finding)}
+        self._there = [*dict.fromkeys(name for one in certain if _is_there(one) for name in missing_names(one))]
+        names = {dll_key(name) for one in certain if not _is_there(one) for name in missing_names(one)}
         self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]
         never = any(one.severity is Severity.ERROR and one.repairable is Repairable.NEVER for one in findings)
         never |= bool(follows_from(version_conflicts(findings), report))  # another version has to be installed first
@@ -343,6 +342,10 @@ def _pairs(words: Iterable[str]) -> list[tuple[str, ...]]:
         else:
             found[-1] += (word,)
     return [pair for pair in found if pair[0] not in ("--env", "--package")]
+
+
+def _is_there(finding: Finding) -> bool:
+    return is_about(finding, Theme.OUT_OF_REACH) and finding.repairable is Repairable.ALWAYS
 
 
 def _on_index(item: MissingDll) -> bool:
