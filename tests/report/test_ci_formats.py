@@ -62,27 +62,6 @@ class TestNotRepaired:
         assert text.count("\n### ") == 1
         assert "Not repaired: torch was not repaired: no root has libomp" in text
 
-    def test_one_suite_in_junit(self):
-        (suite,) = ET.fromstring(render("junit", [broken_torch()], [UNREPAIRED]))
-        assert suite.get("errors") == "1"
-        assert [case.get("name") for case in suite.iter("testcase") if case.find("error") is not None] == [
-            "can be repaired"
-        ]
-
-    def test_one_verdict_in_github(self):
-        lines = render("github", [broken_torch(), clean_wheel()], [UNREPAIRED]).splitlines()
-        name = "torch-2.4.0-cp311-cp311-win_amd64.whl"
-        assert [line for line in lines if line.startswith("wheelfix: broken")] == [
-            f"wheelfix: broken, not repaired: {name}"
-        ]
-        assert lines[-1] == "wheelfix: 2 inputs: 1 ok, 1 broken; 1 not repaired"
-
-    def test_the_stage_in_json(self):
-        document = json.loads(render("json", [broken_torch()], [UNREPAIRED]))
-        assert [failure["stage"] for failure in document["failures"]] == ["repair"]
-        assert document["summary"]["inputs"] == 1
-        assert document["summary"]["not_repaired"] == 1
-
 
 class TestTotals:
     @pytest.mark.parametrize("kind", ["github", "markdown", "text"])

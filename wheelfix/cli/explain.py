@@ -11,6 +11,7 @@ from wheelfix.errors import Exit, UsageError
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.report import json_
 from wheelfix.report.canvas import TextStyle, look_of
+from wheelfix.report.ci import markdown_table
 from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules.registry import all_rules, find_rule, nearest, page
 
@@ -62,12 +63,9 @@ def _winerror_page(error: WinError) -> str:
 
 def _listing(rules: list[Rule], style: str, *, plain: bool) -> str:
     if style == "markdown":
-        rows = [
-            f"| {rule.code} | {rule.name} | {rule.severity} | {rule.repairable} | {rule.summary} |" for rule in rules
-        ]
-        return "\n".join(
-            ["| code | name | severity | repairable | summary |", "| --- | --- | --- | --- | --- |", *rows, ""]
-        )
+        heads = ("code", "name", "severity", "repairable", "summary")
+        rows = [[str(getattr(rule, head)) for head in heads] for rule in rules]
+        return "\n".join([*markdown_table(heads, rows), ""])
     return render_rules(rules, _look(plain))
 
 

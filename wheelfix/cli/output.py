@@ -17,7 +17,7 @@ from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.commands import say, say_failure
 from wheelfix.cli.common import exit_code, style_of, write_result
 from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
-from wheelfix.report.canvas import ProgressBar, TextStyle
+from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
 from wheelfix.report.document import (
     DEFAULT,
     Context,
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from wheelfix.base.options import ScanOptions
     from wheelfix.cli.baseline import Baseline
     from wheelfix.cli.common import Inputs
-    from wheelfix.model import ScanReport
+    from wheelfix.errors import WheelfixError
+    from wheelfix.model import Json, ScanReport
     from wheelfix.remote.ranges import WheelPath
 
 
@@ -52,6 +53,48 @@ def made_by(args: argparse.Namespace) -> Context:
     """Return when and how a page is made."""
 
     return Context(date=now(), command=command_line(args.argv) if getattr(args, "argv", ()) else "")
+
+
+class Results:
+    """What became of each input of a command: texts as they come, or in a file; entries for JSON; what went wrong."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.file: Path | None = getattr(args, "output", None)
+        self.look = look_of(sys.stdout, colour=args.color) if self.file is None else TextStyle(unicode=True)
+        self.failures: list[FailedInput] = []
+        self.entries: list[Json] = []
+        self.progress: ProgressBar | None = None
+        self._texts: list[str] = []
+
+    def fail(self, path: str, error: WheelfixError, stage: str = "read") -> None:
+        """Say on stderr what stopped us."""
+        self._make_room()
+        self.failures.append(FailedInput(path, error, stage))
+        say_failure(error)
+        self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
+
+    def tell(self, text: str) -> None:
+        """Print a text at once, or keep it for the file."""
+        if self.file is not None:
+            self._texts.append(text)
+            return
+        self._make_room()
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def finish(self, render_kind: Callable[[str], str]) -> None:
+        """Write the document that was asked for, if the texts are not it."""
+        if self.args.format != "text":
+            write_result(render_kind(self.args.format), self.file)
+        elif self.file is not None:
+            write_result("".join(self._texts), self.file)
+        for kind, file in getattr(self.args, "also", ()):
+            write_result(render_kind(kind), file)
+
+    def _make_room(self) -> None:
+        if self.progress is not None:
+            self.progress.hide()
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import Renaming, RepairOptions, ScanOptions, all_cores
-from wheelfix.cli.commands import as_given, say_failure
+from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
     check_folder,
     check_output,
@@ -26,14 +26,14 @@ from wheelfix.cli.common import (
     target_words,
     write_result,
 )
-from wheelfix.cli.output import made_by, write_reports
+from wheelfix.cli.output import Results, made_by, write_reports
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.repairs.repair import FailedRepair, repair_all, replay
 from wheelfix.report.canvas import ProgressBar, TextStyle
-from wheelfix.report.document import FailedInput, PlanReport
+from wheelfix.report.document import PlanReport
 from wheelfix.report.html.scan import render_repairs
 from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_balance, render_plan
@@ -44,7 +44,7 @@ from wheelfix.streams.codec import Compressor
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from wheelfix.model import Json
     from wheelfix.plan.model import Plan
@@ -126,60 +126,35 @@ def _refuse(args: argparse.Namespace) -> None:
             raise UsageError(f"{what} contradict each other" if " and " in what else what, because=because)
 
 
-class RepairOutput:
-    """Writes results as they come, keeps them for JSON, and remembers the worst of what went wrong."""
+class RepairOutput(Results):
+    """Writes results as they come, and keeps them for documents."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.args = args
-        self.look = style_of(args)
-        self.failures: list[FailedInput] = []
+        super().__init__(args)
         self.results: list[PlanReport] = []
-        self.entries: list[Json] = []
-        self.path = ""
-        self.incomplete = False
-        self.progress: ProgressBar | None = None
 
-    def attempt(self, path: str) -> RepairOutput:
-        """Work on one input; an error of ours is reported and does not stop the others."""
-        self.path = path
-        return self
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, Exception):  # whatever it is, it costs this wheel only
-            self.fail(self.path, failure_of(error, self.path))
-            return True
-        return False
-
-    def fail(self, path: str, error: WheelfixError) -> None:
-        """Say on stderr what stopped us."""
-        self._make_room()
-        self.failures.append(FailedInput(path, error, "read" if isinstance(error, InputError) else "repair"))
-        say_failure(error)
-        self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
+    def refuse(self, path: str, error: WheelfixError) -> None:
+        """Take an input that was not repaired."""
+        self.fail(path, error, "read" if isinstance(error, InputError) else "repair")
 
     def add(self, result: Repaired) -> None:
-        """Take one result; a text for the terminal is written at once."""
+        """Take one result; a text is written at once. One that cannot be shown costs this input only."""
+        try:
+            self._take(result)
+        except Exception as error:
+            self.refuse(result.plan.wheel.path, failure_of(error, result.plan.wheel.path))
+
+    def _take(self, result: Repaired) -> None:
         target = str(result.output) if result.output else ""
-        self.incomplete |= bool(result.faults)
         entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
-        entry |= {"output": target or None, "plan": result.plan.to_json()} if self._wants("json") else {}
+        wanted = {self.args.format, *(kind for kind, _ in self.args.also)}
+        entry |= {"output": target or None, "plan": result.plan.to_json()} if "json" in wanted else {}
         self.entries.append(entry)
         self.results.append(
             PlanReport(result.plan, str(result.outcome), target, result.faults, result.before, result.after)
         )
-        if self._written_at_once:
-            self._make_room()
-            self._print(self._text(self.results[-1], self.look))
-
-    @property
-    def _written_at_once(self) -> bool:
-        return self.args.format == "text" and self.args.output is None
-
-    def _wants(self, kind: str) -> bool:
-        return kind == self.args.format or any(kind == wanted for wanted, _ in self.args.also)
+        if self.args.format == "text":
+            self.tell(self._text(self.results[-1], self.look))
 
     def _text(self, result: PlanReport, look: TextStyle) -> str:
         return render_plan(result, look, verbose=self.args.verbose, quiet=self.args.quiet)
@@ -189,13 +164,9 @@ class RepairOutput:
         many = len(self.results) + len(self.failures) > 1 and not self.args.quiet
         return "\n" + render_balance(self.results, self.failures, look) if many else ""
 
-    def _print(self, text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-
     def _rendered(self, kind: str) -> str:
         if kind == "html":
-            return _page(self.results, self.failures, self.args)
+            return render_repairs(self.results, self.failures, made_by(self.args))
         if kind == "json":
             return self._json()
         look = TextStyle(unicode=True)
@@ -207,20 +178,13 @@ class RepairOutput:
             return dump(plan if isinstance(plan, dict) else self.entries[0])
         return dump({"schema": "wheelfix.repair/1", "tool": tool(), "wheels": self.entries})
 
-    def _make_room(self) -> None:
-        if self.progress is not None:
-            self.progress.hide()
-
-    def finish(self) -> int:
+    def end(self) -> int:
         """Write what goes to files, and return the worst exit code."""
-        if self._written_at_once:
-            self._make_room()
-            self._print(self._summary(self.look))
-        else:
-            write_result(self._rendered(self.args.format), self.args.output)
-        for kind, file in self.args.also:
-            write_result(self._rendered(kind), file)
-        return exit_code(self.incomplete, [failure.error for failure in self.failures])
+        if self.args.format == "text":
+            self.tell(self._summary(self.look))
+        self.finish(self._rendered)
+        incomplete = any(result.faults for result in self.results)
+        return exit_code(incomplete, [failure.error for failure in self.failures])
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -237,20 +201,24 @@ def execute(args: argparse.Namespace) -> int:
             name = PureWindowsPath(plan.wheel.path).name  # understands both kinds of slashes
             if wheels and name not in wheels:
                 continue
-            with output.attempt(plan.wheel.path):
+            try:
                 output.add(replay(plan, options, str(args.locked), wheels.pop(name, None)))
+            except Exception as failure:  # whatever it is, it costs this wheel only
+                output.refuse(plan.wheel.path, failure_of(failure, plan.wheel.path))
         for path in wheels.values():
-            output.fail(str(path), InputError(f"{args.locked} has no plan for {path.name}", hint="plan it with --lock"))
-        return output.finish()
+            output.refuse(
+                str(path), InputError(f"{args.locked} has no plan for {path.name}", hint="plan it with --lock")
+            )
+        return output.end()
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     say_skipped(inputs)
     for error in inputs.failures:
-        output.fail(error.what, error)
+        output.refuse(error.what, error)
     done = list(_repair_all(inputs.files, args, output))
     if args.lock is not None:
         check_output(args.lock)  # again: a wheel may have been written there
         write_lock(done, args.lock, options.scan.roots.named)
-    return output.finish()
+    return output.end()
 
 
 def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: RepairOutput) -> Iterator[Plan]:
@@ -267,10 +235,9 @@ def _repair_group(
     with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
         for result in results:
             if isinstance(result, FailedRepair):
-                output.fail(result.path, result.error)
+                output.refuse(result.path, result.error)
             else:
-                with output.attempt(result.plan.wheel.path):
-                    output.add(result)
+                output.add(result)
                 yield result.plan
             progress.step()
 
@@ -298,16 +265,12 @@ def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Names
     if kind == "json":
         return dump(_installed_json(result))
     if kind == "html":
-        return _page([_installed_report(result, outcome)], (), args)
+        return render_repairs([_installed_report(result, outcome)], (), made_by(args))
     return render_plan(_installed_report(result, outcome), look, verbose=args.verbose, quiet=args.quiet)
 
 
 def _installed_report(result: InstalledRepair, outcome: str) -> PlanReport:
     return PlanReport(result.plan, outcome, before=result.before, after=result.after)
-
-
-def _page(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
-    return render_repairs(results, failures, made_by(args))
 
 
 def _installed_json(result: InstalledRepair) -> dict[str, Json]:

@@ -22,12 +22,14 @@ from wheelfix.cli.common import check_outputs
 from wheelfix.cli.parsers import command_parser, current_spelling
 from wheelfix.errors import UsageError
 from wheelfix.model import canonical
-from wheelfix.report.safe import legible, without_commands
+from wheelfix.report.blocks import Table, line, para
+from wheelfix.report.canvas import TextStyle, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.remote.ranges import WheelPath
+    from wheelfix.report.blocks import Block
 
     Place = TypeVar("Place", bound=WheelPath)
 
@@ -364,11 +366,11 @@ class KeyLines:
         self._above = above
         self._numbers: dict[tuple[str, ...], int] = {}
         table: tuple[str, ...] = ()
-        for number, line in enumerate(text.splitlines(), 1):
-            if header := table_header(line):
+        for number, row in enumerate(text.splitlines(), 1):
+            if header := table_header(row):
                 table = header
                 self._numbers.setdefault(table, number)
-            elif key := _key_parts(line, "="):
+            elif key := _key_parts(row, "="):
                 self._numbers.setdefault((*table, *key), number)
 
     def find(self, keys: tuple[str, ...]) -> int:
@@ -670,28 +672,22 @@ def describe(settings: Settings) -> str:
     """Return what somebody wrote: in files, in variables and on the command line, in this order, and where."""
     both = (settings.configuration.user, settings.configuration)
     files = [str(one.path) for one in both if one is not None and one.path is not None]
-    lines = [f"wheelfix {settings.command}, configured by {' and '.join(files) or 'no file'}", ""]
     actions = {action.dest for action in option_actions(settings.parser)}
     values = {dest: given for dest, given in settings.values().items() if dest in actions}
     written = [item.key.replace("-", "_") for item in settings.configuration.everything]
     order = dict.fromkeys([*written, *settings.environ, *settings.typed])
     rows = [(dest.replace("_", "-"), _shown(values[dest].value), values[dest].where) for dest in order
             if dest in values and values[dest].where != "default"]  # fmt: skip
-    lines += _columns(rows) if rows else ["everything has its default"]
-    wheels: dict[str, list[Setting]] = {}
+    heads = ("option", "value", "where")
+    blocks: list[Block] = [line(f"wheelfix {settings.command}, configured by {' and '.join(files) or 'no file'}")]
+    blocks += [para(), Table(heads, rows) if rows else line("everything has its default")]
+    wheels: dict[str, list[tuple[str, str, str]]] = {}
     for item in settings.configuration.everything:
         if item.wheel and item.key.replace("-", "_") in actions:
-            wheels.setdefault(item.wheel, []).append(item)
-    for pattern, items in wheels.items():
-        lines += ["", f"wheels called {pattern}:"]
-        lines += _columns([(item.key, _shown(item.value), item.where) for item in items])
-    return without_commands("".join(f"{legible(line)}\n" for line in lines))
-
-
-def _columns(rows: list[tuple[str, str, str]]) -> list[str]:
-    first = max((len(row[0]) for row in rows), default=0)
-    second = min(40, max((len(row[1]) for row in rows), default=0))
-    return [f"{key:<{first}}  {value:<{second}}  {where}" for key, value, where in rows]
+            wheels.setdefault(item.wheel, []).append((item.key, _shown(item.value), item.where))
+    for pattern, rows in wheels.items():
+        blocks += [para(), line(f"wheels called {pattern}:"), Table(heads, rows)]
+    return render_text(blocks, TextStyle())
 
 
 def _shown(value: object) -> str:

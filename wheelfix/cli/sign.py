@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import SignOptions
-from wheelfix.cli.commands import as_given, say, say_failure
+from wheelfix.cli.commands import as_given, say
 from wheelfix.cli.common import (
     exit_code,
     expand_inputs,
     limits,
     say_skipped,
-    write_result,
 )
+from wheelfix.cli.output import Results
 from wheelfix.errors import UsageError, WheelfixError, failure_of
 from wheelfix.pe.authenticode.verify import check_trusted_roots
 from wheelfix.repairs.sign import SignCommand, check_can_verify, matches, pe_files, sign
-from wheelfix.report.canvas import look_of
 from wheelfix.report.json_ import dump, signed_value, tool
 from wheelfix.report.repairs import render_signed
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-
-    from wheelfix.model import Json
-    from wheelfix.repairs.sign import Signed
 
 
 def sign_options(args: argparse.Namespace) -> SignOptions:
@@ -53,17 +48,23 @@ def execute(args: argparse.Namespace) -> int:
     SignCommand.parse(options.command, started=not args.dry_run)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     say_skipped(inputs)
-    results = _Results(args)
+    results = Results(args)
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(word, error)
     _check_include(inputs.files, options)
     for path in inputs.files:
         try:
             said = (lambda line: say(f"wheelfix: {line}")) if args.verbose else None
-            results.add(sign(path, options, dry_run=args.dry_run, said=said))
+            signed = sign(path, options, dry_run=args.dry_run, said=said)
         except Exception as error:  # whatever it is, it costs this wheel only
             results.fail(str(path), failure_of(error, path))
-    return results.finish()
+            continue
+        if args.format == "json":
+            results.entries.append(signed_value(signed))
+        else:
+            results.tell(render_signed(signed, results.look, quiet=args.quiet))
+    results.finish(lambda kind: dump({"schema": "wheelfix.sign/1", "tool": tool(), "wheels": results.entries}))
+    return exit_code(False, [failure.error for failure in results.failures])
 
 
 def _check_include(paths: Sequence[Path], options: SignOptions) -> None:
@@ -82,33 +83,3 @@ def _check_include(paths: Sequence[Path], options: SignOptions) -> None:
                 f"--include {pattern} matches no PE file of the wheels",
                 hint="'wheelfix scan -v' lists them; a pattern is compared with the path in the wheel and the name",
             )
-
-
-class _Results:
-    """Prints results as they come, or collects them for JSON; remembers what went wrong."""
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.args = args
-        self.errors: list[WheelfixError] = []
-        self.entries: list[Json] = []
-
-    def fail(self, path: str, error: WheelfixError) -> None:
-        """Say on stderr what stopped us."""
-        self.errors.append(error)
-        say_failure(error)
-        self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
-
-    def add(self, result: Signed) -> None:
-        """Take one result."""
-        if self.args.format == "json":
-            self.entries.append(signed_value(result))
-            return
-        text = render_signed(result, look_of(sys.stdout, colour=self.args.color), quiet=self.args.quiet)
-        sys.stdout.write(text)
-        sys.stdout.flush()
-
-    def finish(self) -> int:
-        """Write the document, and return the worst exit code."""
-        if self.args.format == "json":
-            write_result(dump({"schema": "wheelfix.sign/1", "tool": tool(), "wheels": self.entries}), None)
-        return exit_code(False, self.errors)

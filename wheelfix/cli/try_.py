@@ -6,17 +6,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.commands import say, say_failure
+from wheelfix.cli.commands import say
 from wheelfix.cli.common import (
     expand_inputs,
     say_skipped,
-    write_result,
 )
+from wheelfix.cli.output import Results
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.report.canvas import look_of
 from wheelfix.report.document import FailedInput
 from wheelfix.report.trial import render_json, render_junit, render_trial
-from wheelfix.trial.model import Agreement, TrialOptions
+from wheelfix.trial.model import Agreement, Trial, TrialOptions
 from wheelfix.trial.run import TrialFailure, try_all
 from wheelfix.trial.wine import refuse_root, wine_to_download
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import argparse
 
     from wheelfix.cli.output import Output
-    from wheelfix.trial.model import Trial
 
 
 def trial_options(args: argparse.Namespace) -> TrialOptions:
@@ -67,16 +66,20 @@ def execute(args: argparse.Namespace) -> int:
     say_skipped(inputs)
     if inputs.files and not args.yes:
         _ask(wine_to_download(options.wine))
-    results = TrialResults(args)
+    results, trials = Results(args), list[Trial]()
     for word, error in zip(inputs.words, inputs.failures, strict=True):
-        results.fail(TrialFailure(word, error))
+        results.fail(word, error, "try")
     for found in try_all(inputs.files, options, None if args.quiet else lambda line: say(f"wheelfix: {line}")):
         if isinstance(found, TrialFailure):
-            results.fail(found)
-        else:
-            results.add(found)
-    results.finish()
-    return results.exit_code
+            results.fail(found.path, found.error, "try")
+            continue
+        trials.append(found)
+        if args.format == "text":
+            text = render_trial(found, results.look, verbose=args.verbose, quiet=args.quiet)
+            results.tell(text if len(trials) == 1 or args.quiet else f"\n{text}")
+    render = render_json if args.format == "json" else render_junit
+    results.finish(lambda kind: render(trials, results.failures))
+    return max([*map(exit_of, trials), *(failure.error.exit_code for failure in results.failures)], default=Exit.OK)
 
 
 def _ask(what: str) -> None:
@@ -142,47 +145,3 @@ def failure_of_trial(trial: Trial) -> WheelfixError | None:
     }
     hint = "'wheelfix try' with this wheel shows the traceback and the DLLs that were loaded"
     return kinds[trial.outcome](f"{trial.name} {trial.version} {what[trial.outcome]}", because=reasons[:5], hint=hint)
-
-
-class TrialResults:
-    """Prints results as they come, or collects them for a document; remembers what went wrong."""
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.args = args
-        self.trials: list[Trial] = []
-        self.failures: list[TrialFailure] = []
-        self._texts: list[str] = []
-
-    def fail(self, failure: TrialFailure) -> None:
-        """Print an error on stderr."""
-        self.failures.append(failure)
-        say_failure(failure.error)
-
-    def add(self, trial: Trial) -> None:
-        """Take one result."""
-        self.trials.append(trial)
-        if self.args.format != "text":
-            return
-        look = look_of(sys.stdout, colour=self.args.color)
-        text = render_trial(trial, look, verbose=self.args.verbose, quiet=self.args.quiet)
-        text = text if len(self.trials) == 1 or self.args.quiet else f"\n{text}"
-        if self.args.output is not None:
-            self._texts.append(text)
-            return
-        sys.stdout.write(text)
-        sys.stdout.flush()
-
-    def finish(self) -> None:
-        """Write the document."""
-        if self.args.format == "text":
-            if self.args.output is not None:
-                write_result("".join(self._texts), self.args.output)
-            return
-        render = render_json if self.args.format == "json" else render_junit
-        write_result(render(self.trials, self.failures), self.args.output)
-
-    @property
-    def exit_code(self) -> int:
-        """The worst of all."""
-        codes = [*map(exit_of, self.trials), *(failure.error.exit_code for failure in self.failures)]
-        return max(codes, default=Exit.OK)

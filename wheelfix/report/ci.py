@@ -214,17 +214,18 @@ def _drawn(blocks: Iterable[Block]) -> Iterator[str]:
                     yield f"- {_line(spans)}" + (f"<br>Hint: {escape(hint)}" if hint else "")
                 yield from _rest(len(items))
             case Table(heads, rows, _, numbers):
-                yield from ("", *_table(heads, [[_line((cell,)) for cell in row] for row in rows], numbers))
+                yield from ("", *markdown_table(heads, [[_line((cell,)) for cell in row] for row in rows], numbers))
             case Records(records):
                 cells = [[_known(one, label) for label in ("", *block.heads[1:])] for one in records[:SHOWN]]
-                yield from ("", *_table(block.heads, cells), *_rest(len(records)))
+                yield from ("", *markdown_table(block.heads, cells), *_rest(len(records)))
             case Part(title, inner, level, _, closed):
                 if not closed:
                     words = _line(title)
                     yield from ("", f"**{words}**" if level == 3 else f"{'#' * (level + 2)} {words}", *_drawn(inner))
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> Iterator[str]:
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> Iterator[str]:
+    """Give the lines of a table; its cells are Markdown already."""
     ruler = ("---:" if head in numbers else "---" for head in heads)
     for row in (heads, [*ruler], *rows):
         yield f"| {' | '.join(row)} |"

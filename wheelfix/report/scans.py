@@ -131,6 +131,7 @@ def scan_blocks(
     blocks: list[Block] = [para((_facts(report), "dim"))]
     conflicts = version_conflicts(new)
     explained = [] if verbose else follows_from(conflicts, report)
+    said = {id(finding) for finding in explained}
     if conflicts:
         blocks += [para(), *(para((conflict.message, "name")) for conflict in conflicts)]
     if explained:
@@ -141,13 +142,13 @@ def scan_blocks(
     if new or not report.findings:
         blocks += _prediction(report)
     blocks += steps_part(steps)
-    blocks += _findings(report, [one for one in new if one not in explained], document, hints, verbose=verbose)
+    blocks += _findings(report, [one for one in new if id(one) not in said], document, hints, verbose=verbose)
     if explained:
         groups = _groups(explained, set(), lambda finding: finding.hint, Hints())
         blocks.append(chapter(f"Explained by the version ({len(explained)})", *groups, closed=True))
     blocks += _targets(report)
     blocks += _gpu(report)
-    known = [finding for finding in report.findings if finding not in new]
+    known = [finding for finding in report.findings if document.context.known(report, finding)]
     if known:
         codes = ", ".join(dict.fromkeys(finding.code for finding in known))
         blocks += [para(), *labelled(f"Known, in the baseline ({len(known)}): ", [codes])]

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from wheelfix.model import Json
     from wheelfix.report.blocks import Block, Span
     from wheelfix.report.canvas import TextStyle
+    from wheelfix.report.document import FailedInput
     from wheelfix.trial.model import ModuleTrial, Trial
-    from wheelfix.trial.run import TrialFailure
 
 SCHEMA = "wheelfix.try/1"
 
 
-def render_json(trials: Sequence[Trial], failures: Sequence[TrialFailure] = ()) -> str:
+def render_json(trials: Sequence[Trial], failures: Sequence[FailedInput] = ()) -> str:
     """Return the ``wheelfix.try/1`` document."""
     document: dict[str, Json] = {"schema": SCHEMA, "tool": tool(), "wheels": [_trial(trial) for trial in trials]}
     if failures:
@@ -68,7 +68,7 @@ def _trial(trial: Trial) -> Json:
     }
 
 
-def render_junit(trials: Sequence[Trial], failures: Sequence[TrialFailure] = ()) -> str:
+def render_junit(trials: Sequence[Trial], failures: Sequence[FailedInput] = ()) -> str:
     """Return JUnit XML: a suite per wheel, a case per module; what Wine cannot tell is skipped."""
     root = ET.Element("testsuites", name="wheelfix try")
     for trial in trials:

@@ -251,9 +251,8 @@ class _RepairSteps:
         # A warning is about a DLL that the import may do without: whether to add it is the author's to decide.
         certain = [finding for finding in findings if finding.severity is not Severity.WARNING]
         # What lies elsewhere in the wheel needs no root: the repair puts a copy where it is found.
-        there = [one for one in certain if is_about(one, Theme.OUT_OF_REACH) and one.repairable is Repairable.ALWAYS]
-        self._there = [*dict.fromkeys(name for one in there for name in missing_names(one))]
-        names = {dll_key(name) for finding in certain if finding not in there for name in missing_names(finding)}
+        self._there = [*dict.fromkeys(name for one in certain if _is_there(one) for name in missing_names(one))]
+        names = {dll_key(name) for one in certain if not _is_there(one) for name in missing_names(one)}
         self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]
         never = any(one.severity is Severity.ERROR and one.repairable is Repairable.NEVER for one in findings)
         never |= bool(follows_from(version_conflicts(findings), report))  # another version has to be installed first
@@ -361,6 +360,10 @@ _OTHER_WAYS = "with --dry-run it shows how large they are, and other ways (--via
 def _is_large(item: MissingDll) -> bool:
     member = family_of(item.name)
     return member is not None and member.family.id in _LARGE
+
+
+def _is_there(finding: Finding) -> bool:
+    return is_about(finding, Theme.OUT_OF_REACH) and finding.repairable is Repairable.ALWAYS
 
 
 def _on_index(item: MissingDll) -> bool:
