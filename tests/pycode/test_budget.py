@@ -23,6 +23,7 @@ from wheelfix.pycode.budget import (
     MAX_DOTS,
     MAX_LINKS,
     CodeBudget,
+    KeptTrees,
     budget_of,
     count_tokens,
     is_too_deep,
@@ -193,6 +194,13 @@ def test_tokens_are_counted_high_enough() -> None:
 def test_what_is_given_to_the_parser(source: str, expected: bool) -> None:
     """A chain of 190 000 attributes ended Python 3.10, and the whole run, with a segmentation fault."""
     assert is_too_deep(source) is expected
+
+
+def test_a_tree_that_is_kept_takes_room_once() -> None:
+    kept = KeptTrees(room=10)
+    for _ in range(2):
+        kept.add("a.py", ast.parse(""), 6)
+    assert (kept.room, list(kept.by_path)) == (4, ["a.py"])
 
 
 def test_one_module_parses_code_of_strangers() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.pycode.running import read
 from wheelfix.pycode.budget import CodeBudget
-from wheelfix.pycode.sourcecode import last_line, names_loader
+from wheelfix.pycode.sourcecode import _IN_WORDS, WORDS, last_line, names_loader
 
 HERE = "Lib/site-packages/pkg/__init__.py"
 
@@ -141,6 +141,18 @@ def test_calls_are_found_in_whatever_line_they_are(source):
 )
 def test_a_name_in_a_comment_or_docstring_is_no_code(source):
     assert not names_loader(source, HERE, CodeBudget())
+
+
+def test_a_file_that_names_loaders_only_in_comments_is_not_parsed() -> None:
+    """A comment in pygame-ce's ``__init__.py`` explains add_dll_directory."""
+    budget = CodeBudget()
+    assert not names_loader("# os.add_dll_directory is the new way\nif x:\n", HERE, budget)
+    assert names_loader("os.add_dll_directory(x)  # the new way\nif x:\n", HERE, budget)
+    assert list(budget.unread) == [HERE]
+
+
+def test_files_are_searched_for_parts_of_all_words() -> None:
+    assert all(any(part in word for part in _IN_WORDS) for word in WORDS)
 
 
 @pytest.mark.parametrize(

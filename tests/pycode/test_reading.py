@@ -21,6 +21,9 @@ WAYS = {
     "literal": f"ctypes.CDLL(os.path.join({HERE}, 'lib', 'core.dll'))",
     "no suffix": f"ctypes.CDLL(os.path.join({HERE}, 'lib', 'core'))",
     "numpy's load_library": f"import numpy as np\nnp.ctypeslib.load_library('core', os.path.join({HERE}, 'lib'))",
+    "numpy's load_library beside a file": (
+        f"import numpy as np\nnp.ctypeslib.load_library('core', os.path.join({HERE}, 'lib', 'here.py'))"
+    ),
     "helper with a parameter": (
         "def load(name, folder='lib'):\n"
         "    return ctypes.CDLL(str(Path(__file__).parent / folder / name))\n"

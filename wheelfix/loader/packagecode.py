@@ -135,7 +135,6 @@ def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
         if (_PATH in words and _PATH.decode() in source) or names_loader(source, path, budget)
     }
     coded = dict(sorted(coded.items(), key=lambda pair: (pair[0].count("/"), pair[0])))  # what most import first
-    around.loading = frozenset(coded)
     files = [file_loads(around, profile, path, source) for path, source in coded.items()]
     files = _with_known_folders(view, files)
     modules = {path: module_name(path) for path in extension_modules(view, profile)}

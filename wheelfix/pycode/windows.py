@@ -127,8 +127,6 @@ class ViewFiles:
         if "children" not in view.notes:
             view.notes["children"] = _children_of(view)
         self._children: dict[str, dict[str, None]] = view.notes["children"]
-        self.loading: frozenset[str] = frozenset()
-        """The Python files of the subject that have code about DLLs."""
         inside = (file.path for file in view.own_files if file.path.startswith(SITE_PACKAGES + "/"))
         own = {_top(path) for path in inside if path.count("/") <= MAX_DEPTH}
         # A name in site-packages belongs to one distribution unless it is a namespace that several share.
