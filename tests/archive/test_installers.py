@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         add = (
             NewMember("pkg/lib/big.dll", data=bytes(range(256)) * 12_000),
             NewMember("pkg/lib/dense.dll", data=dense()),
-            NewMember("pkg/lib/packed.dll", packed=(other, packed)),
+            NewMember("pkg/lib/packed.dll", packed=(other, packed), sha256=hashlib.sha256(TEXT).hexdigest()),
             NewMember("pkg/lib/empty.dll", data=b""),
             NewMember(f"{DIST_INFO}/sboms/x.cdx.json", data=b"{}"),
         )
-        write_wheel(archive, target, WheelChanges(DIST_INFO, add=add))
+        write_wheel(archive, target, WheelChanges(DIST_INFO, add=add), check=lambda draft: draft.ready())
     return target
 
 

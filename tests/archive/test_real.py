@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -94,16 +95,15 @@ def test_torch_gets_its_openmp_back(tmp_path: Path) -> None:
         (vendored,) = (member for member in intel.members if member.name.endswith("/libiomp5md.dll"))
         target = tmp_path / source.name
         kept = tuple(row for row in rows if row.path != name)
-        edition = WheelChanges(
-            "torch-2.7.1.dist-info", frozenset([old]), {}, (NewMember(name, packed=(intel, vendored)),), kept
-        )
-        write_wheel(torch, target, edition)
+        new = NewMember(name, packed=(intel, vendored), sha256=hashlib.sha256(intel.read(vendored)).hexdigest())
+        edition = WheelChanges("torch-2.7.1.dist-info", frozenset([old]), {}, (new,), kept)
+        write_wheel(torch, target, edition, check=lambda draft: draft.ready())
         assert read_back(target, [name]).problems() == []
-        with Archive.open(target) as new:
+        with Archive.open(target) as made:
             before = {member.name: member for member in torch.members}
-            for member in new.members:
+            for member in made.members:
                 if member.name not in {name, own.name}:
                     assert member._replace(header_offset=0, entry=0) == before[member.name]._replace(
                         header_offset=0, entry=0
                     )
-            assert {member.name for member in new.members} == before.keys()
+            assert {member.name for member in made.members} == before.keys()

@@ -33,7 +33,9 @@ from wheelfix.archive.conformance import check_archive, read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, Row, check_record
 from wheelfix.archive.writer import write_wheel
+from wheelfix.base.options import ScanOptions
 from wheelfix.errors import CannotRepair, EnvironmentFailure, UsageError, WheelfixError
+from wheelfix.repairs.rewrite import write_checked
 from wheelfix.streams import codec
 from wheelfix.streams.codec import BLOCK
 from wheelfix.streams.output import AtomicFile
@@ -236,7 +238,7 @@ def test_packed_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
     with Archive.open(root_wheel(tmp_path, TEXT, packed=packed)) as root:
         new = NewMember("lib/x.dll", packed=(root, root.members[0]), sha256=hashlib.sha256(TEXT).hexdigest())
         target = tmp_path / "out.whl"
-        written = rewrite(source, target, WheelChanges(DIST_INFO, add=(new,)))
+        written = rewrite(source, target, WheelChanges(DIST_INFO, add=(new,)), check=lambda draft: draft.ready())
     assert contents(target)["lib/x.dll"] == TEXT
     assert_right(target, ("lib/x.dll",))
     assert [added.size for added in written.added] == [len(TEXT)]
@@ -262,10 +264,11 @@ def test_stored_members_of_a_root_are_compressed(tmp_path: Path) -> None:
 def test_a_damaged_root_gets_nothing_in(tmp_path: Path, change: dict[str, object]) -> None:
     source = write_wheel_by_hand(tmp_path / "in")
     target = tmp_path / "out" / "x.whl"
-    with Archive.open(root_wheel(tmp_path, TEXT, **change)) as root:
-        edition = WheelChanges(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
+    with Archive.open(root_wheel(tmp_path, TEXT, **change)) as root, Archive.open(source) as archive:
+        new = NewMember("lib/x.dll", packed=(root, root.members[0]), sha256=hashlib.sha256(TEXT).hexdigest())
+        edition = WheelChanges(DIST_INFO, add=(new,))
         with pytest.raises(CannotRepair, match="cannot vendor"):
-            rewrite(source, target, edition)
+            write_checked(archive, edition, target, ScanOptions(), codec.Compressor.choose())
     assert list(target.parent.iterdir()) == []
 
 

@@ -16,7 +16,15 @@ import pytest
 from tests.support.interrupts import wait_for_interrupt
 from wheelfix.cli import main as door
 from wheelfix.errors import Exit
-from wheelfix.streams.pool import AGAIN, Cancelled, WorkerPool, defer_interrupts, defers_interrupts, interruptible
+from wheelfix.streams.pool import (
+    AGAIN,
+    Cancelled,
+    WorkerPool,
+    defer_interrupts,
+    defers_interrupts,
+    interruptible,
+    tune,
+)
 
 
 def test_results_come_in_the_order_of_the_questions() -> None:
@@ -130,6 +138,18 @@ def test_without_cancelling_what_is_pending_is_done() -> None:
         pool.submit(functools.partial(done.append, number))
     pool.close()
     assert done == list(range(20))
+
+
+@pytest.mark.parametrize(("platform", "seconds"), [("win32", 0.001), ("linux", 0.00001)])
+def test_threads_switch_as_fast_as_the_system_can_wait(platform, seconds, monkeypatch):
+    """Windows waits in whole milliseconds: with less, a thread that waits for another takes a processor."""
+    asked = []
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(sys, "setswitchinterval", asked.append)
+    monkeypatch.setattr("gc.set_threshold", lambda *_: None)
+    monkeypatch.setattr("warnings.simplefilter", lambda _: None)
+    tune()
+    assert asked == [seconds]
 
 
 # ----------------------------------------------------------------------------------------------------------- interrupts

@@ -325,14 +325,12 @@ def digests(
     algorithms: Mapping[str, str] | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-    stop: threading.Event | None = None,
     known: Mapping[int, Digest] | None = None,
 ) -> dict[int, Digest]:
     """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
 
     ``known`` are digests that are known already; a member among them is not read again.
-    ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` gets the unpacked bytes;
-    ``stop`` ends the work early, without the digests that are not there yet.
+    ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` gets the unpacked bytes.
     """
     wanted = algorithms or {}
     found = {
@@ -343,7 +341,7 @@ def digests(
     left = [member for member in members if member.entry not in found]
     if not left:
         return found
-    stop = stop or threading.Event()
+    stop = threading.Event()
     with WorkerPool(jobs or all_cores()) as pool:
         try:
             for batch in pool.map(lambda batch: _digest_batch(archive, batch, wanted, stop, progress), _plan(left)):

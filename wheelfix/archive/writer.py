@@ -6,7 +6,6 @@ import contextlib
 import os
 import stat
 import struct
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,12 +22,11 @@ from wheelfix.archive.directory import (
 )
 from wheelfix.archive.record import Rendered, Row, digests, encode_digest, render
 from wheelfix.base.options import all_cores
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import dataclass
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.streams import codec
 from wheelfix.streams.codec import Deflating
 from wheelfix.streams.output import AtomicFile
-from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource, MemorySource
 
 if TYPE_CHECKING:
@@ -223,15 +221,13 @@ def write_wheel(
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
     check: Callable[[Draft], None] | None = None,
-    check_hashes: bool = False,
     in_place: bool = False,
 ) -> Written:
     """Write a changed wheel to ``target``, whole or not at all; ``in_place`` it may be the source itself.
 
     CannotRepair if it would not be a valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
-    us. What ``check`` raises keeps the wheel from getting its name.
-    With ``check_hashes`` it also compares new members with their rows, so that those whose hash is known need not be
-    hashed here as well.
+    us. What ``check`` raises keeps the wheel from getting its name. It has to compare new members with their rows:
+    with it, those whose hash is known are not hashed here as well, and copied as they are packed.
     """
     jobs = jobs or all_cores()
     order = arrange(source, changes)
@@ -240,15 +236,13 @@ def write_wheel(
     with (
         AtomicFile(target, in_place=in_place) as out,
         Deflating(compressor or codec.Compressor.choose(), jobs) as deflating,
-        _Hashing([new for new in changes.add if not (check_hashes and new.sha256)], jobs) as hashing,
     ):
         assembly = Assembly(out)
-        adding = _Adding(assembly, deflating, stamp, order.replaced, trusting=check_hashes)
+        adding = _Adding(assembly, deflating, stamp, order.replaced, trusting=check is not None)
         assembly.copy_members(source, order.kept_first, changes.rename)
         added = adding.add(order.new_first)
         assembly.copy_members(source, order.kept_last, changes.rename)
         added += adding.add(order.new_last)
-        added = hashing.complete(added)
         rows = _rows(changes, order, made, added)
         record = Rendered(render(rows), rows)
         adding.add([NewMember(f"{changes.dist_info}/RECORD", data=record.data)])
@@ -342,17 +336,14 @@ class _Adding:
 
     def _begin(self, new: NewMember) -> _Begun:
         opened = contextlib.ExitStack()
-        if new.packed is not None and new.packed[1].method == codec.DEFLATED:
+        known = self._trusting and bool(new.sha256)
+        if known and new.packed is not None and new.packed[1].method == codec.DEFLATED:
             return _Begun(new, None, opened)
         source = opened.enter_context(_opened(new))
-        hashed = not (self._trusting and new.sha256)
-        return _Begun(new, self._deflating.begin(source, new.origin, hashed=hashed), opened)
+        return _Begun(new, self._deflating.begin(source, new.origin, hashed=not known), opened)
 
     def _finish(self, begun: _Begun) -> Added:
-        """Append a member; the hash of one that is copied as packed bytes is what the plan says, if anything.
-
-        While trusting, so is the hash of any other member for which the plan has one: it is checked elsewhere.
-        """
+        """Append a member; while trusting, its hash is what the plan says, if anything: it is checked elsewhere."""
         new, header = begun.new, self._header(begun.new)
         if begun.packing is None:
             assert new.packed is not None
@@ -393,52 +384,6 @@ def _opened(new: NewMember) -> Iterator[ByteSource]:
         yield new.packed[0].source(new.packed[1])
     else:
         yield new.source if new.source is not None else MemorySource(new.data or b"")
-
-
-class _Hashing:
-    """Hashes packed members in threads of their own while their bytes are copied; used in a ``with`` block."""
-
-    def __init__(self, members: Sequence[NewMember], jobs: int) -> None:
-        self._packed = {
-            new.name: (new, *new.packed)
-            for new in members
-            if new.packed is not None and new.packed[1].method == codec.DEFLATED
-        }
-        self._jobs = jobs
-        self._stop = threading.Event()
-        self._pool = WorkerPool(1)
-
-    def __enter__(self) -> _Hashing:
-        self._task = self._pool.submit(self._hash) if self._packed else None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._pool.close(cancel=True)
-
-    def _hash(self) -> dict[str, str]:
-        """Return the sha256 of each packed member by its new name."""
-        archives = {id(archive): archive for _, archive, _ in self._packed.values()}
-        found: dict[str, str] = {}
-        for archive in archives.values():
-            mine = [(new, member) for new, other, member in self._packed.values() if other is archive]
-            results = digests(archive, [member for _, member in mine], jobs=self._jobs, stop=self._stop)
-            for new, member in mine:
-                digest = results.get(member.entry)
-                if digest is not None:
-                    if digest.error:
-                        raise CannotRepair(f"cannot vendor {new.origin}", because=digest.error)
-                    found[new.name] = digest.value.hex()
-        return found
-
-    def complete(self, added: list[Added]) -> list[Added]:
-        """Return what was added with the hashes that were still missing."""
-        if self._task is None:
-            return added
-        found = self._task.result()
-        for name, (new, _, _) in self._packed.items():
-            _check_hash(new, found[name])
-        return [replace(one, sha256=found.get(one.name, one.sha256)) for one in added]
 
 
 def _check_hash(new: NewMember, found: str) -> None:

@@ -153,15 +153,17 @@ class RangeSource:
         sha256: str = "",
         hash_proves: bool = False,
         largest: int = LARGEST,
+        largest_whole: int = LARGEST,
     ) -> None:
         """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one.
 
         ``hash_proves`` says that nobody on the way could have changed ``sha256``: then a file that somebody could
-        change is fetched as a whole, and its hash checked. ``largest`` is how many bytes the file may have.
+        change is fetched as a whole, and its hash checked. ``largest`` is how many bytes the file may have,
+        ``largest_whole`` how many where the server gives no parts.
         """
         self._transport, self.url = transport, url
         self._whole_path, self._sha256, self._largest = whole, sha256, largest
-        self._hash_proves = bool(sha256) and hash_proves
+        self._largest_whole, self._hash_proves = min(largest, largest_whole), bool(sha256) and hash_proves
         self._whole: FileSource | None = None
         self._condition = threading.Condition()
         self._in_flight: list[tuple[int, int]] = []
@@ -358,7 +360,7 @@ class RangeSource:
 
     def _download(self) -> Version:
         """Fetch the whole file, where parts of it are not to be had or prove nothing."""
-        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest)
+        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest_whole)
         self.fetched += size
         self._whole = FileSource(self._whole_path)
         return Version(size, "", "")

@@ -106,7 +106,6 @@ def write_checked(
         compressor=compressor,
         jobs=scan.jobs,
         check=check,
-        check_hashes=True,
         in_place=in_place,
     )
 
