@@ -308,6 +308,13 @@ def test_an_installed_toolkit_serves_what_looks_for_it(tmp_path: Path) -> None:
         repaired(package(tmp_path / "plain"), tmp_path / "out", "toolkit")
 
 
+def test_wheels_are_no_way_to_a_cuda_that_the_index_does_not_have(tmp_path: Path) -> None:
+    wheel = build_wheel(tmp_path / "dist", "torch", "1.12.0+cu114", files=torch_files(("cudart64_110.dll",), "11.4"))
+    options = RepairOptions(scan=ScanOptions(roots=RootOptions(discover=False), jobs=1))
+    planned = repair_wheel(wheel, replace(options, wheel_dir=tmp_path), dry_run=True)
+    assert [way.via for way in planned.plan.ways] == ["vendor", "toolkit"]
+
+
 def test_a_dry_run_shows_the_ways_with_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cuda = tmp_path / "v11.7"
     for name, data in toolkit_files("11.7").items():

@@ -18,6 +18,7 @@ import pytest
 from tests.real.builder import CUDART_118
 from tests.real.vendors import CUDART, CUPTI, OPENMP, Unpacked, lay_out
 from tests.support.environments import install
+from tests.support.tiers import wheel as real_wheel
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -126,6 +127,13 @@ def test_the_story_of_a_builder(tmp_path: Path, capsys: pytest.CaptureFixture[st
     made = here / "wheelhouse" / wheel.name
     plays("scan of the result", Exit.OK, "scan", made, "--no-discover", says="OK")
     plays("verify", Exit.OK, "verify", made)
+    vendors = [word for one in (CUDART, CUPTI, OPENMP) for word in ("--root", real_wheel(one.file))]
+    instead = ("repair", made, "--via", "wheels", *vendors, "--no-discover", "-w", here / "via")
+    plays("the vendors' wheels instead of copies", Exit.OK, *instead, says="Required instead (3)")
+    given = [word if word != "--root" else "--with" for word in vendors]
+    plays("which serve it", Exit.OK, "scan", here / "via", *given, "--no-discover", says="OK")
+    toolkit = ("repair", wheel, "--via", "toolkit", *named, "-w", here / "toolkit")
+    plays("a toolkit instead", Exit.OK, *toolkit, says="its users need CUDA 11.7, installed by NVIDIA's installer")
     plays("repair again", Exit.OK, "repair", made, *named, "-w", here / "again", says="UNCHANGED")
 
     prefix = install(wheel, tmp_path / "env")

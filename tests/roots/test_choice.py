@@ -667,8 +667,11 @@ def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it
 NEED = DllRequest("uv.dll", needers=(Needer("a.dll", ("uv_run",)),), cuda="11.7")
 
 
-class MadeUp:
+class MadeUp(RootIndex):
     """Facts that are written in the file's own path: machine, symbol, version and content."""
+
+    def __init__(self) -> None:
+        super().__init__(())
 
     def image(self, file: RootFile) -> ImageFacts:
         machine, exports, _, _ = file.path.split("-")

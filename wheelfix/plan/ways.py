@@ -351,10 +351,11 @@ def ways(before: Examination, additions: Iterable[Addition], remaining: Iterable
         return ()
     driver = "nothing but the driver" if cuda else "nothing else"
     nowhere = f" (not counted: {', '.join(lost)}, which no root has)" if lost else ""
-    known = (pip_packages(name, cuda=cuda or None)[:1] for name in (*sizes, *map(dll_key, lost)))
-    required = sorted({as_requirement(text).name for several in known for text in several})
     found = [Way("vendor", sum(sizes.values()), driver + nowhere)]
-    found.append(Way("wheels", 0, f"{', '.join(required)}, which pip installs with it"))
+    known = [pip_packages(name, cuda=cuda or None)[:1] for name in (*sizes, *map(dll_key, lost))]
+    if all(known):  # the index has no CUDA 11.4
+        required = sorted({as_requirement(text).name for several in known for text in several})
+        found.append(Way("wheels", 0, f"{', '.join(required)}, which pip installs with it"))
     if "." in cuda and searches_toolkit(view):
         inside = sum(size for key, size in sizes.items() if not cuda_part(key, cuda))
         found.append(Way("toolkit", inside, f"CUDA {cuda} from its own installer"))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ImageFacts, Symbol
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.root import Facts, RootFile
+    from wheelfix.roots.root import RootFile
 
 
 T = TypeVar("T")
@@ -138,7 +138,7 @@ def serves(
     file: RootFile,
     machine: Machine,
     needers: Sequence[Needer],
-    facts: Facts,
+    facts: RootIndex,
     provided: Callable[[str], ImageFacts | None],
 ) -> tuple[str, ...] | str:
     """Return the DLLs beside a candidate that it needs to serve all needers, or the reason why it does not."""
@@ -180,7 +180,7 @@ def _follow(
     machine: Machine,
     symbol: Symbol,
     target: str,
-    facts: Facts,
+    facts: RootIndex,
     provided: Callable[[str], ImageFacts | None],
     brings: dict[str, str],
 ) -> str:
@@ -279,7 +279,7 @@ def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str
     return ""
 
 
-def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms: Terms | None = None) -> Outcome:
+def choose(need: DllRequest, candidates: Sequence[RootFile], facts: RootIndex, terms: Terms | None = None) -> Outcome:
     """Return which of the candidates is vendored for a need, or why none is."""
     terms = terms or Terms()
     if refusal := never_vendored(need.name, need.machine, runtime=terms.runtime):
@@ -321,7 +321,7 @@ def standing(file: RootFile) -> int:
     return 0 if file.root.explicit else 2 if file.root.last_resort else 1
 
 
-def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ranking | str:
+def examine(need: DllRequest, file: RootFile, facts: RootIndex, terms: Terms) -> Ranking | str:
     """Return how a candidate ranks, or why it does not serve."""
     if need.beside is not None and not _same_folder(file, need.beside):
         return f"its family comes from one folder, that of {need.beside.location}"
@@ -352,7 +352,7 @@ def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ran
     )
 
 
-def _other_release(need: DllRequest, file: RootFile, facts: Facts) -> str:
+def _other_release(need: DllRequest, file: RootFile, facts: RootIndex) -> str:
     """Return that a candidate is of another release than the one chosen for its group; nothing when it may be of it."""
     one = need.one_release
     if one is None or not one.release:
@@ -382,7 +382,7 @@ def _other_major(need: DllRequest, file: RootFile, cuda_release: str) -> str:
     return f"for CUDA {cuda_release}; the wheel is for CUDA {need.cuda}"
 
 
-def _toolkit_rank(one: OneRelease | None, file: RootFile, facts: Facts) -> int:
+def _toolkit_rank(one: OneRelease | None, file: RootFile, facts: RootIndex) -> int:
     if one is None or not one.release or possible_releases(file, facts) != {one.release}:
         return 0
     return 2 if file.root.path == one.root else 1
@@ -397,7 +397,7 @@ def _same_folder(file: RootFile, other: RootFile) -> bool:
     return file.root.path == other.root.path and file.folder.path == other.folder.path
 
 
-def _decide(need: DllRequest, rankings: list[Ranking], facts: Facts, others: tuple[Considered, ...]) -> Outcome:
+def _decide(need: DllRequest, rankings: list[Ranking], facts: RootIndex, others: tuple[Considered, ...]) -> Outcome:
     best = min(ranking.rank for ranking in rankings)
     top = [ranking for ranking in rankings if ranking.rank == best]
     losers = [ranking for ranking in rankings if ranking.rank != best]
@@ -435,7 +435,7 @@ class _Contest:
     older: list[Considered]
 
 
-def _newest(top: list[Ranking], facts: Facts) -> _Contest:
+def _newest(top: list[Ranking], facts: RootIndex) -> _Contest:
     """Return who is left among equals: those of the newest version, in one root those of the first folder."""
     groups = _by_content(top, facts)
     reason, older = f"all {len(top)} candidates have the same bytes", list[Considered]()
@@ -463,7 +463,7 @@ def _newest(top: list[Ranking], facts: Facts) -> _Contest:
     return _Contest(groups, reason, older)
 
 
-def _measures(top: list[Ranking], facts: Facts) -> Sequence[tuple[str, _Measure]]:
+def _measures(top: list[Ranking], facts: RootIndex) -> Sequence[tuple[str, _Measure]]:
     """Return how age is measured: by the file's own version, then by the release of what it came in.
 
     Within one package the release comes first: a name shows it, while a file's version may lie behind hundreds of
@@ -484,7 +484,7 @@ def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: s
     return [Considered(ranking.file, "outranked", reason) for group in groups if group not in left for ranking in group]
 
 
-def _by_content(rankings: list[Ranking], facts: Facts) -> list[list[Ranking]]:
+def _by_content(rankings: list[Ranking], facts: RootIndex) -> list[list[Ranking]]:
     """Return the candidates grouped by their bytes, in order; only files of one size are hashed."""
     groups: dict[tuple[int, str], list[Ranking]] = {}
     sizes = [ranking.file.size for ranking in rankings]
@@ -494,7 +494,7 @@ def _by_content(rankings: list[Ranking], facts: Facts) -> list[list[Ranking]]:
     return list(groups.values())
 
 
-def _versions(groups: list[list[Ranking]], facts: Facts) -> list[tuple[int, ...]]:
+def _versions(groups: list[list[Ranking]], facts: RootIndex) -> list[tuple[int, ...]]:
     """Return the version of the library that each group's file is; empty where nothing states it."""
     return [stated_version(group[0].file, facts) for group in groups]
 

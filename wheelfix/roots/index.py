@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import Limits
     from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine
-    from wheelfix.roots.root import Offering, Required, Root, RootFolder
+    from wheelfix.roots.fetched import Fetcher
+    from wheelfix.roots.root import Required, Root, RootFolder
 
 _Fact = TypeVar("_Fact")
 
@@ -327,7 +328,7 @@ class RootIndex(FileReader):
         self._lister = RootLister(self.archive_of, limits)
         self._by_key: dict[str, list[RootFile]] | None = None
         self._by_folder: dict[tuple[Path, str], dict[str, RootFile]] = {}
-        self.fetcher: Offering | None = None
+        self.fetcher: Fetcher | None = None
         """What finds wheels on the package index, if that is asked for."""
 
     def __enter__(self) -> RootIndex:

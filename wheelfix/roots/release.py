@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.roots.root import Facts, Required, Root, RootFile
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.root import Required, Root, RootFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def group_of(name: str) -> str:
     return member.family.group
 
 
-def possible_releases(file: RootFile, facts: Facts) -> frozenset[str]:
+def possible_releases(file: RootFile, facts: RootIndex) -> frozenset[str]:
     """Return the releases of its group that a candidate may be of, as ``11.7``; empty when unknown."""
     member = family_of(file.name)
     if member is None or member.family.group != "cuda":
@@ -114,7 +115,7 @@ def _known() -> frozenset[str]:
     return frozenset(f"{major}.{minor}" for major, minor in cuda_table().releases)
 
 
-def _cuda_evidence(file: RootFile, facts: Facts) -> Iterator[frozenset[str]]:
+def _cuda_evidence(file: RootFile, facts: RootIndex) -> Iterator[frozenset[str]]:
     """Yield what shows the release, the most certain and the cheapest first."""
     if is_versioned_by_patch(file.name):
         return
@@ -144,7 +145,7 @@ def _is_own_package(file: RootFile) -> bool:
     return bool(package) and (package == conda_package(file.name) or package in owners)
 
 
-def _of_neighbours(file: RootFile, facts: Facts) -> frozenset[str]:
+def _of_neighbours(file: RootFile, facts: RootIndex) -> frozenset[str]:
     """Return what the folder's own DLLs say about it; nothing when they disagree."""
     stated: set[str] = set()
     for other in facts.siblings(file):
@@ -164,7 +165,7 @@ def _of_text(text: str) -> frozenset[str]:
     return frozenset(name for name in _known() if parts and release(name)[0] == parts[0])
 
 
-def _own_release(file: RootFile, facts: Facts) -> frozenset[str]:
+def _own_release(file: RootFile, facts: RootIndex) -> frozenset[str]:
     """Return major and minor of the library itself, for groups whose DLLs are numbered like their release."""
     stated = _is_own_package(file) or (file.root.kind == "oneapi" and not file.package)
     parts = tree.numbers(file.version_hint) if stated else ()
@@ -173,7 +174,7 @@ def _own_release(file: RootFile, facts: Facts) -> frozenset[str]:
     return frozenset({f"{parts[0]}.{parts[1]}"}) if len(parts) > 1 else frozenset()
 
 
-def cuda_release_of(file: RootFile, facts: Facts) -> str:
+def cuda_release_of(file: RootFile, facts: RootIndex) -> str:
     """Return the CUDA release that a candidate is for, ``11.7``, or its major alone; empty when unknown."""
     stated = cuda_of(file)
     if group_of(file.name) != "cuda":
@@ -184,7 +185,7 @@ def cuda_release_of(file: RootFile, facts: Facts) -> str:
     return Wanted(possible_releases(file, facts)).text or stated
 
 
-def stated_version(file: RootFile, facts: Facts) -> tuple[int, ...]:
+def stated_version(file: RootFile, facts: RootIndex) -> tuple[int, ...]:
     """Return the version of the library that a candidate is, which compares; empty when nothing states it.
 
     Its own package says it without a look at the DLL, whose resources may lie behind hundreds of megabytes.
@@ -195,7 +196,7 @@ def stated_version(file: RootFile, facts: Facts) -> tuple[int, ...]:
     return library_version(file.name, facts.version(file))
 
 
-def shown_version(file: RootFile, facts: Facts) -> str:
+def shown_version(file: RootFile, facts: RootIndex) -> str:
     """Return the version to show for a candidate: the library's own, else what its place says."""
     own = stated_version(file, facts)
     if own:
@@ -235,7 +236,7 @@ def cuda_compatibility(stated: str, wanted: str) -> int:
     return 3 if len(has) > 1 and len(wants) > 1 and has[1] == wants[1] else 2
 
 
-def release_compatibility(file: RootFile, wanted: str, facts: Facts) -> int:
+def release_compatibility(file: RootFile, wanted: str, facts: RootIndex) -> int:
     """Return how well a candidate's release fits the wanted one, in the same four steps."""
     wants = tree.numbers(wanted)[:2]
     hint = tree.numbers(file.version_hint)

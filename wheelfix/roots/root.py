@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.model import FileVersion, ImageFacts, Machine
+    from wheelfix.model import Machine
     from wheelfix.remote.ranges import RemoteWheel
 
 
@@ -280,38 +280,4 @@ class Candidates(Protocol):
 
     def shown_version(self, file: RootFile) -> str:
         """Return the version of the library that a file is, for a list."""
-        ...
-
-
-class Offering(Protocol):
-    """Finds further roots for a DLL, one at a time."""
-
-    def offer(
-        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
-    ) -> Root | None:
-        """Return the next root that has a DLL of a name, or None when there are no more."""
-        ...
-
-
-class Facts(Protocol):
-    """What the choice asks about files; :class:`wheelfix.roots.index.RootIndex` answers."""
-
-    def image(self, file: RootFile) -> ImageFacts:
-        """Return the PE facts of a file."""
-        ...
-
-    def version(self, file: RootFile) -> FileVersion | None:
-        """Return what the version resource of a file says."""
-        ...
-
-    def sha256(self, file: RootFile) -> str:
-        """Return the digest of a file's bytes."""
-        ...
-
-    def beside(self, file: RootFile, name: str) -> RootFile | None:
-        """Return the DLL of that name in the folder of a file."""
-        ...
-
-    def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
-        """Return the DLLs of the folder in which a file lies."""
         ...
