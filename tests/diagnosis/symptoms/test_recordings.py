@@ -203,14 +203,6 @@ def test_wine_without_a_dll_of_its_own() -> None:
     assert failures(read(line)) == [("ntdll.dll", 126, "")]
 
 
-def test_loader_snaps_of_old_windows_name_the_start_that_failed() -> None:
-    lines = (
-        r'[f70,d00] LDR: DLL_PROCESS_ATTACH for dll "\\?\c:\inetpub\simple.dll" (InitRoutine: 1000192C) failed',
-        r"LDR: Unloading \\?\c:\inetpub\simple.dll because either its init routine or one of its static imports failed",
-    )
-    assert failures(read("\n".join(lines))) == [("simple.dll", 1114, "")]
-
-
 def test_debuggers_show_what_came_and_went() -> None:
     windbg = (
         "Module loaded: 00007fff`c6b40000 00007fff`d7b2f000   C:\\app\\provider.dll (symbols loaded)\n"

@@ -282,6 +282,4 @@ def _missing(symptom: Symptom, rule: CauseRule) -> tuple[str, ...]:
     # A bare name was asked for by name, so it is itself what was not found.
     if symptom.path and symptom.kind in _BY_NAME and "\\" not in symptom.path:
         return (symptom.path,)
-    if symptom.kind == "named-file-missing" and symptom.path:
-        return (symptom.file,)
     return rule.missing

@@ -351,7 +351,6 @@ def repair_encoding(text: str) -> str:
 WINDOW = 6
 """Lines that may belong to one broken line: a path of 260 characters on a console of 80 columns, and one to spare."""
 
-_OPENMP = re.compile(r"\b(?:lib)?[gi]?omp\w*(?:\.\w+)*|\bvcomp\w+(?:\.dll)?", re.IGNORECASE)
 _NEW_THOUGHT = re.compile(
     r"\s*(?:Traceback \(|File \"|During handling of|The above exception|\S*(?:Error|Exception): )"
 )
@@ -567,8 +566,6 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
         names = dll_names(match.string)
         path = names[0] if len(names) == 1 else None
     dlls = dll_names(groups.get("dlls", ""))
-    if form.kind == "omp-duplicate" and not dlls:
-        dlls = tuple(dict.fromkeys(name.group() for name in _OPENMP.finditer(groups.get("dlls", ""))))
     # The package that prints such a line, which names neither a file nor a module.
     own = "torchvision" if "failed to load image python extension" in match.string.lower() else ""
     details = {name[2:]: " ".join(value.split()) for name, value in groups.items() if name.startswith("d_")}

@@ -186,8 +186,6 @@ _INIT_FAILED = re.compile(
 )
 _NAMED = re.compile(r"ENTER: DLL name: (?P<path>[^\r\n]{1,500})")
 _STATUS = re.compile(r"RETURN: Status: 0x(?P<status>[0-9a-fA-F]{8})")
-_OLD_ATTACH = re.compile(r'LDR: DLL_PROCESS_ATTACH for dll "(?P<path>[^"\r\n]{1,500})"')
-_OLD_UNLOAD = re.compile(r"LDR: Unloading (?P<path>\S{1,500}) because either its init routine")
 _ENTRIES = frozenset({"LdrLoadDll", "LdrpLoadDll", "LdrpLoadDllInternal"})
 
 
@@ -199,7 +197,7 @@ class _SnapsReader(_RecordingReader):
     """
 
     tool = "loader snaps"
-    markers = (" - Ldr", " - _Ldr", "LDR: DLL_PROCESS_ATTACH", "LDR: Unloading")
+    markers = (" - Ldr", " - _Ldr")
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,13 +207,8 @@ class _SnapsReader(_RecordingReader):
         self._searched: dict[str, RecordedLoad] = {}
         """Names that were looked for, with the folders, at the last line that did."""
         self._lines = 0
-        self._attached = ""
-        """The last DLL whose start-up routine was named, in lines of Windows before 7."""
 
     def feed(self, number: int, line: str) -> None:
-        if "LDR: " in line:
-            self._old_form(number, line)
-            return
         at = line.find(" @ ")
         found = _SNAP_LINE.match(line, max(line.rfind(" ", 0, at) + 1, 0)) if at > 0 else None
         if not found:
@@ -235,17 +228,6 @@ class _SnapsReader(_RecordingReader):
                 self._entered[thread, function] = named["path"].strip()
         elif text.startswith("RETURN"):
             self._leave(number, thread, function, text)
-
-    def _old_form(self, number: int, line: str) -> None:
-        """Take in a line of Windows before 7: a start-up routine that failed, and the DLL that is unloaded for it."""
-        attached = _OLD_ATTACH.search(line)
-        if attached:
-            self._attached = attached["path"]
-        unloaded = _OLD_UNLOAD.search(line)
-        if unloaded and self._attached and base_name(unloaded["path"]) == base_name(self._attached):
-            path = self._attached.removeprefix("\\\\?\\")
-            self.failed.append(RecordedLoad(base_name(path), path, 1114, line=number))
-            self._lines += 1
 
     def _leave(self, number: int, thread: str, function: str, text: str) -> None:
         status = _STATUS.match(text)
