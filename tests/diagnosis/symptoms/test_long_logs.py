@@ -23,6 +23,7 @@ LOGS = {
     "quotes": lambda size: "could not find module " + "'\"" * (size // 2),
     "blanks after an error": lambda size: "Could not load this library:" + " " * size,
     "digits": lambda size: "cudnn version incompatibility compiled against " + "0. " * (size // 3),
+    "what a build looks for": lambda size: numbered("-- Looking for header#.h - not found, could not find #", size),
     "escapes": lambda size: "\x1b[" * (size // 2),
     "CJK quotes": lambda size: "」" * size + " は Windows 上では実行できないか、エラーを含んでいます",
     "many triggers": lambda size: numbered(ALL, size),

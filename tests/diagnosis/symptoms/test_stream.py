@@ -21,7 +21,7 @@ from wheelfix.diagnosis.symptoms.stream import (
 
 
 def lines(text: Text, *triggers: str, limits: TextLimits | None = None) -> list[Line]:
-    return list(suspicious_lines(text, triggers, (), limits or TextLimits(), TextProgress()))
+    return list(suspicious_lines(text, dict.fromkeys(triggers, ()), (), limits or TextLimits(), TextProgress()))
 
 
 def test_a_dull_text_yields_nothing() -> None:
@@ -94,21 +94,21 @@ def test_utf16_appended_to_utf8_reads_as_ascii() -> None:
 
 def test_reading_stops_at_the_limit_of_bytes() -> None:
     progress = TextProgress()
-    found = list(suspicious_lines(b"x" * 50 + b"\nneedle\n", ("needle",), (), TextLimits(max_bytes=40), progress))
+    found = list(suspicious_lines(b"x" * 50 + b"\nneedle\n", {"needle": ()}, (), TextLimits(max_bytes=40), progress))
     assert found == []
     assert progress.stopped == "only the first 40 bytes were read"
 
 
 def test_progress_counts_lines_and_bytes() -> None:
     progress = TextProgress()
-    list(suspicious_lines(b"one\ntwo\nthree", ("x",), (), TextLimits(), progress))
+    list(suspicious_lines(b"one\ntwo\nthree", {"x": ()}, (), TextLimits(), progress))
     assert (progress.size, progress.lines, progress.encoding) == (13, 3, "utf-8")
 
 
 def test_early_triggers_count_only_in_the_first_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wheelfix.diagnosis.symptoms.stream.EARLY", BLOCK)
     text = ("needle\n" + "x" * 99 + "\n" * 1) + ("x" * 99 + "\n") * (2 * BLOCK // 100) + "needle\n"
-    hot = [line.number for line in suspicious_lines(text, (), ("needle",), TextLimits(), TextProgress()) if line.hot]
+    hot = [line.number for line in suspicious_lines(text, {}, ("needle",), TextLimits(), TextProgress()) if line.hot]
     assert hot == [1]
 
 
@@ -182,3 +182,9 @@ def test_entities_of_a_web_page_are_read() -> None:
 )
 def test_broken_lines_are_joined(lines: tuple[str, ...], whole: str) -> None:
     assert join_wrapped(lines) == whole
+
+
+def test_a_word_that_needs_another_one_in_its_line() -> None:
+    text = b"a.h - not found\n" * 20 + b"ninja was not found\n" + b"b.h - not found\n" * 20 + b"ninja\n"
+    found = suspicious_lines(text, {"not found": ("ninja", "cmake")}, (), TextLimits(), TextProgress())
+    assert [line.number for line in found if line.hot] == [21]

@@ -398,11 +398,19 @@ class LineReading:
 
 
 @lru_cache(maxsize=1)
-def form_triggers() -> tuple[str, ...]:
-    """Return every word, in lower case, without which no form can match a line."""
-    words = {*message_triggers(), *(word for form in all_forms() for word in form.triggers)}
+def form_triggers() -> dict[str, tuple[str, ...]]:
+    """Return every word, in lower case, without which no form can match a line.
+
+    Each has the words of which one must be in the line, too: "not found" stands in many lines that nobody asks about.
+    """
+    words: dict[str, tuple[str, ...]] = dict.fromkeys(message_triggers(), ())
+    for form in all_forms():
+        for word in form.triggers:
+            alone = not form.among or words.get(word) == ()
+            words[word] = () if alone else (*words.get(word, ()), *form.among)
     # A word that contains another one adds nothing to the search.
-    return tuple(sorted(word for word in words if not any(other != word and other in word for other in words)))
+    enough = [word for word, others in words.items() if not others]
+    return {word: others for word, others in words.items() if not any(one != word and one in word for one in enough)}
 
 
 def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> LineReading:

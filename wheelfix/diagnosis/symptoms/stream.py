@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Union
 from wheelfix.base.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.diagnosis.symptoms.model import TextLimits
 
@@ -136,9 +136,13 @@ def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator
 
 
 def suspicious_lines(
-    source: Text, triggers: tuple[str, ...], early: tuple[str, ...], limits: TextLimits, progress: TextProgress
+    source: Text,
+    triggers: Mapping[str, tuple[str, ...]],
+    early: tuple[str, ...],
+    limits: TextLimits,
+    progress: TextProgress,
 ) -> Iterator[Line]:
-    """Yield the lines that contain a trigger (lower case), with the lines around them.
+    """Yield the lines that contain a trigger (lower case) and one of its other words, with the lines around them.
 
     ``early`` are triggers that are worth their time in short texts only: they count in the first megabytes.
     """
@@ -150,7 +154,9 @@ def suspicious_lines(
         whole, carry = _cut(carry + block, final=not block, longest=limits.max_line)
         if not whole:
             continue
-        hot = _hot_lines(whole.lower(), triggers + early if progress.size <= EARLY else triggers)
+        hot = _hot_lines(
+            whole.lower(), {**triggers, **dict.fromkeys(early, ())} if progress.size <= EARLY else triggers
+        )
         if hot or owed:
             lines = whole.split("\n")
             if not lines[-1]:
@@ -191,7 +197,7 @@ def _alignments(word: str) -> tuple[frozenset[int], ...]:
     )
 
 
-def _possible(lowered: str, words: tuple[str, ...]) -> list[str]:
+def _possible(lowered: str, words: Iterable[str]) -> list[str]:
     """Return the words that a text can contain: one pass over its groups of four bytes, not a search for each word."""
     if len(lowered) < _SHORT:
         return list(words)
@@ -200,14 +206,17 @@ def _possible(lowered: str, words: tuple[str, ...]) -> list[str]:
     return [word for word in words if not (groups := _alignments(word)) or any(one <= present for one in groups)]
 
 
-def _hot_lines(lowered: str, words: tuple[str, ...]) -> list[int]:
-    """Return the indexes of the lines that contain one of the words."""
+def _hot_lines(lowered: str, words: Mapping[str, tuple[str, ...]]) -> list[int]:
+    """Return the indexes of the lines that contain one of the words, and one of those that belong to it."""
     places: set[int] = set()
     for word in _possible(lowered, words):
+        others = words[word]
         at = lowered.find(word)
         while at >= 0:
-            places.add(at)
             end = lowered.find("\n", at)
+            line = lowered[lowered.rfind("\n", 0, at) + 1 : end if end >= 0 else None] if others else ""
+            if not others or any(other in line for other in others):
+                places.add(at)
             at = lowered.find(word, end) if end >= 0 else -1
     indexes: list[int] = []
     index = before = 0
