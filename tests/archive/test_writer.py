@@ -517,6 +517,8 @@ def test_unsafe_names_do_not_stay_in(tmp_path: Path) -> None:
         (("lib/x.dll", "lib/x.dll"), "twice"),
         (("lib/A.DLL",), "clash"),
         (("lib/x.dll", "lib/X.dll"), "clash"),
+        (("lib/a.dll/x.dll",), "'lib/a.dll' and 'lib/a.dll/x.dll' clash"),
+        (("pkg",), "'pkg' and 'pkg/__init__.py' clash"),
     ],
 )
 def test_names_that_clash(archive: Archive, add: tuple[str, ...], message: str) -> None:
