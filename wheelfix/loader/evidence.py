@@ -40,7 +40,7 @@ MANY_FILES = 4
 """Python files of one package whose imports are followed for what they import of others."""
 MANY_ABSENT = 4
 """Modules that are not there, each found after the ones before it were taken to be."""
-MANY_RUN = 100
+MANY_RUN = 60
 """Modules of a package that are looked for in the files which importing it runs."""
 _IMPORT = re.compile(
     rb"^([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,9999}\)|[^\n#;]{0,999})"
@@ -165,14 +165,10 @@ class PackageHabits:
         for spelled in (f"{path}/__init__.py", f"{path}.py"):
             if spelled in self._view:
                 return spelled
-        files = (*self._view.in_folder(path), *self._view.in_folder(parent(path)))
-        starts = (f"{path}.".lower(), f"{path}/__init__.".lower())
-        found = (file for file in files if file.lower().endswith(".pyd") and file.lower().startswith(starts))
-        return next(found, "" if any(f"{one}/".startswith(f"{path}/") for one in self._folders) else None)
-
-    @functools.cached_property
-    def _folders(self) -> tuple[str, ...]:
-        return self._view.folders()
+        inside = self._view.in_folder(path)
+        files = (file for file in (*inside, *self._view.in_folder(parent(path))) if file.endswith(".pyd"))
+        found = (file for file in files if file.startswith((f"{path}.", f"{path}/__init__.")))
+        return next(found, "" if inside else None)
 
     def perhaps_imports(self) -> tuple[str, ...]:
         """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.
@@ -209,7 +205,8 @@ class PackageHabits:
     def own_modules(self) -> frozenset[str]:
         """The top-level modules of the subject itself, which no other distribution provides."""
         own = (file.path for file in self._view.own_files if file.layer is Layer.SUBJECT)
-        return frozenset(path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0].partition(".")[0] for path in own)
+        tops = {path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for path in own}
+        return frozenset(top.partition(".")[0] for top in tops)
 
     @functools.cached_property
     def only_root_modules(self) -> bool:

@@ -65,8 +65,8 @@ class Cancelled(Exception):
 class Task(Generic[_T]):
     """Work that was submitted to a pool."""
 
-    def __init__(self, work: Callable[[], _T]) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[], _T], pool: WorkerPool) -> None:
+        self._work, self._pool = work, pool
         self._done = threading.Event()
         self._value: _T | None = None
         self._error: BaseException | None = None
@@ -86,7 +86,9 @@ class Task(Generic[_T]):
 
     def result(self) -> _T:
         """Wait for the result and return it, or raise what the work raised."""
-        self._done.wait()
+        if not self._done.is_set():
+            self._pool.start_last_worker()
+            self._done.wait()
         if self._error is not None:
             raise self._error
         return cast("_T", self._value)
@@ -95,6 +97,7 @@ class Task(Generic[_T]):
 class WorkerPool:
     """So many threads, used in a ``with`` block, at whose end they are gone; they start when there is work.
 
+    The last one starts when the caller waits: until then the caller is busy itself, and would only get less time.
     When an error leaves the block, nothing more is begun. Work must not wait for other work of the same pool.
     """
 
@@ -126,11 +129,16 @@ class WorkerPool:
 
     def submit(self, work: Callable[[], _T]) -> Task[_T]:
         """Have a function called; tasks are started in the order in which they were submitted."""
-        task = Task(work)
+        task = Task(work, self)
         self._tasks.put(task)
-        if len(self._threads) < self._jobs:
+        if len(self._threads) < max(self._jobs - 1, 1):
             self._start_worker()
         return task
+
+    def start_last_worker(self) -> None:
+        """Have one thread more, for a caller that waits."""
+        if len(self._threads) < self._jobs:
+            self._start_worker()
 
     def map(self, work: Callable[[_A], _T], over: Iterable[_A]) -> list[_T]:
         """Return the result for each, in their order."""
