@@ -263,7 +263,7 @@ def test_native_with_different_cards_is_a_question() -> None:
 
 def test_native_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(card, "_ASK_DRIVER", ("no-such-program-anywhere",))
-    with pytest.raises(EnvironmentFailure, match="nvidia-smi gives no answer"):
+    with pytest.raises(EnvironmentFailure, match="gives no answer"):
         card_arch("native")
     with pytest.raises(EnvironmentFailure, match="names no card"):
         card_arch("native", lambda: "N/A\n")

@@ -28,6 +28,7 @@ from wheelfix.pycode.sourcecode import (
     python_source,
     read_imports,
 )
+from wheelfix.pycode.windows import SITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -447,6 +448,4 @@ def _is_named_after(dll: str, path: str) -> bool:
 
 def shown_message(end: ImportEnd) -> str:
     """The first line of the text of an exception."""
-    from wheelfix.pycode.windows import SITE
-
     return end.message.partition("\n")[0].replace(SITE, "…")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFolder, UnreadCall
+    from wheelfix.pycode.reading import PathCode
 
 _PATH = b"PATH"
 
@@ -168,12 +169,17 @@ def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoad
     ]
 
 
-def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
-    """What one Python file does to the DLL search, read from its source."""
+def read_code(around: ViewFiles, path: str, source: str, budget: CodeBudget) -> PathCode:
+    """What a Python file does to the DLL search; the reader is imported when the first file is read."""
     from wheelfix.pycode.reading import read_path_code
 
+    return read_path_code(source, path, budget, around)
+
+
+def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
+    """What one Python file does to the DLL search, read from its source."""
     view = around.view
-    code = read_path_code(source, path, budget_of(view), around)
+    code = read_code(around, path, source, budget_of(view))
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
     flags: dict[str, int] = {}
@@ -221,12 +227,10 @@ def _is_absent(around: ViewFiles, asked: str) -> bool:
 
 def declared_folders(view: FileView) -> tuple[str, ...]:
     """Every folder that the package's code adds to the DLL search, also one in which there is no file yet."""
-    from wheelfix.pycode.reading import read_path_code
-
     found: dict[str, None] = {}
     around, budget = ViewFiles(view, Profile(), blind=True), separate_budget(view)
     for path, source in python_code(view, (b"add_dll_directory",)):
-        found.update(dict.fromkeys(read_path_code(source, path, budget, around).added))
+        found.update(dict.fromkeys(read_code(around, path, source, budget).added))
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 

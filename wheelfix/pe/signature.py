@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import InputError
 from wheelfix.model import TRUSTED, Malformed, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
+from wheelfix.streams.codec import hasher
 from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
@@ -107,9 +108,7 @@ def authenticode_digest(source: ByteSource, headers: Headers, algorithm: str = "
 
     Bytes between and behind sections count too. The table must lie at the end: see :func:`table_fault`.
     """
-    import hashlib
-
-    digest = hashlib.new(algorithm, usedforsecurity=False)
+    digest = hasher(algorithm)
     at, _ = headers.directory(CERTIFICATES)
     entry = headers.directories_at + 8 * CERTIFICATES
     for begin, end in ((0, headers.checksum_at), (headers.checksum_at + 4, entry), (entry + 8, at or source.size)):

@@ -33,7 +33,7 @@ from wheelfix.knowledge.cards import (
 from wheelfix.roots import root as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from wheelfix.roots.root import Root
 
@@ -122,17 +122,25 @@ _CONDA_SECONDS = 10
 
 def _ask_conda() -> str:
     """Return what ``conda info --json`` prints, for the conda that is active or on PATH."""
-    from wheelfix.base.programs import find_program, run_program
-
     own = os.environ.get("CONDA_EXE", "")
-    program = own if Path(own).is_absolute() and Path(own).is_file() else find_program("conda")
-    if program is None:
-        return ""
+    program = own if Path(own).is_absolute() and Path(own).is_file() else "conda"
     try:
-        done = run_program([program, "info", "--json"], timeout=_CONDA_SECONDS)
+        return _answer(program, ("info", "--json"), _CONDA_SECONDS)
     except EnvironmentFailure:
         return ""
-    return done.out if done.code == 0 else ""
+
+
+def _answer(program: str, words: Sequence[str], seconds: float) -> str:
+    """Return what a program prints; EnvironmentFailure with the reason if it gives no answer."""
+    from wheelfix.base.programs import find_program, run_program
+
+    path = program if Path(program).is_absolute() else find_program(program)
+    if path is None:
+        raise EnvironmentFailure(f"{program} gives no answer (it is not on PATH)")
+    done = run_program([path, *words], timeout=seconds)
+    if done.code:
+        raise EnvironmentFailure(f"{program} gives no answer (exit code {done.code})")
+    return done.out
 
 
 def _other_drives(own: str) -> tuple[Path, ...]:
@@ -338,17 +346,8 @@ def _native(answer: str) -> str:
 
 
 def _ask_driver() -> str:
-    from wheelfix.base.programs import find_program, run_program
-
-    hint = "give the card: --gpu sm_86"
-    program = find_program(_ASK_DRIVER[0])
-    if program is None:
-        raise EnvironmentFailure("--gpu native", because="nvidia-smi gives no answer (it is not on PATH)", hint=hint)
     try:
-        done = run_program([program, *_ASK_DRIVER[1:]], timeout=30)
+        return _answer(_ASK_DRIVER[0], _ASK_DRIVER[1:], 30)
     except EnvironmentFailure as error:
+        hint = "give the card: --gpu sm_86"
         raise EnvironmentFailure("--gpu native", because=str(error), hint=hint) from error
-    if done.code:
-        because = f"nvidia-smi gives no answer (exit code {done.code})"
-        raise EnvironmentFailure("--gpu native", because=because, hint=hint)
-    return done.out

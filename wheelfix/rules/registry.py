@@ -16,6 +16,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.base.inputfiles import listed_modules
+from wheelfix.base.parsing import close_words
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import UsageError
 from wheelfix.model import Finding, Json, Repairable, Severity, dll_key, fold
@@ -110,12 +111,10 @@ def find_rule(text: str) -> Rule | None:
 
 def nearest(text: str) -> tuple[str, ...]:
     """Return the codes and names that look most like ``text``, for a hint after a typing error."""
-    import difflib  # costs a few milliseconds that only a slip should pay
-
     if re.fullmatch(r"wf[0-9]*", text.strip().lower()):
         return ()  # numbers that look alike mean nothing to each other
     words = {word.lower(): word for known in all_rules() for word in (known.code, known.name)}
-    return tuple(words[match] for match in difflib.get_close_matches(text.strip().lower(), sorted(words), n=3))
+    return tuple(words[match] for match in close_words(text.strip().lower(), sorted(words)))
 
 
 def _unknown(what: str, text: str) -> UsageError:

@@ -143,7 +143,7 @@ def hasher(name: str = "sha256") -> hashlib._Hash:
     """Return a fresh hash object; its library, which loads OpenSSL in 4 ms, is imported when the first is made."""
     import hashlib
 
-    return hashlib.new(name)
+    return hashlib.new(name, usedforsecurity=False)
 
 
 def inflate_error() -> tuple[type[Exception], ...]:

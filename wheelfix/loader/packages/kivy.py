@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.packagecode import read_code
 from wheelfix.loader.packageloading import PackageLoading
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES
@@ -36,11 +37,9 @@ def recognise(view: FileView) -> PackageLoading | None:
 
 
 def _folders(view: FileView) -> Iterator[str]:
-    from wheelfix.pycode.reading import read_path_code
-
     around = ViewFiles(view, Profile())
     for file in view.files:
         inside = file.path.removeprefix(_DEPENDENCIES)
         if inside != file.path and inside.count("/") == 1 and inside.endswith("/__init__.py"):
-            code = read_path_code(view.read_text(file.path) or "", file.path, budget_of(view), around)
+            code = read_code(around, file.path, view.read_text(file.path) or "", budget_of(view))
             yield from (folder for folder in code.added if view.in_folder(folder))

@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
+from wheelfix.loader.packagecode import read_code
 from wheelfix.loader.packageloading import PackageLoading, Startup
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, base_name
@@ -186,6 +187,4 @@ def _other_folders(text: str, view: FileView) -> Iterator[str]:
     if _PREFIX_BIN.search(text):
         yield "bin"
     if "delvewheel" in text or "_wheelfix_" in text:  # code that a repair has put in adds folders
-        from wheelfix.pycode.reading import read_path_code
-
-        yield from read_path_code(text, _INIT, budget_of(view), ViewFiles(view, Profile(), blind=True)).added
+        yield from read_code(ViewFiles(view, Profile(), blind=True), _INIT, text, budget_of(view)).added
