@@ -226,6 +226,8 @@ DOCUMENTED = (
     r'reg query "HKLM\\SOFTWARE\\Microsoft\\NET Framework Setup\\NDP\\v4\\Full" /v Release',
     # https://learn.microsoft.com/sql/odbc/admin/odbc-data-source-administrator
     r"odbcad32",
+    # https://pip.pypa.io/en/stable/cli/pip_download
+    r'python -m pip download --no-deps --only-binary=:all: --python-version 3\.\d+ (?:[\w.-]+|"[\w.-]+(?:\[[\w,-]+\])?[<>=!~,\w.]+")',
     # https://pip.pypa.io/en/stable/cli/pip_show
     r"python -m pip show [\w.-]+",
     # https://docs.nvidia.com/deploy/nvidia-smi

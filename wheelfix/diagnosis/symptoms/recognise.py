@@ -357,18 +357,17 @@ _NEW_THOUGHT = re.compile(
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
 _HOLE = re.compile(r"\{[A-Za-z_]|%[sr]\b")
 _ONLY_NUMBER = re.compile(r"\s*\(?(\d{2,5})\)?[.\s]*")
-_ABSENT = "(?:not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません)"
-_PROCEDURE = "(?:proced|program|function|entry|symbol|程序|プロシージャ)"
-_RETOLD = tuple(
-    (code, re.compile(pattern, re.IGNORECASE))
-    for code, pattern in (
-        (127, f"{_PROCEDURE}.*{_ABSENT}|{_ABSENT}.*{_PROCEDURE}"),
-        (126, _ABSENT),
-        (1114, r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化"),
-        (14001, "application configuration is incorrect"),  # Windows XP's own words
-    )
+_ABSENT = re.compile(
+    "not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません", re.IGNORECASE
 )
-"""What people write when they translate a sentence of Windows themselves, with the code of the sentence."""
+_PROCEDURE = re.compile("proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
+_RETOLD = (
+    (127, (_ABSENT, _PROCEDURE)),
+    (126, (_ABSENT,)),
+    (1114, (re.compile(r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化", re.IGNORECASE),)),
+    (14001, (re.compile("application configuration is incorrect", re.IGNORECASE),)),  # Windows XP's own words
+)
+"""What people write when they translate a sentence of Windows themselves: the code, and what must be in it."""
 _EXCERPT = 400
 _NARROWEST = 72
 _HITS = 20
@@ -516,7 +515,7 @@ def _last_resort(symptom: Symptom) -> Symptom:
     known = nearest_sentence(sentence)
     if known is not None:
         return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)
-    code = next((code for code, retold in _RETOLD if retold.search(sentence)), None)
+    code = next((code for code, retold in _RETOLD if all(one.search(sentence) for one in retold)), None)
     return symptom if code is None else replace(symptom, code=code, confidence=Confidence.LIKELY)
 
 
