@@ -226,8 +226,6 @@ DOCUMENTED = (
     r'reg query "HKLM\\SOFTWARE\\Microsoft\\NET Framework Setup\\NDP\\v4\\Full" /v Release',
     # https://learn.microsoft.com/sql/odbc/admin/odbc-data-source-administrator
     r"odbcad32",
-    # https://pip.pypa.io/en/stable/cli/pip_download
-    r'python -m pip download --no-deps --only-binary=:all: --python-version 3\.\d+ (?:[\w.-]+|"[\w.-]+(?:\[[\w,-]+\])?[<>=!~,\w.]+")',
     # https://pip.pypa.io/en/stable/cli/pip_show
     r"python -m pip show [\w.-]+",
     # https://docs.nvidia.com/deploy/nvidia-smi
@@ -247,7 +245,7 @@ DOCUMENTED = (
     r'powershell -Command "New-Item -ItemType Junction -Path C:\\cuda -Target \(Get-Item Env:CUDA_PATH\)\.Value"',
     r"python -m pip debug --verbose",
     # https://pip.pypa.io/en/stable/cli/pip_download
-    r"python -m pip download --no-deps --only-binary=:all: --python-version 3\.12 [\w.-]+",
+    r'python -m pip download --no-deps --only-binary=:all: --python-version 3\.\d+ (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
     # https://git-scm.com/docs/git-config (core.longpaths is Git for Windows' own)
     r"git config --global core\.longpaths true",
     # mhammond/pywin32 README
