@@ -16,14 +16,14 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.followed import FollowedImports, packages_above, shown_message, top_level
 from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
-from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.sourcecode import SOURCE_LIMIT, counts, is_standard, python_code, python_source, read_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.knowledge.provider_index import ProviderAnswer
     from wheelfix.knowledge.providers import Owner
@@ -43,7 +43,7 @@ MANY_ABSENT = 4
 MANY_RUN = 60
 """Modules of a package that are looked for in the files which importing it runs."""
 _IMPORT = re.compile(
-    rb"^([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,9999}\)|[^\n#;]{0,999})"
+    rb"^([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
     rb"|import[ \t]{1,8}([\w.]{1,200}))",
     re.MULTILINE,
 )
@@ -51,15 +51,15 @@ _WORDS = re.compile(rb"(?:^|,)[\s(]*(\w+)")
 """The names in the second group of an import; of ``a as b`` the first."""
 
 
-def _may_bind(code: bytes, word: bytes, package: bytes) -> bool:
-    """Whether a name may be defined in the file of a package; ``from . import _nlopt`` there does not define it."""
-    if b"__getattr__" in code or b"globals(" in code or (b"import *" in code and not word.startswith(b"_")):
-        return True
-    name = re.escape(word)
-    if re.search(rb"\b(?:def|class|as)[ \t]+%b\b|\b%b[ \t]*(?:,[^=\n]{0,99}|:[^=\n]{0,99})?=[^=]" % (name, name), code):
-        return True
-    others = (names for _, source, names, _ in _IMPORT.findall(code) if source not in (b".", package))
-    return any(word in _WORDS.findall(names) for names in others)
+def _bound(code: bytes, package: bytes) -> frozenset[bytes]:
+    """The names that the file of a package may define; ``from . import _nlopt`` there does not define that one."""
+    found = {*re.findall(rb"\b(?:def|class|as)[ \t]{1,8}(\w+)", code)}
+    for left in re.findall(rb"^([^=\n]{1,200})=[^=]", code, re.MULTILINE):
+        found.update(re.findall(rb"\w+", left))
+    for _, source, names, _ in _IMPORT.findall(code):
+        if source not in (b".", package):
+            found.update(_WORDS.findall(names))
+    return frozenset(found)
 
 
 class PackageHabits:
@@ -72,6 +72,9 @@ class PackageHabits:
         self.followed = FollowedImports(view, profile, loads)
         self.folders = frozenset(item.folder for item in loads.folders)
         """Folders that it adds to the search, also those in which the package itself has no file."""
+        self._names: dict[str, tuple[bool, frozenset[bytes]] | None] = {}
+        """By package: whether it takes names with a star, and those that it may define; None if it may define any."""
+        self._modules: dict[str, dict[str, str]] = {}
         self.unread = False
         """Whether it adds folders or loads DLLs that could not be read from it."""
 
@@ -129,7 +132,7 @@ class PackageHabits:
     def _look_for_absent(self, module: str, absent: set[str], seen: set[str]) -> None:
         """Add the modules of the package that no file is, and that are named where a module is run."""
         path = self._file_of(module) or ""
-        if not path.endswith(".py") or not counts(path) or len(seen) > MANY_RUN:
+        if not self._is_code(path) or not counts(path) or len(seen) > MANY_RUN:
             return
         top, package = module.partition(".")[0], module if path.endswith("/__init__.py") else module.rpartition(".")[0]
         for indent, source, names, plain in _IMPORT.findall(python_source(self._view, path)):
@@ -151,13 +154,21 @@ class PackageHabits:
             name = ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:])))
         yield from (name[: found.start()] for found in re.finditer(r"\.|$", name))
         own = self._file_of(name)
-        if own is None or not (own.endswith("/__init__.py") or not own):
+        if own is None or (own and not (own.endswith("/__init__.py") and self._is_code(own))):
             return  # what a file defines is not looked for
-        code = python_source(self._view, own) if own else b""
+        if name not in self._names:
+            code = python_source(self._view, own) if own else b""
+            makes = b"__getattr__" in code or b"globals(" in code
+            self._names[name] = None if makes else (b"import *" in code, _bound(code, name.encode()))
+        known = self._names[name]
         for word in _WORDS.findall(names):
             below = f"{name}.{word.decode('utf-8', 'replace')}"
-            if self._file_of(below) is not None or not _may_bind(code, word, source):
+            may_bind = known is None or word in known[1] or (known[0] and not word.startswith(b"_"))
+            if not may_bind or self._file_of(below) is not None:
                 yield below
+
+    def _is_code(self, path: str) -> bool:
+        return path.endswith(".py") and self._view.file(path).size <= SOURCE_LIMIT
 
     def _file_of(self, module: str) -> str | None:
         """The file that is a module; empty for a folder without ``__init__.py``, None if nothing is that module."""
@@ -165,10 +176,15 @@ class PackageHabits:
         for spelled in (f"{path}/__init__.py", f"{path}.py"):
             if spelled in self._view:
                 return spelled
-        inside = self._view.in_folder(path)
-        files = (file for file in (*inside, *self._view.in_folder(parent(path))) if file.endswith(".pyd"))
-        found = (file for file in files if file.startswith((f"{path}.", f"{path}/__init__.")))
-        return next(found, "" if inside else None)
+        found = self._compiled(parent(path)).get(module.rpartition(".")[2]) or self._compiled(path).get("__init__")
+        return found or ("" if self._view.in_folder(path) else None)
+
+    def _compiled(self, folder: str) -> Mapping[str, str]:
+        """The extension modules in a folder by name."""
+        if folder not in self._modules:
+            files = (file for file in self._view.in_folder(folder) if file.endswith(".pyd"))
+            self._modules[folder] = {base_name(file).partition(".")[0]: file for file in files}
+        return self._modules[folder]
 
     def perhaps_imports(self) -> tuple[str, ...]:
         """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.
