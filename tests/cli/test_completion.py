@@ -79,8 +79,8 @@ def test_every_command_and_long_option_is_in_it(shell):
             shown = action.help != argparse.SUPPRESS
             for word in action.option_strings:
                 if word.startswith("--"):
-                    told = f"-l {word[2:]}" if shell == "fish" else word
-                    assert (re.search(f"{told}(?![\\w-])", text) is not None) >= shown
+                    option = f"-l {word[2:]}" if shell == "fish" else word
+                    assert (re.search(f"{option}(?![\\w-])", text) is not None) >= shown
 
 
 def test_powershell_is_balanced():

@@ -259,7 +259,7 @@ def index(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "sentence"),
     [
         ("demo==1.5", "The index has a wheel of 1.5 for Python 3.11, and for no newer one."),
         ("demo", "The index has a wheel of 2.0 for Python 3.13, and for no newer one."),
@@ -268,10 +268,10 @@ def index(tmp_path):
         ("pure", "The index has a wheel of 3.0 for Python 3.16, and for newer ones."),
     ],
 )
-def test_the_index_is_asked_for_the_newest_python_with_a_wheel(wanted, told, index, capsys):
+def test_the_index_is_asked_for_the_newest_python_with_a_wheel(wanted, sentence, index, capsys):
     text = NO_WHEEL.replace("demo==1.5", wanted)
     assert main(["diagnose", "--text", text, "--fetch", "--index-url", index]) == 1
-    assert told in " ".join(capsys.readouterr().out.split())
+    assert sentence in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_index_is_not_asked_by_itself(index, capsys):

@@ -295,6 +295,9 @@ def test_a_module_that_was_left_out_of_the_wheel(tmp_path: Path, files: dict[str
     found = [item.subject for item in report.findings if item.code == "WF332"]
     assert found == ([missing] if missing else [])
     assert (report.verdict is Verdict.BROKEN) == (report.first_failure is not None) == bool(missing)
+    if report.first_failure is not None:
+        assert report.first_failure.explanation == "No file of the package is that module."
+        assert missing.rpartition(".")[2] in report.first_failure.message
 
 
 @pytest.mark.parametrize(("requires", "verdict"), [(("numpy",), Verdict.BROKEN), (("pkg-core",), Verdict.OK)])

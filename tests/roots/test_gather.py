@@ -343,9 +343,9 @@ def test_conda_environments_that_are_not_active(tmp_path: Path) -> None:
 
 def test_conda_is_asked_where_its_environments_are(tmp_path: Path) -> None:
     """An environment made with --prefix is in no folder of conda's, and environments.txt may be another user's."""
-    grow(tmp_path / "work/env", ["conda-meta/history", "Library/bin/mkl_rt.2.dll"])
+    grow(tmp_path / "project/env", ["conda-meta/history", "Library/bin/mkl_rt.2.dll"])
     grow(tmp_path / "cache/pkgs", ["cuda-cupti-12.4.127-h1_2/Library/bin/cupti64_2024.1.1.dll", "cache/readme.txt"])
-    answer = {"envs": [f"{tmp_path}/work/env", 3, f"{tmp_path}/gone"], "pkgs_dirs": [f"{tmp_path}/cache/pkgs"]}
+    answer = {"envs": [f"{tmp_path}/project/env", 3, f"{tmp_path}/gone"], "pkgs_dirs": [f"{tmp_path}/cache/pkgs"]}
     host = dataclasses.replace(windows(tmp_path), conda_info=lambda: json.dumps(answer))
     found = explore(host)
     assert [(root.path.name, root.learned, root.last_resort) for root in found.roots] == [

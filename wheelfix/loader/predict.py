@@ -52,15 +52,13 @@ def predict(
 
 def predict_absent(view: FileView, absent: AbsentModule) -> Prediction:
     """The error of an import statement that names a module which is not there."""
-    why = (
-        f"{absent.requirement} is required and not installed" if absent.requirement else "no file of the package has it"
-    )
+    of_others = f"{absent.requirement} is required and not installed; no DLL is loaded before that."
     return Prediction(
         path=view.origin(absent.file),
         code=0,
         message=absent.raised or f"ModuleNotFoundError: No module named '{absent.module}'",
         chain=(base_name(absent.file), absent.module),
-        explanation=f"{why}; no DLL is loaded before that.",
+        explanation=of_others if absent.requirement else "No file of the package is that module.",
     )
 
 
