@@ -10,6 +10,7 @@ from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
+from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.resolve import resolve
@@ -278,6 +279,7 @@ SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    
         ({"pkg/__init__.py": "from .pkg import *\n", "pkg/pkg.py": SWIG}, "pkg._core"),
         ({"pkg/__init__.py": "from pkg.a.b import c\n", "pkg/a/b.py": "from .core import f\n"}, "pkg.a.core"),
         ({"pkg/__init__.py": "from . import (\n    a,\n    _core,\n)\n", "pkg/a.py": ""}, "pkg._core"),
+        ({"pkg/__init__.py": "def f(\n    a,\n):\n    from . import _core\n\nfrom . import _core\n"}, "pkg._core"),
         ({"pkg/__init__.py": "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"}, ""),
         ({"pkg/__init__.py": "def core():\n    from . import _core\n"}, ""),
         ({"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": forge_dll("c.pyd")}, ""),
@@ -287,6 +289,7 @@ SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    
     ],
     ids=[
         *("nlopt: a module that SWIG made", "blosc: a module two packages down", "one of several"),
+        "in a function and after it",
         *("pyzmq: caught", "in a function", "there", "a name by a star", "another name", "pyarrow: not imported"),
     ],
 )
@@ -298,6 +301,33 @@ def test_a_module_that_was_left_out_of_the_wheel(tmp_path: Path, files: dict[str
     if report.first_failure is not None:
         assert report.first_failure.explanation == "No file of the package is that module."
         assert missing.rpartition(".")[2] in report.first_failure.message
+
+
+LATER = """
+def interface(
+    kind="dense",
+):
+    # cvxpy 1.9.3 has imports of modules that it dropped in functions
+
+    import pkg.gone
+
+
+class Reader:
+    async def read(self):
+        from .gone import read
+
+if typing.TYPE_CHECKING:
+    from .gone import Type
+"""
+
+
+def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[str] = []
+    monkeypatch.setattr(FollowedImports, "of", lambda self, module: followed.append(module))
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files={"pkg/__init__.py": LATER})
+    assert (scan(wheel).verdict, followed) == (Verdict.OK, [])
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files={"pkg/__init__.py": "import pkg.gone\n"})
+    assert (scan(wheel).verdict, followed) == (Verdict.OK, ["pkg"])
 
 
 @pytest.mark.parametrize(("requires", "verdict"), [(("numpy",), Verdict.BROKEN), (("pkg-core",), Verdict.OK)])

@@ -47,6 +47,11 @@ _IMPORT = re.compile(
     rb"|import[ \t]{1,8}([\w.]{1,200}))",
     re.MULTILINE,
 )
+_LATER = re.compile(
+    rb"^([ \t]*)(?:(?:async[ \t]+)?def |if (?:typing\.)?TYPE_CHECKING\b)[^\n]*(?:\n(?:\1[ \t)#\r][^\n]*|(?=\n)))*",
+    re.MULTILINE,
+)
+"""A function, or what only type checkers see: importing the file does not run it."""
 _WORDS = re.compile(rb"(?:^|,)[\s(]*(\w+)")
 """The names in the second group of an import; of ``a as b`` the first."""
 
@@ -135,7 +140,7 @@ class PackageHabits:
         if not self._is_code(path) or not counts(path) or len(seen) > MANY_RUN:
             return
         top, package = module.partition(".")[0], module if path.endswith("/__init__.py") else module.rpartition(".")[0]
-        for indent, source, names, plain in _IMPORT.findall(python_source(self._view, path)):
+        for indent, source, names, plain in _IMPORT.findall(_LATER.sub(b"", python_source(self._view, path))):
             for named in self._named(package, source or plain, names):
                 if named in seen or named.partition(".")[0] != top or len(seen) > MANY_RUN:
                     continue
