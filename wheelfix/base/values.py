@@ -2,9 +2,9 @@
 
 The standard library compiles six functions for each frozen class whenever the program starts, which for the two
 hundred classes here is a tenth of a scan, and what it imports for that is not free either. Ours compile one function,
-``__init__``, and only when the first object is made; the others are shared. To a type checker they are the standard
-ones, and a frozen one refuses assignments as those do. ``dataclasses.fields``, ``asdict`` and ``replace`` work on them
-as well.
+``__init__``, and only for a class of which many objects are made; the others are shared. To a type checker they are
+the standard ones, and a frozen one refuses assignments as those do. ``dataclasses.fields``, ``asdict`` and ``replace``
+work on them as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ __all__ = ["as_tree", "dataclass", "field", "is_value", "replace"]
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from dataclasses import dataclass, field, replace
-else:
+FEW = 20
+"""So many objects of a class are made before a function for it is compiled; most classes have fewer."""
+
+if not TYPE_CHECKING:
 
     def dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool = False) -> Any:
         """Make a dataclass of a class; a frozen one has a hash."""
@@ -108,17 +111,27 @@ def _with_slots(cls: Any, found: Iterable[str]) -> Any:
 
 
 def _late_init(cls: Any, found: dict[str, _Field], frozen: bool) -> Callable[..., None]:
-    """An ``__init__`` that makes way for the real one when it is called first."""
-
-    real: Any = None
+    """An ``__init__`` that makes way for a compiled one when many objects are made, or it is called wrongly."""
+    left, real = FEW, None
+    needed = {name for name, one in found.items() if one.default is ... and one.factory is None}
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        nonlocal real
-        if real is None:
-            real = _init(cls, found, frozen)
-            if cls.__init__ is init:  # and it is not wrapped
-                cls.__init__ = real
-        real(self, *args, **kwargs)
+        nonlocal left, real
+        left -= 1
+        given = dict(zip(found, args, strict=False), **kwargs)
+        is_right = len(given) == len(args) + len(kwargs) and needed <= given.keys() <= found.keys()
+        if left < 0 or not is_right:
+            if real is None:
+                real = _init(cls, found, frozen)
+                if cls.__init__ is init:  # and it is not wrapped
+                    cls.__init__ = real
+            real(self, *args, **kwargs)
+            return
+        for name, one in found.items():
+            value = given[name] if name in given else one.default if one.factory is None else one.factory()
+            object.__setattr__(self, name, value)
+        if hasattr(cls, "__post_init__"):
+            self.__post_init__()
 
     return init
 
