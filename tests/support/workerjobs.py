@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ def do(word: str, threads: int, progress: Callable[[int, int], None]) -> object:
         return _Odd()
     if kind == "threads":
         return threads
+    if kind == "program":
+        return Path(sys.argv[0]).name
     return word.upper()
 
 

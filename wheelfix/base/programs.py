@@ -7,7 +7,9 @@ so that neither the current folder nor ``PYTHONPATH`` decides what is imported.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import importlib
 import ntpath
 import os
 import posixpath
@@ -18,14 +20,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NoReturn
 
 from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    Worker: TypeAlias = "subprocess.Popen[bytes] | ForkedWorker"
 
 MAX_OUTPUT = 1 << 20
 """Bytes of each stream that are kept; what a program prints beyond that is read and dropped."""
@@ -252,26 +258,70 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
     return [python, "-I", "-X", "utf8", "-c", _START, os.pathsep.join([beside, *folders]), users, module, *arguments]
 
 
-def start_worker(module: str) -> subprocess.Popen[bytes]:
+def start_worker(module: str) -> Worker:
     """Start a module in an isolated Python, in the current folder, that is given work on stdin and answers on stdout.
 
     Ctrl-C in a terminal does not reach it, not even while Python starts: it ends when its stdin is closed, or when
-    the process that started it dies.
+    the process that started it dies. On Linux it is a copy of this process, which has imported everything, as long as
+    this one has a single thread: others might hold locks that the copy would wait for.
     """
     group: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     with _interrupts_blocked():  # which the new process inherits
+        if sys.platform == "linux" and threading.active_count() == 1:
+            return ForkedWorker(module)
         return subprocess.Popen(
             python_command(module, ()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, creationflags=group
         )
 
 
-def end_worker(process: subprocess.Popen[bytes], seconds: float) -> int:
+class ForkedWorker:
+    """A copy of this process that runs ``serve`` of a module; to be used as what subprocess starts."""
+
+    def __init__(self, module: str) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # what is not written yet would be written by both
+                stream.flush()
+        work, answers = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._serve(module, work[0], answers[1])
+        os.close(work[0])
+        os.close(answers[1])
+        self.stdin, self.stdout = os.fdopen(work[1], "wb"), os.fdopen(answers[0], "rb")
+        self.returncode: int | None = None
+
+    @staticmethod
+    def _serve(module: str, work: int, answers: int) -> NoReturn:
+        try:
+            atexit._clear()  # what the starter does at its end is not for the copy to do
+            os.dup2(work, 0)
+            os.dup2(answers, 1)
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # a pipe to another copy that this one has open does not end
+            importlib.import_module(module).serve()
+        finally:
+            os._exit(1)
+
+    def poll(self) -> int | None:
+        """Return its exit code once it has ended."""
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def end_worker(process: Worker, seconds: float) -> int:
     """Wait so long for the end of a worker, kill it after that, and return its exit code."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(max(0.0, seconds))
-    if process.poll() is None:
-        process.kill()
-    return process.wait()
+    deadline = time.monotonic() + seconds
+    while (code := process.poll()) is None:
+        if time.monotonic() >= deadline:
+            process.kill()
+            deadline += 3600
+        time.sleep(0.001)
+    return code
 
 
 @contextlib.contextmanager

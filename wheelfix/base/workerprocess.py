@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import os
 import pickle
-import sys
 import threading
 import time
 import traceback
@@ -32,7 +31,8 @@ def serve() -> None:
     tune()
     with interruptible(last=True), contextlib.suppress(KeyboardInterrupt, OSError):
         answers = _private_stdout()
-        _work(sys.stdin.buffer, _Answers(answers))
+        with open(0, "rb", closefd=False) as requests:  # not sys.stdin, of which the starter may have read
+            _work(requests, _Answers(answers))
     atexit._run_exitfuncs()  # temporary folders are removed there
     os._exit(0)
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import TypeAlias
 
+    from wheelfix.base.programs import Worker
+
     Progress: TypeAlias = Callable[[int, int], None]
     Work: TypeAlias = Callable[[_A, int, Progress], _R]
     """Is called with an input, how many threads it may use, and whom to report bytes to."""
@@ -38,8 +40,8 @@ MODULE = "wheelfix.base.workerprocess"
 SECONDS_PER_WHEEL = 0.04
 BYTES_PER_SECOND = 40 << 20
 """What scans of wheels take, each on one processor; most of it is spent on Python code, for which threads wait."""
-WORTH_SECONDS = 1.0
-"""Work from which processes pay: each takes a third of a second to start, and so do the modules that it imports."""
+WORTH_SECONDS = 0.2 if sys.platform == "linux" else 1.0
+"""Work from which processes pay: a copy of this one is there at once, a new one with its modules takes a while."""
 MOST = 60 if sys.platform == "win32" else 1024
 AHEAD = 4
 """How many inputs per process may be begun before the result of the first is given."""
@@ -83,19 +85,20 @@ def in_processes(
 class _Worker:
     """One process, and what it was given to do."""
 
-    @defer_interrupts
-    def __init__(self, start: bytes, inbox: SimpleQueue[tuple[_Worker, tuple[Any, ...] | None]]) -> None:
-        self.process = start_worker(MODULE)
+    def __init__(self, process: Worker) -> None:
+        self.process = process
         self.tasks: list[int] = []
         """The inputs it has, the one that it works on first."""
         self.is_ready = False
-        self._listener = threading.Thread(target=self._listen, args=(inbox,), daemon=True)
-        try:
+        self._listener: threading.Thread | None = None
+
+    @defer_interrupts
+    def begin(self, start: bytes, inbox: SimpleQueue[tuple[_Worker, tuple[Any, ...] | None]]) -> None:
+        """Say what it is to do, and hear what it answers from now on."""
+        if self._listener is None:
+            self._listener = threading.Thread(target=self._listen, args=(inbox,), daemon=True)
             self._listener.start()
-        except RuntimeError as error:  # no memory for its stack, or too many threads
-            end_worker(self.process, 0)
-            raise OSError(str(error)) from error
-        self._write(start)
+            self._write(start)
 
     def _listen(self, inbox: SimpleQueue[tuple[_Worker, tuple[Any, ...] | None]]) -> None:
         assert self.process.stdout is not None
@@ -128,7 +131,8 @@ class _Worker:
     def end(self, deadline: float) -> int:
         """Wait for its end until then, kill it after that, and return its exit code."""
         code = end_worker(self.process, deadline - time.monotonic())
-        self._listener.join(GRACE)
+        if self._listener is not None and self._listener.ident is not None:
+            self._listener.join(GRACE)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
@@ -171,24 +175,35 @@ class _ProcessRun(Generic[_A, _R]):
 
     def _give_work(self) -> None:
         left = len(self._waiting) + sum(len(worker.tasks) for worker in self._workers)
-        while len(self._workers) < min(self._jobs, left):
-            self._start_worker()
+        self._start_workers(left)
         # A second input is given before the first is done, unless others could begin it at once.
         for depth in (1, 2):
             for worker in self._workers:
                 if worker.is_ready and len(worker.tasks) < depth and len(self._waiting) >= (depth - 1) * self._jobs:
                     self._give_one(worker)
 
-    def _start_worker(self) -> None:
-        try:
-            self._workers.append(_Worker(self._start, self._inbox))
-        except OSError as error:
-            if not self._workers:
-                reason = error.strerror or str(error)
-                raise EnvironmentFailure(
-                    "worker processes cannot be started", because=reason, hint="-j 1 works without them"
-                ) from error
-            self._jobs = len(self._workers)  # as many as the system allows
+    def _start_workers(self, wanted: int) -> None:
+        """Start processes until there are so many: all before the first is heard, which takes a thread."""
+        while len(self._workers) < min(self._jobs, wanted):
+            try:
+                self._workers.append(_Worker(start_worker(MODULE)))
+            except OSError as error:
+                self._allow_no_more(error.strerror or str(error))
+        for worker in [*self._workers]:
+            try:
+                worker.begin(self._start, self._inbox)
+            except RuntimeError as error:  # no memory for the stack of a thread, or too many of them
+                self._workers.remove(worker)
+                worker.end(time.monotonic())
+                self._allow_no_more(str(error))
+
+    def _allow_no_more(self, reason: str) -> None:
+        """Go on with as many processes as the system allows."""
+        if not self._workers:
+            raise EnvironmentFailure(
+                "worker processes cannot be started", because=reason, hint="-j 1 works without them"
+            )
+        self._jobs = len(self._workers)
 
     def _give_one(self, worker: _Worker) -> None:
         begun = bisect.bisect_left(self._waiting, self._next + AHEAD * self._jobs)
