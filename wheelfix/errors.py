@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import os
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import wheelfix
@@ -179,13 +180,12 @@ def failure_of(error: Exception, path: str | Path) -> WheelfixError:
 
 def unexpected_text(error: BaseException) -> list[str]:
     """Return the lines of a bug report: the exception, where it arose, and what it ran on."""
-    import platform
     import traceback
 
     message = " ".join(str(error)[:_LONGEST].split())
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     places = [f"{_short(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
-    system = f"wheelfix {wheelfix.__version__}, Python {platform.python_version()}, {platform.system()}"
+    system = f"wheelfix {wheelfix.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
     lines = [f"{type(error).__name__}: {message}" if message else type(error).__name__]
     if places:
         lines.append("at " + ", called by ".join(reversed(places)))

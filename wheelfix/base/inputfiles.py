@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import pkgutil
 import re
 import stat
 import sys
@@ -338,14 +339,12 @@ _SUFFIXES = (".py", ".pyc")
 def listed_modules(package: ModuleType) -> list[str]:
     """Return the names of the modules of a package, sorted.
 
-    ``pkgutil.iter_modules`` gives the same, and takes 5 ms to import :mod:`inspect`; it is asked where the package is
-    not in a folder.
+    ``pkgutil.iter_modules`` gives the same, and imports :mod:`inspect`, which takes 5 ms; it is asked where the package
+    is not in a folder.
     """
     found: set[str] = set()
     for folder in map(Path, package.__path__):
         if not folder.is_dir():
-            import pkgutil
-
             found.update(module.name for module in pkgutil.iter_modules([str(folder)]))
             continue
         for path in folder.iterdir():

@@ -172,10 +172,14 @@ def _setter(cls: Any, name: str) -> Callable[[Any, Any], None]:
     return lambda value, given: object.__setattr__(value, name, given)
 
 
-def _refuse_to_set(self: object, name: str, value: object = ...) -> None:
-    from dataclasses import FrozenInstanceError
+def _standard() -> Any:
+    import dataclasses
 
-    raise FrozenInstanceError(f"cannot {'delete' if value is ... else 'assign to'} field {name!r}")
+    return dataclasses
+
+
+def _refuse_to_set(self: object, name: str, value: object = ...) -> None:
+    raise _standard().FrozenInstanceError(f"cannot {'delete' if value is ... else 'assign to'} field {name!r}")
 
 
 def _get_state(self: Any) -> list[Any]:
@@ -192,9 +196,7 @@ class _StandardFields:
     """What the standard library asks a dataclass for, made when it does."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
-        import dataclasses
-
-        listed = []
+        dataclasses, listed = _standard(), []
         for name, one in owner._values.items():
             said = {"compare": one.compare, "hash": one.hashed, "repr": one.shown}
             if one.default is not ...:

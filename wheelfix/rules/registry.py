@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import importlib
+import pkgutil
 import re
 from collections.abc import Iterable
 from enum import Enum
@@ -130,10 +131,8 @@ def page(code: str) -> str:
     known = find_rule(code)
     if known is None:
         raise _unknown(f"there is no finding called {code!r}", code)
-    import importlib.resources  # 20 ms, for those who read pages
-
-    file = importlib.resources.files("wheelfix.rules") / "pages" / f"{known.code}.md"
-    return file.read_text(encoding="utf-8")
+    data = pkgutil.get_data("wheelfix.rules", f"pages/{known.code}.md")
+    return (data or b"").decode("utf-8").replace("\r\n", "\n")
 
 
 def finding(

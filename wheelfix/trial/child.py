@@ -129,9 +129,9 @@ def loaded_modules():
     """Return the files that this process has loaded, in the order of loading; empty where Windows is not asked."""
     if os.name != "nt":
         return []
-    import ctypes
-    from ctypes import wintypes
+    import ctypes.wintypes
 
+    wintypes = ctypes.wintypes
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
     kernel.GetCurrentProcess.restype = wintypes.HANDLE
     arguments = [wintypes.HANDLE, ctypes.c_void_p, wintypes.DWORD, ctypes.c_void_p, wintypes.DWORD]
