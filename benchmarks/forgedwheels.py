@@ -51,13 +51,17 @@ def make_wheels(folder: Path, count: int, megabytes: float) -> list[Path]:
 def make_wheel(order: Order) -> Path:
     """Write a wheel of about so many megabytes, packed."""
     name, noise = f"forged{order.number:04}", random.Random(order.number)
-    files = _files(name, noise, int(order.megabytes * 1e6 / PACKED))
+    return write_wheel(order.folder, name, _files(name, noise, int(order.megabytes * 1e6 / PACKED)))
+
+
+def write_wheel(folder: Path, name: str, files: dict[str, bytes]) -> Path:
+    """Write a wheel with these members, METADATA, WHEEL and RECORD."""
     info = f"{name}-1.0.dist-info"
     files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n".encode()
     files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp311-cp311-win_amd64\n"
     rows = [f"{member},{_digest(data)},{len(data)}\n" for member, data in files.items()]
     files[f"{info}/RECORD"] = "".join([*rows, f"{info}/RECORD,,\n"]).encode()
-    path = order.folder / f"{name}-1.0-cp311-cp311-win_amd64.whl"
+    path = folder / f"{name}-1.0-cp311-cp311-win_amd64.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for member, data in files.items():
             archive.writestr(zipfile.ZipInfo(member, (2026, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED, 1)

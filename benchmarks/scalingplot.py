@@ -7,12 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.scaling import Measured
 
 COLOURS = ("#4878a8", "#c05830", "#408848", "#8858a0")
-WIDTH, HEIGHT, LEFT, TOP, PANEL_WIDTH, PANEL_HEIGHT = 860, 360, 50, 60, 300, 240
+HEIGHT, LEFT, TOP, PANEL_WIDTH, PANEL_HEIGHT = 360, 50, 60, 300, 240
 Points = list[tuple[float, float]]
 
 
@@ -33,15 +33,24 @@ def draw(found: Sequence[Measured]) -> str:
         name: [(one.wheels, one.busy_per_wheel * 1000) for one in found if one.command == name and one.cores == cores]
         for name in commands
     }
+    panels = {
+        f"Times as fast as one core, {most} wheels, by cores": gains,
+        f"Processor ms per wheel, {cores} cores, by wheels": costs,
+    }
+    return plot("Several wheels on several cores", panels, [*commands, "ideal"])
+
+
+def plot(label: str, panels: Mapping[str, dict[str, Points]], names: Sequence[str]) -> str:
+    """Return panels beside each other: lines by title and name."""
+    width = LEFT + len(panels) * (PANEL_WIDTH + 80)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        'aria-label="Several wheels on several cores" font-family="sans-serif" font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" role="img" '
+        f'aria-label="{escape(label)}" font-family="sans-serif" font-size="13">',
         "<style>text{fill:#333}.a{stroke:#888}@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>",
-        *_panel(LEFT, f"Times as fast as one core, {most} wheels, by cores", gains),
-        *_panel(LEFT + PANEL_WIDTH + 80, f"Processor ms per wheel, {cores} cores, by wheels", costs),
-        *_legend([*commands, "ideal"]),
     ]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    for number, (title, lines) in enumerate(panels.items()):
+        parts += _panel(LEFT + number * (PANEL_WIDTH + 80), title, lines)
+    return "\n".join([*parts, *_legend(names), "</svg>"]) + "\n"
 
 
 def _panel(left: int, title: str, lines: dict[str, Points]) -> list[str]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import scaling
+from benchmarks import linear, scaling
 from benchmarks.forgedwheels import Order, make_wheel
+from benchmarks.linear import Growth
 from benchmarks.scaling import Measured, main, report, tree_memory
 
 if TYPE_CHECKING:
@@ -43,6 +44,21 @@ def test_a_command_that_fails_ends_the_measurement(tmp_path: Path, capsys, monke
     said = capsys.readouterr().err
     assert "ended with 3" in said
     assert "bad-1.0" in said
+
+
+@pytest.mark.slow
+def test_growth_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert linear.main(["--quick", "--svg", str(tmp_path / "plot.svg")]) == 0
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.strip().splitlines()[2:]]
+    assert [" ".join(row[:2]) for row in rows] == ["scan wheels", "scan members", "verify members", "scan modules"]
+    assert ET.parse(tmp_path / "plot.svg").getroot().get("role") == "img"
+
+
+def test_a_further_unit_may_not_cost_more_than_one_before() -> None:
+    even = Growth("members", "scan", ((100, 0.3), (1000, 0.39), (10_000, 1.29)))
+    steep = Growth("members", "scan", ((100, 0.3), (1000, 0.39), (10_000, 2.19)))
+    assert (round(even.ratio, 3), round(steep.ratio, 3)) == (1.0, 2.0)
+    assert "100 µs, 200 µs | 2.00 ×" in linear.report([steep])
 
 
 def test_wheels_are_distinct_and_the_same_every_time(tmp_path: Path) -> None:
