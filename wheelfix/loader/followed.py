@@ -98,18 +98,25 @@ class FollowedImports:
         if self._busy:
             return self.plain.started(path)
         top = top_level(path)
-        acts = {file.path for file in self._files if file.acts_at_import}
+        acts = self._acting
         if path not in acts and not acts.isdisjoint(packages_above(path)[1:]):
             return self.of(_module(path).rpartition(".")[0])
-        own = [file for file in self._files if top_level(file.path) == top]
-        acting = [file for file in own if file.acts_at_import]
-        coded = (path for path in self._coded if top_level(path) == top)
-        if top in self._ends or not acting or not all(map(_only_adds, own)) or any(map(self._loads, coded)):
+        if top in self._ends:
             return self.of(top)
         if top not in self._started:
-            lines = {file.path: last_line(python_source(self._view, file.path)) for file in acting}
+            own = [file for file in self._files if top_level(file.path) == top]
+            acting = [file.path for file in own if file.path in acts]
+            coded = (path for path in self._coded if top_level(path) == top)
+            if not acting or not all(map(_only_adds, own)) or any(map(self._loads, coded)):
+                return self.of(top)
+            lines = {path: last_line(python_source(self._view, path)) for path in acting}
             self._started[top] = self._follow(top, until=lines)
         return self._started[top]
+
+    @functools.cached_property
+    def _acting(self) -> frozenset[str]:
+        """The Python files that do something to the DLL search when they are imported."""
+        return frozenset(file.path for file in self._files if file.acts_at_import)
 
     def _loads(self, path: str) -> bool:
         """Whether a Python file names a function that loads DLLs, outside of the code that delvewheel puts into it."""

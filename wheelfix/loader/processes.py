@@ -101,6 +101,7 @@ class FreshProcesses:
         """Processes by the folder whose modules are loaded in them."""
         self._of_code: list[Loader] = []
         """Processes in which the code of one file has run."""
+        self._adding = [file for file in loads.files if file.added]
         self._acts = bool(loads.coded) or blank.view.beside is not None
         """Whether code of the package, or of others that it imports, may change what a load finds."""
         self._unfollowed = blank.fork()
@@ -139,7 +140,8 @@ class FreshProcesses:
         process = self.blank.after(end.process)
         loading = loading_of(self.blank.view)
         known = [folders for file, folders in loading.adds if file in end.ran] if loading is not None else []
-        known += [file.added for file in self.loads.files if file.path in end.ran and not end.decided]
+        if not end.decided:
+            known += [file.added for file in self._adding if file.path in end.ran]
         process.user_dirs += [one for folders in known for one in folders if one not in process.user_dirs]
         return process
 
