@@ -22,7 +22,8 @@ from wheelfix.knowledge.provider_index import trusted_by, vendor_of
 from wheelfix.model import Machine, Signature
 from wheelfix.plan import make
 from wheelfix.remote.addresses import is_safe
-from wheelfix.roots.fetched import ambiguity, ranked_releases
+from wheelfix.roots.fetched import ambiguity
+from wheelfix.roots.release import ranked_releases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -44,6 +44,7 @@ from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
 from wheelfix.roots.host import this_machine
+from wheelfix.roots.release import ranked_releases
 from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
 from wheelfix.rules.context import Subject, not_known
 from wheelfix.rules.cuda import cuda_summary
@@ -360,8 +361,6 @@ def _release_on_index(name: str, subject: Subject) -> str:
 
     It is known from the tables: the index is not asked.
     """
-    from wheelfix.roots.fetched import ranked_releases  # few scans find something missing
-
     if not may_be_vendored(name, subject.machine):
         return ""
     for distribution, version in ranked_releases(name, subject.cuda.text):

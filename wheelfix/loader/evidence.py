@@ -226,7 +226,7 @@ class PackageHabits:
     def own_modules(self) -> frozenset[str]:
         """The top-level modules of the subject itself, which no other distribution provides."""
         own = (file.path for file in self._view.own_files if file.layer is Layer.SUBJECT)
-        tops = {path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for path in own}
+        tops = {path.split("/", 3)[2] for path in own if path.startswith(f"{SITE_PACKAGES}/")}
         return frozenset(top.partition(".")[0] for top in tops)
 
     @functools.cached_property

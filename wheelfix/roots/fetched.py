@@ -14,19 +14,16 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import parse_headers
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget
-from wheelfix.base.parsing import as_requirement, as_version
+from wheelfix.base.parsing import as_requirement
 from wheelfix.errors import InputError
-from wheelfix.knowledge.cuda import toolkits_of
-from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.provider_index import provider_index, vendor_of
 from wheelfix.model import Machine, canonical, dll_key
 from wheelfix.remote.packageindex import choose_file
 from wheelfix.roots.gather import member_folders
-from wheelfix.roots.release import LEARNED, cuda_compatibility, cuda_of_package, unfulfilled
-from wheelfix.roots.root import Root, numbers
+from wheelfix.roots.release import LEARNED, cuda_of_package, ranked_releases, unfulfilled
+from wheelfix.roots.root import Root
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from wheelfix.base.options import Limits
     from wheelfix.remote.client import Client
@@ -104,43 +101,6 @@ class Fetcher:
             requires=tuple(headers.get("requires-dist", ())),
             remote=None if isinstance(wheel, Path) else wheel,
         )
-
-
-def ranked_releases(
-    name: str, cuda: str, releases: tuple[str, ...] = (), trusted: Collection[str] = ()
-) -> list[tuple[str, str]]:
-    """Return the distributions and versions that ship a DLL for others, those that fit best first.
-
-    Only distributions of vendors that sign what they publish count, and those that the user trusts; a release for
-    another CUDA major never does.
-    """
-    found = []
-    for shipped in provider_index().shipped(name):
-        if not vendor_of(shipped.distribution) and shipped.distribution not in trusted:
-            continue
-        for version in shipped.versions:
-            compatibility = cuda_compatibility(cuda_of_package(shipped.distribution, version), cuda)
-            wanted = _is_of(name, version, releases or ((cuda,) if "." in cuda else ()))
-            try:
-                parsed = as_version(version)
-            except ValueError:  # InvalidVersion, or a number with more digits than Python reads
-                continue
-            if compatibility:
-                found.append((not wanted, -compatibility, parsed.is_prerelease, parsed, shipped.distribution, version))
-    found.sort(key=lambda one: one[3], reverse=True)
-    found.sort(key=lambda one: one[:3])
-    return list(dict.fromkeys((one[4], one[5]) for one in found))
-
-
-def _is_of(name: str, version: str, releases: tuple[str, ...]) -> bool:
-    """Whether a version of a DLL's distribution belongs to one of the releases of its toolkit that fit.
-
-    CUDA's libraries have numbers of their own: cuSPARSE 12.1.0 is of CUDA 12.1, and 12.1.2 of CUDA 12.2.
-    """
-    member = family_of(name)
-    if member is not None and member.family.group == "cuda":
-        return not toolkits_of(name, numbers(version)).isdisjoint(releases)
-    return any(f"{version}.".startswith(f"{release}.") for release in releases)
 
 
 def ambiguity(name: str, cuda: str, ranked: list[tuple[str, str]]) -> list[str]:

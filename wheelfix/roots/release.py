@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import as_requirement, as_specifiers
+from wheelfix.base.parsing import as_requirement, as_specifiers, as_version
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.cuda import (
     cuda_table,
@@ -22,12 +22,13 @@ from wheelfix.knowledge.cuda import (
     toolkits_of_file,
 )
 from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.provider_index import provider_index, vendor_of
 from wheelfix.knowledge.providers import conda_package, owners_of
 from wheelfix.model import canonical, fold
 from wheelfix.roots import root as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
     from wheelfix.roots.index import RootIndex
@@ -288,3 +289,40 @@ def broken_requirements(roots: Iterable[Root], requires: Iterable[str] = ()) -> 
         if wanted.marker is None and one[0] in versions and unfulfilled(one[0], versions[one[0]], (one,)):
             found[one] = None
     return tuple(found)
+
+
+def ranked_releases(
+    name: str, cuda: str, releases: tuple[str, ...] = (), trusted: Collection[str] = ()
+) -> list[tuple[str, str]]:
+    """Return the distributions and versions that ship a DLL for others, those that fit best first.
+
+    Only distributions of vendors that sign what they publish count, and those that the user trusts; a release for
+    another CUDA major never does.
+    """
+    found = []
+    for shipped in provider_index().shipped(name):
+        if not vendor_of(shipped.distribution) and shipped.distribution not in trusted:
+            continue
+        for version in shipped.versions:
+            compatibility = cuda_compatibility(cuda_of_package(shipped.distribution, version), cuda)
+            wanted = _is_of(name, version, releases or ((cuda,) if "." in cuda else ()))
+            try:
+                parsed = as_version(version)
+            except ValueError:  # InvalidVersion, or a number with more digits than Python reads
+                continue
+            if compatibility:
+                found.append((not wanted, -compatibility, parsed.is_prerelease, parsed, shipped.distribution, version))
+    found.sort(key=lambda one: one[3], reverse=True)
+    found.sort(key=lambda one: one[:3])
+    return list(dict.fromkeys((one[4], one[5]) for one in found))
+
+
+def _is_of(name: str, version: str, releases: tuple[str, ...]) -> bool:
+    """Whether a version of a DLL's distribution belongs to one of the releases of its toolkit that fit.
+
+    CUDA's libraries have numbers of their own: cuSPARSE 12.1.0 is of CUDA 12.1, and 12.1.2 of CUDA 12.2.
+    """
+    member = family_of(name)
+    if member is not None and member.family.group == "cuda":
+        return not toolkits_of(name, tree.numbers(version)).isdisjoint(releases)
+    return any(f"{version}.".startswith(f"{release}.") for release in releases)
