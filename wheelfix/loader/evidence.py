@@ -140,10 +140,16 @@ class PackageHabits:
         if not self._is_code(path) or not counts(path) or len(seen) > MANY_RUN:
             return
         top, package = module.partition(".")[0], module if path.endswith("/__init__.py") else module.rpartition(".")[0]
-        for indent, source, names, plain in _IMPORT.findall(_LATER.sub(b"", python_source(self._view, path))):
+        code, at_import = python_source(self._view, path), set[tuple[bytes, ...]]()
+        for statement in _IMPORT.findall(code):
+            indent, source, names, plain = statement
             for named in self._named(package, source or plain, names):
                 if named in seen or named.partition(".")[0] != top or len(seen) > MANY_RUN:
                     continue
+                if indent and self._file_of(named) is None:
+                    at_import = at_import or {(), *_IMPORT.findall(_LATER.sub(b"", code))}
+                    if statement not in at_import:
+                        continue
                 seen.add(named)
                 if self._file_of(named) is not None:
                     if not indent:
