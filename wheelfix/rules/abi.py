@@ -236,24 +236,20 @@ def unknown_python(subject: Subject) -> Iterator[Finding]:
 def newer_than_tables(subject: Subject) -> Iterator[Finding]:
     """Say once that a torch, or a CUDA, is newer than what the tables know."""
     version = subject.distribution.version
-    newest = (
-        (
-            "torch",
-            dotted_numbers(version.partition("+")[0])[:2] if canonical(subject.name) == "torch" else (),
-            published_builds(),
-        ),
-        ("CUDA", release_of_local_version(version) or (), cuda_table().releases),
-    )
-    for what, own, known in newest:
-        if own > max(known):
-            table = "torch_builds.toml" if what == "torch" else "cuda.toml"
+    torch = dotted_numbers(version.partition("+")[0])[:2] if canonical(subject.name) == "torch" else ()
+    releases = {"torch": (torch, "torch_builds.toml"), "CUDA": (release_of_local_version(version), "cuda.toml")}
+    for what, (own, table) in releases.items():
+        if not own:
+            continue  # which spares most wheels the tables
+        last = max(published_builds() if what == "torch" else cuda_table().releases)
+        if own > last:
             yield finding(
                 "WF419",
                 subject.name,
                 f"{subject.name} {version} is for {what} {dotted(own)}; the table of {table_date(table)} ends at "
-                f"{dotted(max(known))}, so less is known about it",
+                f"{dotted(last)}, so less is known about it",
                 hint="a newer wheelfix may have a newer table",
-                evidence={"table": table, "known": dotted(max(known))},
+                evidence={"table": table, "known": dotted(last)},
             )
             return
 
