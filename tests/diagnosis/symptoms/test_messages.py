@@ -139,6 +139,7 @@ TEXTS = {
     "opengl-driver": "WGL: The driver does not appear to support OpenGL",
     "torch-other-build": "AssertionError: Torch not compiled with XPU enabled",
     "sycl-no-device": "No device of requested type available. -1 (PI_ERROR_DEVICE_NOT_FOUND)",
+    "directml-no-adapter": "DirectML device enumeration: found 0 compatible adapters.",
     "tensorrt-plan": "The engine plan file is not compatible with this version of TensorRT, expecting 8.6 got 8.5",
     "cuda-path-spaces": "'C:\\Program' is not recognized as an internal or external command,",
 }

@@ -373,6 +373,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
         "ask_wheel": _ask_wheel(details.get("building", ""), details.get("wheel_python", "3.12")),
+        "build_here": _build_here(details.get("building", "")),
         "index": details.get("index", ""),
         "otherwise": "" if "index" in details else "; otherwise try 3.11, 3.10 or 3.13, or ask with diagnose --fetch",
     }
@@ -412,6 +413,11 @@ def _ask_wheel(requirement: str, python: str) -> str:
     """The command that finds out whether there is a wheel for another Python."""
     command = f"python -m pip download --no-deps --only-binary=:all: --python-version {python}"
     return f"{command} {quoted(requirement)}" if requirement else ""
+
+
+def _build_here(requirement: str) -> str:
+    """The command that builds a package in the environment itself."""
+    return f"python -m pip install --no-build-isolation {quoted(requirement)}" if requirement else ""
 
 
 _OF_VENDORS = frozenset({"vendor", "unknown", "vcredist"})
@@ -535,6 +541,7 @@ _NAMES_A_DISTRIBUTION = frozenset(
         "torch_cpu",
         "torch_cuda",
         "ask_wheel",
+        "build_here",
         "collect",
     }
 )
