@@ -386,3 +386,9 @@ def test_each_template_is_shown_for_some_text() -> None:
     forms = [re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(template)), re.DOTALL) for template in templates()]
     unseen = [form.pattern for form in forms if not any(form.fullmatch(command) for command in shown())]
     assert not unseen
+
+
+def test_no_command_has_words_in_place_of_a_name() -> None:
+    """pip takes "the package" for two projects of that name, and installs them."""
+    vague = re.compile(r"\b(?:the|a) (?:package|file|module)\b|\{\w+\}|\s$")
+    assert not [command for command in shown() if vague.search(command)]

@@ -62,12 +62,16 @@ UNTOLD = {
 """Texts from which a person could not tell more either: no code, a crash in running code, a path that was cut."""
 
 
+GUESSES = ("load-failed", "crash", "build-script")
+"""Causes that say what failed, and not why."""
+
+
 def is_untold(row: dict[str, Any]) -> bool:
     """Whether no cause is to be told. Recorded loads have no symptoms, but tell their cause."""
     sample_without_one = (
         row.get("sample")
-        and row["causes"] in ([], ["load-failed"], ["crash"])
-        and (row["truth"] in ("none", "load-failed", "crash") or row.get("missed"))
+        and row["causes"] in ([], *([cause] for cause in GUESSES))
+        and (row["truth"] in ("none", *GUESSES) or row.get("missed"))
     )
     survived = row.get("truth") == "none" and not row.get("missed")
     return bool(row["file"].startswith("none-") or row["file"] in UNTOLD or sample_without_one or survived)

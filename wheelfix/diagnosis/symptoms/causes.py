@@ -198,7 +198,9 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     known = fill(message.known, words)
     if message.build:
         known = f"This is an error of a build, before there is a wheel. {known}"
-    return Cause(message.id, fill(message.summary, words), known, missing, Confidence.SURE, steps)
+    # That something failed is no cause.
+    confidence = Confidence.GUESS if message.rank == "last" else Confidence.SURE
+    return Cause(message.id, fill(message.summary, words), known, missing, confidence, steps)
 
 
 def cause_by_id(name: str, symptom: Symptom, missing: tuple[str, ...] = ()) -> Cause:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import dataclass, replace
 from wheelfix.diagnosis.symptoms.model import Symptom, environment_prefix, table_text
+from wheelfix.diagnosis.symptoms.stream import alike
 from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 from wheelfix.knowledge.families import family_of, is_mangled
@@ -43,6 +44,8 @@ _PARTS = (
         re.IGNORECASE,
     ),
 )
+PART = "part"
+"""Marks a module that counts only where it is a part of the package that asks for it, or of a program bundle."""
 _VARIANTS = ("avx", "sse", "sve", "generic")
 """Builds for one kind of processor, of which a package tries one after the other."""
 
@@ -86,8 +89,8 @@ class Message:
     """What has to hold for the command to help; empty when nothing beyond the message itself."""
     general: bool = False
     """Whether it counts only for lines that match no other message."""
-    fallback: bool = False
-    """Whether it counts only in texts that say nothing else."""
+    rank: str = ""
+    """``fallback`` where it counts only in texts that say nothing else, ``last`` where it gives way to those, too."""
     survived: bool = False
     """Whether programs go on after it."""
 
@@ -104,7 +107,7 @@ class Wording:
     """The DLL that it is about, where the message does not name one."""
     module: str = ""
     """The module that it is about, likewise."""
-    fallback: bool = False
+    rank: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +145,18 @@ def _parsed_words(row: Mapping[str, Any], check: Checker) -> dict[str, Any]:
     if not every and not some:
         check.faults.append(f"{name}: it has no words to be recognised by")
     check.faults += [f"{name}: {word!r} is not in lower case" for word in every + some if word != word.lower()]
-    return {key: row[key] for key in row if key not in ("all", "any")} | {"words": Words(every, some)}
+    return {key: row[key] for key in row if key not in ("all", "any")} | {
+        "words": Words(*(tuple(dict.fromkeys(map(alike, words))) for words in (every, some)))
+    }
 
 
 def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wording, ...]]:
     """Turn the table's text into values; a message without words is refused."""
     check, tree = Checker(table), parse_toml(table, text)
-    optional = ("all", "any", "command", "when", "build", "missing", "general", "fallback", "survived")
+    optional = ("all", "any", "command", "when", "build", "missing", "general", "rank", "survived")
     rows = check.rows(tree, "message", ("id", "summary", "known", "fix", "why"), optional)
     check.unique("message", (row["id"] for row in rows))
-    others = ("all", "any", "dll", "module", "fallback")
+    others = ("all", "any", "dll", "module", "rank")
     worded = check.rows(tree, "wording", ("cause",), others) if "wording" in tree else ()
     messages = tuple(Message(**_parsed_words(row, check)) for row in rows)
     wordings = tuple(Wording(**_parsed_words(row, check)) for row in worded)
@@ -223,12 +228,12 @@ def read_messages(line: str) -> list[Symptom]:
 
     A wording of another cause counts where only general messages match.
     """
-    lowered, excerpt = line.lower(), " ".join(line.split())[:400]
+    lowered, excerpt = alike(line), " ".join(line.split())[:400]
     matching = [message for message in messages() if message.words.match(lowered)]
     special = [one for one in matching if not one.general]
     worded = next((one for one in wordings() if one.words.match(lowered)), None) if not special else None
     if worded is not None:
-        details = {"cause": worded.cause, **({"rank": "fallback"} if worded.fallback else {})}
+        details = {"cause": worded.cause, **({"rank": worded.rank} if worded.rank else {})}
         dlls = (worded.dll,) if worded.dll else ()
         return [Symptom(KIND, None, dlls=dlls, module=worded.module, excerpt=excerpt, details=details)]
     if matching:
@@ -237,7 +242,7 @@ def read_messages(line: str) -> list[Symptom]:
         found = []
         for message in special or matching:
             details = {"message": message.id, **({"arch": arch[0]} if arch else {})}
-            details |= {"rank": "fallback"} if message.fallback else {}
+            details |= {"rank": message.rank} if message.rank else {}
             code = 126 if message.missing and names else None
             survived = message.survived
             found.append(Symptom(KIND, code, dlls=names, excerpt=excerpt, details=details, survived=survived))
@@ -246,16 +251,23 @@ def read_messages(line: str) -> list[Symptom]:
         if library.words is not None and library.words.match(lowered):
             details = {"only": "windows"} if library.windows else {}
             return [Symptom("library", 126, library.name, excerpt=excerpt, details=details)]
-    cause = {"cause": "compiled-part-missing"}
-    return [Symptom(KIND, module=name, excerpt=excerpt, details=cause) for name in _compiled_parts(line)][:1]
+    return [Symptom(KIND, module=name, excerpt=excerpt, details=more) for name, more in _missing_parts(line)][:1]
 
 
-def _compiled_parts(line: str) -> Iterator[str]:
-    """Yield the compiled modules that a line says were not found: the package is there, its compiled part is not."""
+def _missing_parts(line: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the modules that a line says were not found, and what is behind it.
+
+    Where a compiled module is not found, the package is there and its compiled part is not. Of others the lines around
+    it tell: a program bundle does not have the module, or a package does not find a part of its own.
+    """
     found = [".".join(filter(None, match.group("package", "name"))) for one in _PARTS for match in one.finditer(line)]
     for module in (name.rstrip(".") for name in found[:4]):
-        if is_compiled(module) and not module.rpartition("_")[2].startswith(_VARIANTS):
-            yield module
+        if is_compiled(module):
+            if not module.rpartition("_")[2].startswith(_VARIANTS):
+                yield module, {"cause": "compiled-part-missing"}
+            return
+    if part := _PARTS[0].search(line):
+        yield part["package"].rstrip("."), {"cause": "package-leftover", "only": PART, "rank": "fallback"}
 
 
 def message_by_id(name: str) -> Message | None:
@@ -293,6 +305,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         **_package_words(symptom),
         **_version_words(symptom),
         **_card_words(symptom),
+        "program": symptom.details.get("program", ""),
         "script": "script.py",
     }
 
@@ -360,6 +373,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
         "ask_wheel": _ask_wheel(details.get("building", ""), details.get("wheel_python", "3.12")),
+        "build_here": _build_here(details.get("building", "")),
         "index": details.get("index", ""),
         "otherwise": "" if "index" in details else "; otherwise try 3.11, 3.10 or 3.13, or ask with diagnose --fetch",
     }
@@ -399,6 +413,11 @@ def _ask_wheel(requirement: str, python: str) -> str:
     """The command that finds out whether there is a wheel for another Python."""
     command = f"python -m pip download --no-deps --only-binary=:all: --python-version {python}"
     return f"{command} {quoted(requirement)}" if requirement else ""
+
+
+def _build_here(requirement: str) -> str:
+    """The command that builds a package in the environment itself."""
+    return f"python -m pip install --no-build-isolation {quoted(requirement)}" if requirement else ""
 
 
 _OF_VENDORS = frozenset({"vendor", "unknown", "vcredist"})
@@ -522,6 +541,7 @@ _NAMES_A_DISTRIBUTION = frozenset(
         "torch_cpu",
         "torch_cuda",
         "ask_wheel",
+        "build_here",
         "collect",
     }
 )

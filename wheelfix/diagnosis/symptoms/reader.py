@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field, replace
+from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
     Ending,
@@ -180,6 +181,8 @@ _FRAME_REACH = 40
 _OWN_FRAMES = frozenset(
     {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
 )
+_BUILD_FRAME = re.compile(r"build_meta\.py|[\\/]pip-(?:install|build-env|req-build)-|pyproject_hooks|pep517[\\/]")
+"""Files of a traceback that pip's builds go through."""
 _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
@@ -218,9 +221,8 @@ _LOADS = re.compile(r"load_module\('(\w{1,100})'")
 _IMP_FRAMES = 6
 _STARTS_PROGRAM = re.compile(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
 """What follows the error of a program that could not be started, where the traceback is printed after the error."""
-_OF_ADDED_FOLDERS = frozenset({"dll-folder"})
-"""Kinds that count only after a line of code that adds a DLL folder: elsewhere such a message is about other files."""
-_CALL_REACH = 3
+_ABOVE = 3
+"""Lines above a message that can say what it is about."""
 
 
 def read_symptoms(text: Text, limits: TextLimits | None = None) -> tuple[Symptom, ...]:
@@ -254,8 +256,9 @@ def _ending(progress: TextProgress) -> Ending | None:
     if found is None:
         return None
     start = starts.pop()
-    while starts and any(_LINKED.match(line) for line in lines[max(start - 3, 0) : start]):
-        start = starts.pop()
+    while any(_LINKED.match(line) for line in lines[max(start - 3, 0) : start]):
+        # Where the text does not have its first line, the traceback begins with the text.
+        start = starts.pop() if starts else 0
     frames = (_FRAME.search(line) for line in lines[start:found])
     packages = frozenset(package_of(frame[1] or frame[2]) for frame in frames if frame)
     return Ending(first + start, first + found, lines[found][:_LONGEST], packages - {""})
@@ -297,8 +300,7 @@ class _Notes:
         """The last line of code that loads a file by a literal name, and that name."""
         self._warned = -_FRAME_REACH
         """The last line of a warning."""
-        self._added_folder = -_FRAME_REACH
-        """The last line of code that adds a folder for DLLs."""
+        self._above: deque[Line] = deque(maxlen=_ABOVE)
         self._facts: dict[str, tuple[int, str]] = {}
         """What the text says about the machine and the program, with the last line that says it."""
         self._imported = (-_FRAME_REACH, "", "")
@@ -311,6 +313,11 @@ class _Notes:
 
     def look(self, window: list[Line]) -> bool:
         """Read the window's first line; False when the limits are reached."""
+        goes_on = self._look(window)
+        self._above.append(window[0])
+        return goes_on
+
+    def _look(self, window: list[Line]) -> bool:
         number, text = window[0].number, window[0].text
         if "line " in text or ".py:" in text or ".py in " in text or 'File "' in text:
             frame = _FRAME.search(text)
@@ -327,8 +334,6 @@ class _Notes:
             asked = _ASKED_FOR.search(text)
             if asked:
                 self._asked_for = number, tidy_path(asked[1])
-        if "add_dll_directory" in text:
-            self._added_folder = number
         if "import " in text and (imported := _IMPORTS.search(text)):
             self._imported = number, *_imported(imported["whole"], imported["name"])
         elif "load_module(" in text and (loaded := _LOADS.search(text)):
@@ -340,8 +345,9 @@ class _Notes:
         memory = "\n".join(lines)
         if self._known(lines[0]) or self._known(memory):
             return True
-        adds_folder = number - self._added_folder <= _CALL_REACH
-        reading = recognise(lines, frozenset() if adds_folder else _OF_ADDED_FOLDERS)
+        reading = recognise(lines, [line.text for line in self._above if number - line.number <= _ABOVE])
+        for line in lines[1:] if reading.symptoms else ():
+            self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name == "bundle"})
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
         following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
         raised = bool(_RAISED.match(lines[0].lstrip()))
@@ -410,10 +416,16 @@ class _Notes:
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
             # Python up to 3.7 does not say what was imported; the line of code above the error does.
             symptom = replace(symptom, module=symptom.module or module, package=whole or symptom.package)
-        if symptom.kind in _ON_EVERY_SYSTEM and self._elsewhere(number, near or following):
+        # The sentence of an error code is one of Windows, whatever is asked for.
+        if symptom.kind in _ON_EVERY_SYSTEM and not symptom.language and self._elsewhere(number, near or following):
             return symptom.key
         on_windows = any(_WINDOWS_PATH.search(file) for file in near) or bool(_DRIVE.search(symptom.excerpt))
-        if "only" in symptom.details and not on_windows:
+        only = symptom.details.get("only")
+        if only == PART and number - self._facts.get("bundle", (-_FRAME_REACH - 1, ""))[0] <= _FRAME_REACH:
+            symptom = replace(symptom, details={**symptom.details, "cause": "bundle-module-missing"})
+        elif only == PART and any(_BUILD_FRAME.search(file) for file in near):
+            symptom = replace(symptom, details={**symptom.details, "cause": "build-module-missing"})
+        elif (only == PART and not symptom.module.startswith(f"{package}.")) or (only == "windows" and not on_windows):
             return symptom.key
         if symptom.kind == "winerror" and symptom.path is None:
             symptom = self._complete(symptom)
@@ -467,11 +479,14 @@ class _Notes:
         # Lines that only repeat that something failed, where another line says what.
         # NumPy repeats the reason at the end of its advice: "Original error was".
         repeating = [one for one in found if "rank" in one.details]
-        repeating.sort(key=lambda one: (one.survived, not one.excerpt.lower().startswith("original error")))
+        repeating.sort(
+            key=lambda one: (one.survived, one.details["rank"], not one.excerpt.lower().startswith("original error"))
+        )
         telling = [symptom for symptom in found if "rank" not in symptom.details]
         reasons = [one for one in telling if one.package and one.package in {other.module for other in repeating}]
         telling = [replace(one, survived=False) if one in reasons else one for one in telling]
         kept = [one for one in repeating[:1] if all(other.survived and not one.survived for other in telling)]
+        kept = [one for one in kept if one.details["rank"] != "last" or not telling]
         return _gather(sorted(telling + kept, key=lambda symptom: symptom.line))
 
     def _with_facts(self, symptom: Symptom) -> Symptom:
@@ -556,7 +571,9 @@ def _same_story(first: Symptom, second: Symptom) -> bool:
     if first.kind == second.kind:
         return first.kind in ("no-kernel-image", "numpy-abi", "mkl-cannot-load", "omp-duplicate", "nvrtc-builtins")
     if second.kind == "sentence":
-        return first.code == second.code
+        # The reason stands in the line below the file.
+        reason = first.code is None and bool(first.path) and second.line - first.line <= _IMPORT_REACH
+        return first.code == second.code or reason
     if second.kind == "could-not-locate" and second.confidence is not Confidence.SURE:
         return first.code == second.code and set(second.dlls) <= set(first.dlls)
     # After naming the part that it could not find, cuDNN also complains about the handle that it does not have.

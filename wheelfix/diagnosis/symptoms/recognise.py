@@ -22,7 +22,7 @@ from wheelfix.diagnosis.symptoms.model import (
     table_text,
     tidy_path,
 )
-from wheelfix.diagnosis.symptoms.stream import join_wrapped
+from wheelfix.diagnosis.symptoms.stream import alike, join_wrapped
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, sentences, squeeze
 
@@ -51,12 +51,15 @@ class Form:
     start; None means that the text before it does not fit, so that the form does not match."""
     among: tuple[str, ...] = ()
     """Lower-case words, one of which has to be in the line as well, where the trigger alone says too little."""
+    after: tuple[str, ...] = ()
+    """Words of which one has to be in the few lines above, where the line is about other things elsewhere."""
     language: str = ""
     """The language of a sentence; empty for what is not translated."""
 
-    def allows(self, lowered: str) -> bool:
-        """Whether the pattern can match a line with a trigger, given in lower case."""
-        return not self.among or any(word in lowered for word in self.among)
+    def allows(self, lowered: str, above: str) -> bool:
+        """Whether the pattern can match a line with a trigger, given together with those above it."""
+        wanted = ((self.among, lowered), (self.after, above))
+        return all(not words or any(word in text for word in words) for words, text in wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,9 @@ _PARTS = {
         r"(?P<d_program>nvcc|cmake|ninja|swig|cargo|rustc|nmake|msbuild|(?:cl|link|rc|mt)"
         rf"(?=(?:\.exe)?\\?[{_MARKS}]|\.exe))(?:\.exe)?"
     ),
+    "{BUILDERS}": "nvcc|cmake|ninja|swig|cargo|rustc|nmake|msbuild|cl|link|rc|mt",
+    # Programs of other systems, and of Windows itself, that scripts do without.
+    "{NOISE}": r"(?:sh|bash|chcp|uname|find|findstr|where|which|ls|rm|cat|export|source|tput|wmic|nvidia-smi)\b",
     "{TRIPLE}": r"\d{1,9}[.,] ?\d{1,9}(?:[.,] ?\d{1,9})?",
     "{MARKS}": _MARKS,
     # What stands between quotes; an apostrophe may be one of its own, so each is a place where it could end.
@@ -172,7 +178,7 @@ def parse_forms(table: str, text: str) -> tuple[Form, ...]:
         row["pattern"] = re.compile(pattern, re.IGNORECASE)
         row["confidence"] = Confidence(row.get("confidence", "sure"))
         row["before"] = _if_any(_BEFORE_FORM[row["before"]]) if "before" in row else None
-        row |= {name: tuple(row.get(name, ())) for name in ("triggers", "among")}
+        row |= {name: tuple(dict.fromkeys(map(alike, row.get(name, ())))) for name in ("triggers", "among", "after")}
         forms.append(Form(**row))
     return tuple(forms)
 
@@ -219,7 +225,7 @@ def _compile_phrase(kind: str, code: int, text: str, language: str) -> Form:
     A hole at its beginning is read backwards from the rest, because it could begin anywhere.
     """
     parts = _FORM_HOLE.split(text)
-    trigger = max((part.strip().lower() for part in parts[0::2]), key=len)
+    trigger = max((alike(part).strip() for part in parts[0::2]), key=len)
     before = None if parts[0].strip() else _BEFORE_FORM[parts[1]]
     pattern = ""
     for number, part in enumerate(parts[2:] if before else parts):
@@ -279,15 +285,18 @@ class Sentence:
 
 @lru_cache(maxsize=1)
 def sentence_triggers() -> tuple[str, ...]:
-    """Return a telling part, in lower case, of every sentence that is about loads alone: up to four words."""
+    """Return a telling part, in lower case, of every sentence that is about loads alone: up to four words.
+
+    It is one that has no other wording, so that it is found where the sentence is broken in two as well.
+    """
     telling = {_telling_part(text.lower()) for code, _, text in sentences() if not is_ambiguous(code)}
     return tuple(sorted(telling - {""}))
 
 
 def _telling_part(text: str) -> str:
     words = text.replace("%1", " ").strip(" .。!").split()
-    runs = [" ".join(words[start : start + 4]) for start in range(max(len(words) - 3, 1))]
-    return max(runs, key=len)
+    runs = [" ".join(words[start : start + size]) for size in (4, 3) for start in range(max(len(words) - size + 1, 1))]
+    return max((run for run in runs if run == alike(run) and run in alike(" ".join(words))), key=len, default="")
 
 
 @lru_cache(maxsize=256)
@@ -412,20 +421,21 @@ def form_triggers() -> dict[str, tuple[str, ...]]:
     return {word: others for word, others in words.items() if not any(one != word and one in word for one in enough)}
 
 
-def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> LineReading:
+def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
     """Return what the first line reports; where it was wrapped, the following lines are read as its rest.
 
-    ``without`` has the kinds of forms that are not tried.
+    ``above`` are the few lines before it.
     """
+    before = alike("\n".join(above))
     line = lines[0]
-    lowered = (line + (lines[1] if len(lines) > 1 and len(line) >= _NARROWEST else "")).lower()
+    lowered = alike(line + (lines[1] if len(lines) > 1 and len(line) >= _NARROWEST else ""))
     text = _Wrapped(lines)
     found: list[Found] = []
     alone = True
     tried = 0
     places = {place for word, places in _by_trigger().items() if word in lowered for place in places}
     for form in (all_forms()[place] for place in sorted(places)):
-        if form.kind not in without and form.allows(lowered):
+        if form.allows(lowered, before):
             hits, complete = _apply(form, text)
             found += hits
             alone &= complete
@@ -569,8 +579,9 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
         return None  # code that tries several places, and mistakes folders for files
     if path is None and form.kind in ("winerror", "load-library"):
         path = named_path(text or match.string)
-    if path is None and form.kind == "winerror" and form.confidence is not Confidence.SURE:
-        names = dll_names(match.string)
+    sure = form.confidence is Confidence.SURE
+    if path is None and form.kind == "winerror" and (not sure or text.rstrip().endswith(("'", '"', ".dll"))):
+        names = dll_names(text if sure else match.string)
         path = names[0] if len(names) == 1 else None
     dlls = dll_names(groups.get("dlls", ""))
     # The package that prints such a line, which names neither a file nor a module.

@@ -102,6 +102,43 @@ def _plain(text: str) -> str:
     return text
 
 
+_ALIKE = (
+    *((sign, "'") for sign in '"`'),
+    ("couldn't", "cannot"),
+    ("could not", "cannot"),
+    ("can't", "cannot"),
+    ("can not", "cannot"),
+    ("unable to", "cannot"),
+    ("failed to", "cannot"),
+    ("fails to", "cannot"),
+    ("isn't", "is not"),
+    ("wasn't", "was not"),
+    ("cannot locate", "cannot find"),
+    ("cannot be located", "not found"),
+    ("cannot be found", "not found"),
+    ("is not found", "not found"),
+    ("was not found", "not found"),
+    ("is not installed", "not installed"),
+    ("was not installed", "not installed"),
+)
+"""Other words for the same, in the order in which they are replaced."""
+_QUOTATION = "\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019\u300c\u300d"
+
+
+def alike(text: str) -> str:
+    """Return a text in lower case, with one quotation mark for all and one wording for what could not be done.
+
+    Words are searched for in such a text, so that a table has to have them in one wording alone.
+    """
+    text = text.lower()
+    if not text.isascii():
+        for sign in _QUOTATION:
+            text = text.replace(sign, "'")
+    for other, word in _ALIKE:
+        text = text.replace(other, word)
+    return text
+
+
 def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator[str]:
     """Yield the text in decoded blocks, up to the limit of bytes."""
     stream: IO[bytes] | IO[str]
@@ -154,9 +191,7 @@ def suspicious_lines(
         whole, carry = _cut(carry + block, final=not block, longest=limits.max_line)
         if not whole:
             continue
-        hot = _hot_lines(
-            whole.lower(), {**triggers, **dict.fromkeys(early, ())} if progress.size <= EARLY else triggers
-        )
+        hot = _hot_lines(alike(whole), {**triggers, **dict.fromkeys(early, ())} if progress.size <= EARLY else triggers)
         if hot or owed:
             lines = whole.split("\n")
             if not lines[-1]:
