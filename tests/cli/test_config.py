@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
@@ -377,7 +377,7 @@ def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory,
     own.parent.mkdir(parents=True)
     own.write_text(f"root = ['{toolkit}']\nno-discover = true\nfail-on = 'never'\n")
     (folder / "wheelfix.toml").write_text('fail-on = "error"\n')
-    module = forge_dll("_x.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__x"])
+    module = extension("gone.dll")
     build_wheel(folder / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module})
     assert main(["scan"]) == 1  # the project's file overrides the user's
     assert str(toolkit) in capsys.readouterr().out
@@ -393,29 +393,27 @@ def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory,
     assert "leads out of the folder of the file" in capsys.readouterr().err
 
 
-def test_the_name_of_a_command_is_no_answer_to_itself(folder, capsys):
+def test_the_name_of_a_command_is_no_answer_to_itself(folder, run):
     (folder / "wheelfix.toml").write_text('roots = ["x"]\n')
-    assert main(["scan", "x.whl"]) == 2
-    assert "did you mean 'root'?" in capsys.readouterr().err
+    assert "did you mean 'root'?" in run("scan", "x.whl", code=2).err
 
 
-def test_wheels_of_a_name_are_scanned_their_own_way(folder, capsys):
+def test_wheels_of_a_name_are_scanned_their_own_way(folder, run):
     lacking = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"], "gone.dll": ["f"]})
     for name in ("one", "two"):
         build_wheel(folder / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": lacking})
     (folder / "wheelfix.toml").write_text('[wheels.one]\nignore = ["WF3"]\n[wheels.two]\nfail-on = "never"\n')
-    assert main(["scan", "-q", "dist", "--no-discover"]) == 0
-    assert capsys.readouterr().out.split("\n")[:2] == [
+    assert run("scan", "-q", "dist", "--no-discover").out.split("\n")[:2] == [
         "OK  one-1.0-cp311-cp311-win_amd64.whl",
         "BROKEN  two-1.0-cp311-cp311-win_amd64.whl",
     ]
     (folder / "wheelfix.toml").write_text('[wheels.one]\nignore = ["WF3"]\n')
-    assert main(["scan", "-q", "dist", "--no-discover"]) == 1
+    run("scan", "-q", "dist", "--no-discover", code=1)
 
 
-def test_a_fault_in_the_file_stops_with_its_line(folder, capsys):
+def test_a_fault_in_the_file_stops_with_its_line(folder, run):
     (folder / "wheelfix.toml").write_text("\n\nfial-on = 1\n")
-    assert main(["scan", "x.whl"]) == 2
-    assert capsys.readouterr().err == (
-        "wheelfix: error: wheelfix.toml:3: there is no option 'fial-on'\n  hint: did you mean 'fail-on'?\n"
+    assert (
+        run("scan", "x.whl", code=2).err
+        == "wheelfix: error: wheelfix.toml:3: there is no option 'fial-on'\n  hint: did you mean 'fail-on'?\n"
     )

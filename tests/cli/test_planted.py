@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from tests.support.tiers import IMPOSSIBLE
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
 from wheelfix.cli.commands import COMMANDS, is_only_typed
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import option_actions, vocabulary
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     here = tmp_path / "project"
     here.mkdir()
     monkeypatch.chdir(here)
-    module = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"]}, exports=["PyInit__x"])
+    module = extension("python311.dll:Py_Initialize")
     build_wheel(here / "dist", "demo", "1.0", files={"demo/_x.cp311-win_amd64.pyd": module, "demo/__init__.py": ""})
     return here
 

@@ -33,7 +33,7 @@ def _module(**more: object) -> bytes:
 
 
 def _wheel(folder: Path, files: Mapping[str, bytes | str], **more: object) -> None:
-    build_wheel(folder / "dist", "pkg", "1.0", files=files, **more)  # type: ignore[arg-type]
+    build_wheel(folder / "dist", files=files, **more)  # type: ignore[arg-type]
 
 
 def _write(folder: Path, name: str, data: str | bytes) -> None:

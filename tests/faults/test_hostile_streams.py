@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import Entry, build_zip, deflate, wheel_entries
+from tests.support.wheels import extension
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.report.json_ import scan_value
 
@@ -49,7 +49,7 @@ def packed(data: bytes, *, last: bool = False, before: bytes = b"") -> bytes:
 
 def dll(far: int = 0) -> bytes:
     """A DLL that imports one missing DLL; its tables come after ``far`` times :func:`megabyte`."""
-    image = bytearray(forge_dll("x.pyd", imports={"absent.dll": ["f"]}, exports=["PyInit_x"]))
+    image = bytearray(extension("absent.dll", name="x"))
     if far:
         header = image.index(b".rdata\0\0")
         size, start = (int.from_bytes(image[header + at : header + at + 4], "little") for at in (16, 20))

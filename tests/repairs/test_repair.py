@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.interrupts import watch_replacing
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base import workers
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
@@ -255,13 +255,13 @@ def test_a_candidate_of_the_wrong_machine_or_without_the_symbol_is_rejected(tmp_
 
 
 def test_a_dll_elsewhere_in_the_wheel_is_copied_to_where_the_loader_looks(tmp_path):
-    extension = forge_dll("_x.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__x"])
+    module = extension("helper.dll")
     files = {
         "pkg/__init__.py": b"from . import _x\n",
-        "pkg/_x.cp311-win_amd64.pyd": extension,
+        "pkg/_x.cp311-win_amd64.pyd": module,
         "pkg/bin/helper.dll": forge_dll("helper.dll", exports=["f"]),
     }
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "dist", files=files)
     result = run(wheel, options(tmp_path))
     with zipfile.ZipFile(result.output) as archive:
         assert archive.read("pkg/helper.dll") == files["pkg/bin/helper.dll"]
@@ -272,20 +272,18 @@ def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
     """Two copies of one DLL in a process are worse than a folder that could not be read from the code."""
     files = {
         "pkg/__init__.py": b"import os\nos.add_dll_directory(os.path.join(unknown(), 'libs'))\nfrom . import _x\n",
-        "pkg/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__x"]),
+        "pkg/_x.cp311-win_amd64.pyd": extension("helper.dll"),
         "pkg/libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
     }
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "dist", files=files)
     with pytest.raises(CannotRepair, match="could not tell"):
         run(wheel, options(tmp_path))
 
 
 def test_unknown_dlls_of_an_extension_package_go_to_libs_under_other_names(tmp_path):
-    extension = forge_dll(
-        "_x.pyd", imports={"zlib1x.dll": ["inflate"], "python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"]
-    )
-    files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": extension}
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    module = extension("zlib1x.dll:inflate", "python311.dll:Py_IncRef")
+    files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": module}
+    wheel = build_wheel(tmp_path / "dist", files=files)
     root = tmp_path / "root"
     root.mkdir()
     (root / "zlib1x.dll").write_bytes(forge_dll("zlib1x.dll", exports=["inflate"], size=8192))
@@ -369,10 +367,10 @@ def deleted(tmp_path, *, row=True):
     """A wheel from which somebody deleted a DLL, with or without its row in RECORD, and the original."""
     files = {
         "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.dirname(__file__) + '/bin')\nfrom . import _core\n",
-        "pkg/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={"flux.dll": ["f"]}, exports=["PyInit__core"]),
+        "pkg/_core.cp311-win_amd64.pyd": extension("flux.dll", name="_core"),
         "pkg/bin/flux.dll": forge_dll("flux.dll", exports=["f"]),
     }
-    original = build_wheel(tmp_path / "original", "pkg", "1.0", files=files)
+    original = build_wheel(tmp_path / "original", files=files)
     damaged = tmp_path / original.name
     with zipfile.ZipFile(original) as old, zipfile.ZipFile(damaged, "w") as new:
         for name in old.namelist():
@@ -410,7 +408,7 @@ def test_a_deleted_dll_goes_back_to_where_record_has_it(tmp_path):
 
 def test_a_file_that_nothing_needs_may_be_given_up(tmp_path):
     files = {"pkg/__init__.py": "", "pkg/data.txt": "text", "pkg/spare.dll": forge_dll("spare.dll")}
-    whole = build_wheel(tmp_path / "original", "pkg", "1.0", files=files)
+    whole = build_wheel(tmp_path / "original", files=files)
     for gone in ("pkg/data.txt", "pkg/spare.dll"):
         damaged = tmp_path / whole.name
         with zipfile.ZipFile(whole) as old, zipfile.ZipFile(damaged, "w") as new:
@@ -425,9 +423,9 @@ def test_a_file_that_nothing_needs_may_be_given_up(tmp_path):
 
 @pytest.mark.parametrize("layout", ["beside", "libs"])
 def test_the_wheel_is_closed_before_it_is_replaced(layout: str, tmp_path: Path, monkeypatch, capsys) -> None:
-    module = forge_dll("ext.pyd", imports={"outer.dll": ["f"]}, exports=["PyInit_ext"])
+    module = extension("outer.dll", name="ext")
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "dist", files=files)
     root = tmp_path / "root"
     root.mkdir()
     (root / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"]))

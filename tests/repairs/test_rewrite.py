@@ -34,7 +34,7 @@ DIST_INFO = "pkg-1.0.dist-info"
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    return build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "x = 1\n", "pkg/old.dll": b"old" * 100})
+    return build_wheel(tmp_path, files={"pkg/__init__.py": "x = 1\n", "pkg/old.dll": b"old" * 100})
 
 
 def plan_for(wheel: Path, **more: object) -> Plan:
@@ -105,7 +105,7 @@ def test_a_wheel_that_needs_nothing_is_copied_byte_by_byte(wheel: Path, tmp_path
 
 
 def test_a_second_copy_of_a_member_is_dropped_where_it_is_the_same(tmp_path: Path) -> None:
-    path = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/a.txt": b"same"})
+    path = build_wheel(tmp_path, files={"pkg/a.txt": b"same"})
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("pkg/a.txt", b"same")
     target = rewritten(path, tmp_path / "out" / path.name, plan_for(path))

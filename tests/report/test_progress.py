@@ -131,7 +131,7 @@ def test_on_a_terminal(tmp_path, term, shown):
     """The result is all that is left on the screen, whatever was drawn before."""
     import pty
 
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/x.dll": forge_dll("x.dll")})
+    wheel = build_wheel(tmp_path, files={"pkg/x.dll": forge_dll("x.dll")})
     code = (
         "import sys, threading; from wheelfix.report import canvas as progress\n"
         "progress.PATIENCE = progress.PAUSE = 0.01\n"

@@ -154,7 +154,7 @@ def test_severity_of_record_faults(kind: str, severity: Severity) -> None:
 )
 def test_a_file_that_poses_as_ours_is_found_and_left_out_by_a_repair(tmp_path, name, expected):
     """A wheel shipped the journal of a repair that never was; verify and scan were silent."""
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "", name: "{}"})
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", name: "{}"})
     found = [finding for finding in verify(wheel).findings if finding.code == "WF132"]
     assert [finding.subject for finding in found] == ([name] if expected else [])
     assert [finding.code for finding in scan(wheel).findings if finding.code == "WF132"] == ["WF132"] * expected

@@ -8,7 +8,7 @@ import pytest
 
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
@@ -229,7 +229,7 @@ def test_what_the_code_sees_to_is_said() -> None:
 
 def wheel_of_two(folder: Path, init: str, *, name: str = "mesher") -> ScanReport:
     """A wheel with the packages mesh, which has a DLL, and meshcore, whose module needs it."""
-    module = forge_dll("_core.pyd", imports={"meshlib.dll": ["f"]}, exports=["PyInit__core"])
+    module = extension("meshlib.dll", name="_core")
     files = {
         "mesh/__init__.py": init,
         "mesh/meshlib.dll": forge_dll("meshlib.dll", exports=["f"]),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
@@ -70,7 +70,7 @@ def environment(tmp_path, extra):
         "pkg/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["f"]}),
         "pkg/bin/helper.dll": forge_dll("helper.dll", exports=["f"]),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     return lay(install(wheel, tmp_path / "env"), {"python.exe": b"", "python311.dll": b"", **extra})
 
 
@@ -116,14 +116,14 @@ def test_a_file_of_another_distribution_is_not_to_be_removed(tmp_path) -> None:
     loads_own = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'helper.dll'))\n"
     files = {
         "pkg/__init__.py": "import first\n",
-        "pkg/_core.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__core"]),
+        "pkg/_core.pyd": extension("helper.dll", name="_core"),
         "pkg/helper.dll": forge_dll("helper.dll", exports=["f"]),
     }
     for number, exports in enumerate((["f"], ["f", "g"])):
         here = tmp_path / str(number)
         first = {"first/__init__.py": loads_own, "first/helper.dll": forge_dll("helper.dll", exports=exports)}
         env = install(build_wheel(here, "first", "1.0", files=first), here / "env")
-        report = scan(install(build_wheel(here, "pkg", "1.0", files=files, requires=["first"]), env), WITH_PKG)
+        report = scan(install(build_wheel(here, files=files, requires=["first"]), env), WITH_PKG)
         found = [item for item in report.findings if item.code == "WF313"]
         assert [item.hint for item in found] == (
             ["let first and pkg use one helper.dll: install releases that were built together"] if number else []

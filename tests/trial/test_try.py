@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.test_schemas import validate
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from tests.trial.host import HostPython
 from wheelfix.cli import try_
 from wheelfix.cli.main import main
@@ -95,7 +95,7 @@ def test_a_difference_has_a_code_of_its_own(
     """The host imports what Windows could not: the prediction says 126 for code that is skipped here."""
     put_in_place(monkeypatch)
     code = "import sys\nif sys.platform == 'win32':\n    from . import _m\n"
-    needs = forge_dll("_m.pyd", imports={"absent.dll": ["f"]}, exports=["PyInit__m"])
+    needs = extension("absent.dll", name="_m")
     path = wheel_of(tmp_path, code, **{"p/_m.cp311-win_amd64.pyd": needs})
     assert main(["try", str(path), "--module", "p"]) == 6
     out = capsys.readouterr().out
