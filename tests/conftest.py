@@ -7,15 +7,12 @@ import os
 import signal
 import tempfile
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.tiers import REQUIRED, TOLERATED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
 
 # How long an example takes depends on the machine. A pipeline repeats the same examples, so that a change fails for
 # what it does; elsewhere each run has new ones.

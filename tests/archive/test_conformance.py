@@ -11,9 +11,9 @@ import sys
 import threading
 import zipfile
 import zlib
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -28,19 +28,13 @@ from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive, read_back, stored_fault
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
-from wheelfix.archive.writer import write_wheel
+from wheelfix.archive.writer import Draft, write_wheel
 from wheelfix.base.options import Limits, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.plan.lock import read_lock
 from wheelfix.streams import codec
 from wheelfix.streams.codec import BLOCK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wheelfix.archive.writer import Draft
-
 
 BESIDES = {
     "end-in-comment": {"pip"},  # pip takes the inner, empty archive, and then misses dist-info

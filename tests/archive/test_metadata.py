@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import InvalidRequirement, Requirement
@@ -19,11 +19,7 @@ from wheelfix.cli.common import other_system
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit, InputError
 from wheelfix.exam.verify import verify
-from wheelfix.model import canonical
 from wheelfix.plan.make import output_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(
@@ -179,10 +175,6 @@ def test_headers() -> None:
     }
     assert parse_headers("") == {}
     assert parse_headers(" starts: indented\n") == {}
-
-
-def test_canonical_names() -> None:
-    assert canonical("Foo__Bar.-baz") == "foo-bar-baz"
 
 
 # ------------------------------------------------------------------------------------------------------- metadata_lines

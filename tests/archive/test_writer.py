@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,19 +32,13 @@ from wheelfix.archive.changes import NewMember, WheelChanges, arrange, new_stamp
 from wheelfix.archive.conformance import check_archive, read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, Row, check_record
-from wheelfix.archive.writer import write_wheel
+from wheelfix.archive.writer import Written, write_wheel
 from wheelfix.base.options import ScanOptions
 from wheelfix.errors import CannotRepair, EnvironmentFailure, UsageError, WheelfixError
 from wheelfix.repairs.rewrite import write_checked
 from wheelfix.streams import codec
 from wheelfix.streams.codec import BLOCK
 from wheelfix.streams.output import AtomicFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wheelfix.archive.writer import Written
-
 
 RECORD = f"{DIST_INFO}/RECORD"
 TEXT = b"text that is compressed, text that is compressed\n" * 30
@@ -208,20 +202,6 @@ def test_what_cannot_be_mended_is_refused_and_nothing_is_written(tmp_path: Path,
     assert not target.parent.exists() or list(target.parent.iterdir()) == []
 
 
-def test_a_wheel_too_deep_is_lifted(tmp_path: Path) -> None:
-    entries = [Entry(b"deep/" + entry.raw_name, entry.data) for entry in wheel_entries([Entry("a.txt", TEXT)])]
-    source = tmp_path / "in.whl"
-    source.write_bytes(build_zip([Entry("deep/", method=0), *entries]))
-    target = tmp_path / "out.whl"
-    with Archive.open(source) as archive:
-        rename = {member.name: member.name.removeprefix("deep/") for member in archive.members}
-        write_wheel(archive, target, WheelChanges(DIST_INFO, rename=rename))
-    assert contents(target).keys() == {
-        "a.txt", "pkg/__init__.py", f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL", RECORD
-    }  # fmt: skip
-    assert_right(target)
-
-
 # ------------------------------------------------------------------------------------------ where bytes come from
 
 
@@ -336,26 +316,6 @@ def test_the_same_bytes_on_any_number_of_threads_and_in_any_order(tmp_path: Path
     assert len(results) == 1
 
 
-def test_dates_and_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    entries = [
-        Entry("run.sh", TEXT, attributes=0o100755 << 16),
-        Entry("old.dll", b"", attributes=0x20, both={"made": 20}),
-    ]
-    source = write_wheel_by_hand(tmp_path, entries)
-    target = tmp_path / "out.whl"
-    add = (NewMember("new.dll", data=TEXT, mode=0o100755), NewMember("old.dll", data=TEXT))
-    rewrite(source, target, WheelChanges(DIST_INFO, add=add))
-    with zipfile.ZipFile(target) as wheel:
-        infos = {info.filename: info for info in wheel.infolist()}
-    assert infos["run.sh"].external_attr >> 16 == 0o100755
-    assert infos["run.sh"].date_time == (2020, 1, 1, 0, 0, 0)
-    assert infos["new.dll"].external_attr >> 16 == 0o100755
-    assert infos["new.dll"].date_time == (2023, 11, 14, 22, 13, 20)
-    assert (infos["old.dll"].external_attr, infos["old.dll"].create_system) == (0x20, 0)
-    assert infos[RECORD].date_time == (2023, 11, 14, 22, 13, 20)
-
-
 NAMES = st.text(st.sampled_from("abcxyz\u00fc\u4e2d"), min_size=1, max_size=8)
 
 
@@ -384,14 +344,6 @@ def test_any_edition_is_a_right_wheel(
 
 
 # -------------------------------------------------------------------------------------------------- failures
-
-
-def test_in_place(tmp_path: Path) -> None:
-    source = write_wheel_by_hand(tmp_path, [Entry("a.txt", TEXT)])
-    rewrite(source, source, WheelChanges(DIST_INFO, add=(NewMember("b.txt", data=b"b"),)))
-    assert contents(source)["b.txt"] == b"b"
-    assert_right(source, ("b.txt",))
-    assert [path.name for path in tmp_path.iterdir()] == [source.name]
 
 
 @pytest.mark.parametrize("which", ["source", "root"])
@@ -469,16 +421,6 @@ def test_killed_at_any_moment_the_target_is_old_or_whole(tmp_path: Path) -> None
             assert path == target or path.name.startswith(".wheelfix-")
     rewrite(source, target)
     assert list(target.parent.iterdir()) == [target]
-
-
-def test_two_runs_into_one_folder(tmp_path: Path) -> None:
-    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
-    target = tmp_path / "out" / source.name
-    runs = [subprocess.Popen([sys.executable, "-c", SLOW_WRITE, source, target], stdout=subprocess.DEVNULL)
-            for _ in range(3)]  # fmt: skip
-    assert [run.wait() for run in runs] == [0, 0, 0]
-    assert list(target.parent.iterdir()) == [target]
-    assert_right(target)
 
 
 # -------------------------------------------------------------------------------------------------------------- changes

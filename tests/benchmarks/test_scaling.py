@@ -5,16 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from benchmarks import scaling
 from benchmarks.forgedwheels import Order, make_wheel
 from benchmarks.scaling import Measured, main, report, tree_memory
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.slow

@@ -92,6 +92,7 @@ def test_a_file_that_is_no_baseline(tmp_path, text):
         Baseline.read(tmp_path / "known.json")
 
 
+TORCH = broken_torch()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
@@ -103,10 +104,10 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_entries_give_a_baseline_or_a_fault(tmp_path_factory, findings):
-    path = tmp_path_factory.mktemp("any") / "known.json"
+    path = tmp_path_factory.getbasetemp() / "known.json"
     path.write_text(json.dumps({"schema": "wheelfix.baseline/1", "findings": findings}), encoding="utf-8")
     with contextlib.suppress(InputError):
-        Baseline.read(path).stale([broken_torch()])
+        Baseline.read(path).stale([TORCH])
 
 
 def test_a_file_nested_without_end(tmp_path):

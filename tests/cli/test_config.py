@@ -140,7 +140,8 @@ LINES = st.one_of(HEADERS, st.builds("{} = {}".format, KEYS, VALUES), st.text(ma
 
 @given(st.lists(LINES, max_size=8).map("\n".join), st.sampled_from(["wheelfix.toml", "pyproject.toml"]))
 def test_any_text_gives_settings_or_a_fault(tmp_path_factory, text, name):
-    path = tmp_path_factory.mktemp("any") / name
+    path = tmp_path_factory.getbasetemp() / "any" / name
+    path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", errors="replace")
     try:
         found = read_configuration(path, OPTIONS, ("scan", "repair"))
@@ -217,10 +218,6 @@ def test_a_key_has_a_line_or_that_of_the_table_around_it(keys: tuple[str, ...], 
     assert KeyLines(TEXT, ("tool", "wheelfix")).find(keys) == line
 
 
-def test_without_the_table_there_is_no_line() -> None:
-    assert KeyLines("a = 1\n", ("tool", "wheelfix")).find(("ignore",)) == 0
-
-
 @pytest.mark.parametrize("line", ["", "a = [1]", "[", "[a", "[a b]", "[a.]", "# [a]"])
 def test_what_is_not_the_header_of_a_table(line: str) -> None:
     assert table_header(line) == ()
@@ -243,10 +240,6 @@ def settings(*argv: str, command: str = "scan", **environ: str):
 def test_without_anything_the_defaults_hold():
     args = settings("x.whl").namespace()
     assert (args.paths, args.fail_on, args.ignore, args.jobs, args.verbose) == (["x.whl"], "error", [], None, False)
-
-
-def test_a_default_of_one_command_is_its_own():
-    assert settings("x.whl", command="verify").namespace().fail_on == "warning"
 
 
 def test_the_command_line_over_variables_over_the_file(folder):

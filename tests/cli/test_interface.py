@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -16,9 +17,6 @@ from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError, MissingExtra
 from wheelfix.schemas import load_schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = "helper-0f2ea955.dll"
 

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import types
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -20,6 +20,7 @@ import pytest
 import wheelfix
 from tests.support.environments import install
 from tests.support.wheels import build_wheel, extension
+from wheelfix.archive.reader import Archive
 from wheelfix.cli import main as door
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.common import write_result
@@ -30,18 +31,12 @@ from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
 from wheelfix.knowledge.tables import tables_date
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.document import KINDS, SCAN_KINDS
+from wheelfix.report.document import KINDS, SCAN_KINDS, Document
 from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules import registry
+from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import all_rules, page
 from wheelfix.schemas import load_schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.archive.reader import Archive
-    from wheelfix.report.document import Document
-    from wheelfix.rules.context import Subject
 
 
 def run(*argv: str, **settings) -> subprocess.CompletedProcess[bytes]:

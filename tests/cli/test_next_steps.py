@@ -7,7 +7,8 @@ import shlex
 import shutil
 import subprocess
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +17,6 @@ from tests.support.wheels import build_wheel
 from wheelfix.base.options import shell_line
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 PYD = "pkg/_x.cp311-win_amd64.pyd"
 HELPER = forge_dll("helper.dll", exports=["f"])

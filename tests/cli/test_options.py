@@ -5,22 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.remote.indexes import index_of
 from tests.support.wheels import build_wheel, extension
-from wheelfix.cli.commands import COMMANDS
+from wheelfix.cli.commands import COMMANDS, Parser
 from wheelfix.cli.parsers import WITHOUT_CONFIGURATION, command_parser, current_spelling
 from wheelfix.cli.settings import read_settings
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.cli.commands import Parser
 
 HELPER = forge_dll("helper.dll", exports=["f"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from wheelfix.cli.output import Output, command_line, now
 from wheelfix.cli.parsers import current_spelling
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -17,10 +19,6 @@ from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import option_actions, vocabulary
 from wheelfix.errors import Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 DANGEROUS = {
     "in-place": "true",

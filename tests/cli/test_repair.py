@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -24,9 +24,6 @@ from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import KINDS, render
 from wheelfix.report.scans import render_scan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SBOM = "torch-2.7.1+cu117.dist-info/sboms/wheelfix.cdx.json"
 

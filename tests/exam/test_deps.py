@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -17,10 +18,6 @@ from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine
 from wheelfix.remote.client import Client
 from wheelfix.remote.packageindex import IndexFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CODE = b"import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
 

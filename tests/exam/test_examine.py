@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +16,6 @@ from wheelfix import scan
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine, Severity, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
 
 DEBUG = {"VCRUNTIME140D.dll": ["x"], "ucrtbased.dll": ["y"]}
 MACH_O, ELF = b"\xcf\xfa\xed\xfe" + bytes(600), b"\x7fELF" + bytes(600)

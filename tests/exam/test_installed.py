@@ -8,7 +8,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -17,13 +18,7 @@ from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
-from wheelfix.model import ScanReport, Severity, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from wheelfix.model import Finding
+from wheelfix.model import Finding, ScanReport, Severity, Verdict
 
 SITE = "Lib/site-packages"
 VENV = "home = C:\\Python311\nversion = 3.11.7\n"

@@ -7,15 +7,12 @@ import io
 import struct
 import zipfile
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, deflate, local_header, wheel_entries
 from tests.support.wheels import extension
 from wheelfix.demo.example import kepler_cu117, wheel_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 MEGABYTE = 1 << 20

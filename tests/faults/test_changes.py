@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,9 +26,6 @@ from wheelfix.repairs import repair as writing
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.codec import Deflating
 from wheelfix.streams.output import AtomicFile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DLL = "libiomp5md.dll"
 

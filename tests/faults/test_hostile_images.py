@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +23,6 @@ if sys.platform == "win32":
     pytest.skip("time and memory are measured with POSIX' means", allow_module_level=True)
 
 from tests.faults.confined import Helper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 EXPORTS, IMPORTS, RESOURCES, CERTIFICATES, BOUND, LOAD_CONFIG, DELAY, COM = 0, 1, 2, 4, 11, 10, 13, 14
 pytestmark = pytest.mark.slow

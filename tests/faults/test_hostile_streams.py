@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import random
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +18,6 @@ from tests.support.wheels import extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.report.json_ import scan_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"

@@ -9,8 +9,8 @@ import struct
 import time
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -21,17 +21,12 @@ from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from tests.support.hostilebundles import PIECES, hostile_dll
 from tests.support.patience import patience
 from wheelfix.demo.forge import forge_dll
+from wheelfix.model import ByteSource
 from wheelfix.pe import gpucode
 from wheelfix.pe.gpucode import GpuCode, read_archs, read_gpu_code
 from wheelfix.pe.image import Headers, read_headers
-from wheelfix.rules.gpufit import Fit, fit
+from wheelfix.rules.gpufit import fit
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wheelfix.model import ByteSource
-
 
 PTX, SASS = 1, 2
 
@@ -412,34 +407,6 @@ def test_the_letter_and_the_answer_of_a_real_driver(name: str, answer: str) -> N
     (arch,) = found.archs
     assert arch == name.removesuffix(".fatbin").partition("-")[0]
     assert fit(found.archs, "sm_90", found.ptx).runs is (answer == "CUDA_SUCCESS")
-
-
-@pytest.mark.parametrize(
-    ("arch", "card", "expected"),
-    [
-        ("sm_100f", "sm_100", Fit.NATIVE),
-        ("sm_100f", "sm_103", Fit.SAME_MAJOR),
-        ("sm_103f", "sm_100", Fit.NONE),
-        ("sm_100f", "sm_120", Fit.NONE),
-        ("sm_120f", "sm_121", Fit.SAME_MAJOR),
-        ("ptx_120f", "sm_121", Fit.PTX),
-        ("ptx_100f", "sm_120", Fit.NONE),
-        ("sm_100a", "sm_103", Fit.NONE),
-        ("ptx_90a", "sm_100", Fit.NONE),
-        ("gfx1100", "gfx1100", Fit.NATIVE),
-        ("gfx1100", "gfx1101", Fit.NONE),
-        ("gfx11-generic", "gfx1151", Fit.SAME_MAJOR),
-        ("gfx11-generic", "gfx1201", Fit.NONE),
-        ("amdgcnspirv", "gfx1201", Fit.PTX),
-        ("spir64", "intel_bmg-g21", Fit.PTX),
-        ("intel_ats-m150", "intel_acm-g10", Fit.SAME_MAJOR),
-        ("intel_pvc", "intel_acm-g10", Fit.NONE),
-        ("sm_86", "gfx1100", Fit.NONE),
-        ("gfx1100", "sm_86", Fit.NONE),
-    ],
-)
-def test_what_runs_where(arch: str, card: str, expected: Fit) -> None:
-    assert fit([arch], card) is expected
 
 
 @pytest.mark.slow

@@ -8,7 +8,8 @@ import random
 import re
 import shlex
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -23,10 +24,6 @@ from wheelfix.model import Machine, Signature
 from wheelfix.plan import make
 from wheelfix.remote.addresses import is_safe
 from wheelfix.roots.fetched import ambiguity, ranked_releases
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CUPTI = "cupti64_2022.2.1.dll"
 FOLDER = "nvidia/cuda_cupti/extras/CUPTI/lib64"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,13 +17,8 @@ from wheelfix.exam.wheel import examine_wheel
 from wheelfix.model import Verdict
 from wheelfix.plan.make import Planned, allowed_names, make_plan, output_name, reference, still_broken
 from wheelfix.repairs.mangled import run_delvewheel
-from wheelfix.repairs.repair import repair_wheel
+from wheelfix.repairs.repair import Repaired, repair_wheel
 from wheelfix.roots.lazy import lazy_index
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.repairs.repair import Repaired
 
 MODULE = extension("flux.dll:solve", "gone.dll", name="_m")
 FLUX = forge_dll("flux.dll", exports=["solve"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +14,7 @@ from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
 from wheelfix.repairs import mangled
-from wheelfix.repairs.repair import repair_wheel
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.repairs.repair import Repaired
+from wheelfix.repairs.repair import Repaired, repair_wheel
 
 HERE = "import ctypes, os\nhere = os.path.dirname(__file__)\n"
 BY_PATH = HERE + "ctypes.CDLL(os.path.join(here, 'lib', 'snd.dll'))\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan, scan_all
-from wheelfix.model import Machine, Verdict
+from wheelfix.model import Finding, Machine, Verdict
 from wheelfix.plan.lock import read_lock
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.repairs.installed import repair_installed, undo
@@ -27,12 +28,6 @@ from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import PlanReport
 from wheelfix.report.repairs import render_plan
 from wheelfix.roots.lazy import lazy_index
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import Finding
-    from wheelfix.repairs.repair import Repaired
 
 
 def module(**imports: list[str]) -> bytes:

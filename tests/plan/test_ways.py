@@ -6,7 +6,7 @@ import json
 import shutil
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -24,13 +24,8 @@ from wheelfix.model import Machine, Verdict
 from wheelfix.plan.lock import read_lock
 from wheelfix.plan.model import Supplied
 from wheelfix.plan.ways import version_range, with_loading_code, with_requirements
-from wheelfix.repairs.repair import repair_wheel
+from wheelfix.repairs.repair import Repaired, repair_wheel
 from wheelfix.trial.wine import find_wine
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.repairs.repair import Repaired
 
 CUDART, NVRTC, OPENMP = "cudart64_12.dll", "nvrtc64_120_0.dll", "libiomp5md.dll"
 MODULE = extension(CUDART, OPENMP, name="_m")

@@ -6,12 +6,12 @@ import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.oracle.torchcode import loading_code
 from tests.real import builder
+from tests.real.builder import Machinery
 from tests.real.commands import repair, scan
 from tests.real.vendors import Unpacked
 from tests.support import tiers
@@ -21,9 +21,6 @@ from wheelfix.demo import example
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.model import Image
 from wheelfix.remote.client import Client
-
-if TYPE_CHECKING:
-    from tests.real.builder import Machinery
 
 pytestmark = pytest.mark.real
 

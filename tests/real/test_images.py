@@ -7,7 +7,9 @@ import random
 import re
 import struct
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,13 +19,7 @@ from tests.real.forging import FORGERIES, Osslsigncode, compare, forge, seeds_of
 from tests.support.tiers import absent, require, wheel, wheels_folder
 from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.model import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from wheelfix.model import TargetVerdict
+from wheelfix.model import TargetVerdict, Verdict
 
 pytestmark = pytest.mark.real
 

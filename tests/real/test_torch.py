@@ -7,7 +7,9 @@ import io
 import shutil
 import subprocess
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +17,6 @@ from tests.real.commands import repair, scan
 from tests.real.listing import named
 from tests.support.clients import check_with_clients
 from tests.support.tiers import program, wheel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.real
 

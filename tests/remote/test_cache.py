@@ -10,7 +10,8 @@ import random
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,10 +21,6 @@ from wheelfix.base.options import RemoteOptions
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.remote.cache import _LARGEST_PART, MARK, Cache, Segments, Version, default_limit
 from wheelfix.remote.client import Client
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 URL = "https://me:secret@example.org/x.whl?token=secret"
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.remote.programs import Certificates, make_certificates, nginx, tinyproxy
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,7 +7,8 @@ import hashlib
 import random
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +18,6 @@ from wheelfix.errors import InputError, NetworkFailure, WheelfixError
 from wheelfix.remote.cache import MARK, Cache
 from wheelfix.remote.ranges import GAP, RangeSource, RemoteWheel, joined
 from wheelfix.remote.transport import Patience, Transport
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 DATA = random.Random(20).randbytes(700_000)
 HASH = hashlib.sha256(DATA).hexdigest()

@@ -7,7 +7,9 @@ import json
 import os
 import socket
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,10 +25,6 @@ from wheelfix.remote.client import Client
 from wheelfix.remote.packageindex import IndexFile, PackageIndex
 from wheelfix.remote.settings import Connection, IndexSettings, Setting
 from wheelfix.remote.transport import Patience, Transport
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DLL = "libiomp5md.dll"
 MEMBER = f"intel_openmp-2023.2.0.data/data/Library/bin/{DLL}"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 import urllib.request
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from tests.remote.programs import free_port, nginx, started
 from tests.remote.server import Reply, Request, running
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,10 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
+from wheelfix.plan.model import Plan
 from wheelfix.repairs.installed import repair_installed
 from wheelfix.repairs.repair import repair, repair_wheel
 from wheelfix.roots.lazy import lazy_index
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.plan.model import Plan
 
 PARTS = ("ops_infer", "ops_train", "cnn_infer", "cnn_train", "adv_infer", "adv_train")
 

@@ -6,7 +6,7 @@ import json
 import re
 import tempfile
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +19,6 @@ from wheelfix.errors import Exit
 from wheelfix.pe.signature import read_signature
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.slow

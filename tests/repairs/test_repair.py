@@ -12,7 +12,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -29,9 +29,6 @@ from wheelfix.model import Machine, Verdict
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.repair import FailedRepair, Repaired, RepairOutcome, repair, repair_all, replay, targets_differ
 from wheelfix.roots.lazy import lazy_index
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def options(tmp_path, *roots, **more):

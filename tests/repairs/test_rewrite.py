@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -24,9 +24,6 @@ from wheelfix.plan.model import Drop, Plan, WheelRef
 from wheelfix.repairs.repair import RepairOutcome
 from wheelfix.repairs.rewrite import keep, kept_rows, rewrite, write_checked
 from wheelfix.streams.codec import Compressor
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ONE = ScanOptions(jobs=1)
 DIST_INFO = "pkg-1.0.dist-info"

@@ -9,7 +9,8 @@ import json
 import tarfile
 import tracemalloc
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +23,6 @@ from wheelfix.roots import condafile
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 HOST = Host()
 DLL = dll("libiomp5md.dll", "omp_get_num_threads")

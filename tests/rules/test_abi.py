@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,15 +15,9 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.profile import Profile
-from wheelfix.model import Import, Verdict
+from wheelfix.model import Import, ScanReport, Verdict
 from wheelfix.rules import abi
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import ScanReport
-    from wheelfix.rules.context import Subject
-
+from wheelfix.rules.context import Subject
 
 PYD = SITE + "pkg/_core.pyd"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -18,16 +19,10 @@ from wheelfix.cli.main import main
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
-from wheelfix.model import Repairable, Severity
+from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.rules.archive import _ARCHIVE_CODES, _RECORD_CODES
 from wheelfix.rules.registry import all_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from wheelfix.model import Finding
 
 
 @pytest.mark.parametrize("kind", [*_ARCHIVE_CODES, "any-other"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +14,6 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 HERE = "import os, sys, ctypes\nhere = os.path.dirname(__file__)\n"
 LOAD = HERE + "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -23,12 +23,7 @@ from wheelfix.model import (
     VcRedist,
     Verdict,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.rules.context import Subject
-
+from wheelfix.rules.context import Subject
 
 PYD = SITE + "pkg/_core.pyd"
 PLUGIN = SITE + "pkg/plugins/qsql.dll"

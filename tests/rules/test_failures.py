@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +17,6 @@ from wheelfix.exam.scan import scan_all
 from wheelfix.model import Alone, LoadEvent, LoadOutcome, ScanReport, Severity, Verdict
 from wheelfix.rules.failures import visible_failure
 from wheelfix.rules.registry import with_allowed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 PYD = SITE + "pkg/_core.pyd"
 FAILED = loads(PYD, 1114, ("_core.pyd", "odd.dll"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +16,7 @@ from wheelfix.base.values import replace
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
-from wheelfix.model import Severity, System
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import Finding
-
+from wheelfix.model import Finding, Severity, System
 
 CUDA = LIB + "torch_cuda.dll"
 

@@ -9,7 +9,7 @@ import sys
 import zipfile
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -22,10 +22,6 @@ from wheelfix.errors import UsageError
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Severity
 from wheelfix.rules import registry
 from wheelfix.rules.registry import Theme, finding, matches_any, with_allowed
-
-if TYPE_CHECKING:
-    from random import Random
-
 
 CODES = """
 101 102 103 104 105 106 107 108 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127 128 129

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OPTIONS = ScanOptions(roots=RootOptions(discover=False))
 CODES = ("WF323", "WF324", "WF325", "WF326")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,10 +19,6 @@ from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams import output
 from wheelfix.streams.output import MARK, AtomicFile, WorkFolder, remove_left_behind, remove_stale
 from wheelfix.streams.source import FileSource
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 from tests.support.wheels import build_wheel, extension
 from wheelfix.demo.forge import forge_dll
 from wheelfix.survey.tables import TABLES, ask
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any
 
 
 def forged_wheel(

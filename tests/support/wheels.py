@@ -6,13 +6,10 @@ import base64
 import hashlib
 import re
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from wheelfix.demo.forge import forge_dll
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 DEFAULT_TAGS = ("cp311-cp311-win_amd64",)
 EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -7,7 +7,7 @@ import io
 import logging
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import fsspec
 import pytest
@@ -17,9 +17,6 @@ from tests.remote.indexes import index_of
 from tests.support.surveys import forged_wheel, start_survey
 from wheelfix.errors import Exit
 from wheelfix.survey.tables import ask
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from tests.support.surveys import forged_wheel
 from tests.survey.test_survey import survey
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 HOSTILE = [

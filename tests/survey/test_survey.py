@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +17,15 @@ from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.survey import run as running
 from wheelfix.survey.run import local_engine, run_survey
 from wheelfix.survey.tables import SCHEMA, TABLES, SurveyFolder, ask, questions
-from wheelfix.survey.wheelrows import OPTIONS, WheelSource, failed_rows, is_for_windows, survey_wheel, wheel_sources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from wheelfix.survey.wheelrows import WheelRows
+from wheelfix.survey.wheelrows import (
+    OPTIONS,
+    WheelRows,
+    WheelSource,
+    failed_rows,
+    is_for_windows,
+    survey_wheel,
+    wheel_sources,
+)
 
 pytestmark = pytest.mark.slow
 NOTHING_SAID: dict[str, list[str]] = {"assume": [], "no_assume": []}

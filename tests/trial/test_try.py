@@ -6,7 +6,8 @@ import contextlib
 import io
 import json
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,6 @@ from wheelfix.pycode.importer import import_end
 from wheelfix.trial import run, wine
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import expectations, expected_end, install, modules_to_try, requirements_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,10 +18,6 @@ from wheelfix.errors import EnvironmentFailure, UsageError, WheelfixError
 from wheelfix.model import Machine
 from wheelfix.trial import wine
 from wheelfix.trial.wine import environment, find_wine, wine_version
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no Wine on Windows")
 
