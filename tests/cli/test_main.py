@@ -482,13 +482,3 @@ def test_json_fits_its_schema(machine, capsys):
 def test_only_what_is_named(machine, capsys):
     assert main(["roots", "-q", "--no-discover", "--root", str(machine / "plain")]) == 0
     assert capsys.readouterr().out == f"folder  {machine / 'plain'}\n"
-
-
-def test_nothing_seen(machine, capsys):
-    assert main(["roots", "--no-discover"]) == 0
-    assert "No root was found." in capsys.readouterr().out
-
-
-def test_a_root_that_is_not_there(machine, capsys):
-    assert main(["roots", "--cuda", str(machine / "nowhere")]) == 2
-    assert "the file or folder does not exist" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.model import Verdict
-from wheelfix.plan.make import Planned, allowed_names, make_plan, output_name, reference, still_broken
+from wheelfix.plan.make import Planned, make_plan, output_name, reference, still_broken
 from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.repairs.repair import Repaired, repair_wheel
 from wheelfix.roots.lazy import lazy_index
@@ -36,18 +36,6 @@ def planned(tmp_path: Path, **options: object) -> Planned:
         return make_plan(examine_wheel(archive, scan), index, repair, archive)
 
 
-@pytest.mark.parametrize(
-    ("name", "tag", "expected"),
-    [
-        ("pkg-1.0-cp311-cp311-win_amd64.whl", None, "pkg-1.0-cp311-cp311-win_amd64.whl"),
-        ("pkg-1.0-cp311-cp311-win_amd64.whl", "1fixed", "pkg-1.0-1fixed-cp311-cp311-win_amd64.whl"),
-        ("pkg-1.0-3-cp311-cp311-win_amd64.whl", "4", "pkg-1.0-4-cp311-cp311-win_amd64.whl"),
-    ],
-)
-def test_the_name_has_the_build_tag_that_was_asked_for(name: str, tag: str | None, expected: str) -> None:
-    assert output_name(name, tag) == expected
-
-
 @pytest.mark.parametrize("tag", ["", "fixed", "1-2", "1 2", "../1"])
 def test_a_build_tag_that_installers_would_refuse(tag: str) -> None:
     with pytest.raises(UsageError, match="--build-tag"):
@@ -62,12 +50,6 @@ def test_what_is_added_and_what_stays_missing(tmp_path: Path) -> None:
     (left,) = made.plan.remaining
     assert (left.name, left.required, left.allowed) == ("gone.dll", True, False)
     assert [finding.code for finding in still_broken(made, RepairOptions())] == ["WF301"]
-
-
-def test_what_may_be_missing_does_not_break_the_result(tmp_path: Path) -> None:
-    made = planned(tmp_path, allow_missing=("gone*",))
-    assert allowed_names(made.plan) == ("gone.dll",)
-    assert still_broken(made, RepairOptions()) == ()
 
 
 def test_the_wheel_is_identified_by_its_directory_and_on_request_by_all_bytes(tmp_path: Path) -> None:

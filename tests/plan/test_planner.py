@@ -17,7 +17,7 @@ from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import CannotRepair, UsageError
+from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Finding, Machine, Verdict
 from wheelfix.plan.lock import read_lock
@@ -526,8 +526,3 @@ def test_a_card_prefers_what_has_code_for_it(tmp_path: Path) -> None:
     assert {addition.source.root for addition in result.plan.additions} == {str(old)}
     front = next(addition for addition in result.plan.additions if addition.name == NEEDED)
     assert front.rejected[0].reason.startswith(f"{PART} has no code for sm_35, only for sm_50, sm_86; take cuDNN 8.7.0")
-
-
-def test_a_card_that_nobody_knows_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--gpu Voodoo"):
-        repaired(tmp_path, root(tmp_path / "root", cudnn64_8=PLAIN), gpu="Voodoo")

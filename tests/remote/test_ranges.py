@@ -407,15 +407,6 @@ def test_a_file_that_changes_during_a_download_is_begun_again(server: Server, tm
     assert Opened(server, tmp_path).wheel.whole().read_bytes() == newer
 
 
-def test_redirects_are_followed(server: Server, tmp_path: Path) -> None:
-    def moved(request: Request, reply: Reply) -> Reply | None:
-        return None if request.path.startswith("/there") else Reply(302, {"Location": f"/there{request.path}"}, b"")
-
-    server.files["/there/x-1.0-py3-none-any.whl"] = DATA
-    server.fault = moved
-    assert Opened(server, tmp_path).source.read_at(10, 20) == DATA[10:30]
-
-
 def test_a_circle_of_redirects_ends(server: Server, tmp_path: Path) -> None:
     server.fault = lambda request, reply: Reply(302, {"Location": request.path}, b"")
     with pytest.raises(NetworkFailure, match="redirects in a circle"):

@@ -8,8 +8,6 @@ import hashlib
 import io
 import json
 import shutil
-import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +21,10 @@ from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import CannotRepair, Exit, InputError, UsageError
+from wheelfix.errors import CannotRepair, Exit, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
-from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repairs.repair import FailedRepair, Repaired, RepairOutcome, repair, repair_all, replay, targets_differ
+from wheelfix.repairs.repair import FailedRepair, Repaired, RepairOutcome, repair, repair_all, targets_differ
 from wheelfix.roots.lazy import lazy_index
 
 
@@ -149,57 +146,6 @@ def test_a_dry_run_writes_nothing_and_tells_everything(tmp_path):
     assert tree["schema"] == "wheelfix.plan/1"
 
 
-def test_a_lock_replays_to_the_same_wheel_and_refuses_other_sources(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots")
-    chosen = options(tmp_path, *roots.values(), seal=True)
-    done = run(wheel, chosen)
-    write_lock([done.plan], tmp_path / "lock.json")
-    plan = read_lock(tmp_path / "lock.json")[0]
-    assert plan == done.plan
-    replayed = replay(plan, replace(chosen, wheel_dir=tmp_path / "again"), "lock.json")
-    assert replayed.output.read_bytes() == done.output.read_bytes()
-
-    victim = roots["CUDA/v11.7"] / "extras/CUPTI/lib64/cupti64_2022.2.1.dll"
-    victim.write_bytes(victim.read_bytes() + b"\0")
-    with pytest.raises(Exception, match="cupti64_2022"):
-        replay(plan, replace(chosen, wheel_dir=tmp_path / "third"), "lock.json")
-    assert not list((tmp_path / "third").glob("*"))
-
-
-def test_a_lock_for_another_wheel_is_refused(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    chosen = options(tmp_path, *write_roots(story, tmp_path / "roots").values())
-    plan = run(wheel, chosen, dry_run=True).plan
-    wheel.write_bytes(write_wheel(kepler_cu114(), tmp_path / "other").read_bytes())
-    with pytest.raises(InputError, match="not the wheel"):
-        replay(plan, chosen, "lock.json")
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "{}", "[]", '{"schema": "wheelfix.lock/1"}', '{"schema": "wheelfix.lock/1", "plans": [{}]}', "\x00\xff"],
-)
-def test_a_bad_lock_file_is_told_plainly(text, tmp_path):
-    path = tmp_path / "lock.json"
-    path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(InputError, match=r"lock\.json"):
-        read_lock(path)
-
-
-def test_test_artefacts_are_dropped_on_request(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots").values()
-    result = run(wheel, options(tmp_path, *roots, drop_test_artifacts=True))
-    with zipfile.ZipFile(result.output) as archive:
-        assert "torch/lib/aoti_custom_ops.dll" not in archive.namelist()
-    check_record_independently(result.output)
-    assert scan(result.output, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.OK
-
-
 def test_test_programs_are_dropped_with_the_other_test_artefacts(tmp_path):
     """WF603 counted the programs, and --drop-test-artifacts left them in the wheel."""
     story = kepler_cu117()
@@ -249,20 +195,6 @@ def test_a_candidate_of_the_wrong_machine_or_without_the_symbol_is_rejected(tmp_
     result = run(wheel, options(tmp_path, roots["CUDA/v11.4"], bad), dry_run=True)
     remaining = {item.name: item.because for item in result.plan.remaining}
     assert "nvtxRangePushA" in remaining["nvToolsExt64_1.dll"]
-
-
-def test_a_dll_elsewhere_in_the_wheel_is_copied_to_where_the_loader_looks(tmp_path):
-    module = extension("helper.dll")
-    files = {
-        "pkg/__init__.py": b"from . import _x\n",
-        "pkg/_x.cp311-win_amd64.pyd": module,
-        "pkg/bin/helper.dll": forge_dll("helper.dll", exports=["f"]),
-    }
-    wheel = build_wheel(tmp_path / "dist", files=files)
-    result = run(wheel, options(tmp_path))
-    with zipfile.ZipFile(result.output) as archive:
-        assert archive.read("pkg/helper.dll") == files["pkg/bin/helper.dll"]
-    check_record_independently(result.output)
 
 
 def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
@@ -328,19 +260,6 @@ def test_the_bill_of_materials_names_what_came_in_and_no_path(tmp_path):
     assert set(names) == {addition.name for addition in result.plan.additions}
     assert names["libiomp5md.dll"]["supplier"]["name"].startswith("Intel")
     assert names["libiomp5md.dll"]["version"] == "5.0.2023.428"
-
-
-@pytest.mark.slow
-def test_pip_installs_what_comes_out(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()))
-    target = tmp_path / "site"
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--platform", "win_amd64"]
-    command += ["--python-version", "3.11", "--only-binary=:all:", "--target", str(target), str(result.output)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (target / "torch/lib/cupti64_2022.2.1.dll").is_file()
 
 
 def test_companions_may_be_left_out_and_family_members_that_nobody_loads_are(tmp_path):
