@@ -5,10 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -378,49 +374,6 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(KeyboardInterrupt):
         rewrite(source, target, edition)
     assert list(target.parent.iterdir()) == []
-
-
-SLOW_WRITE = """
-import sys, pathlib, time
-from wheelfix.archive.reader import Archive
-from wheelfix.archive.changes import WheelChanges, NewMember
-from wheelfix.archive.writer import write_wheel
-from wheelfix.streams.output import AtomicFile
-AtomicFile._note = lambda *_: time.sleep(0.002)
-source, target = map(pathlib.Path, sys.argv[1:])
-print("go", flush=True)
-with Archive.open(source) as archive:
-    add = tuple(NewMember(f"lib/{n}.dll", data=bytes(range(256)) * 4000) for n in range(6))
-    changes = WheelChanges("pkg-1.0.dist-info", add=add)
-    write_wheel(archive, target, changes, jobs=2)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
-def test_killed_at_any_moment_the_target_is_old_or_whole(tmp_path: Path) -> None:
-    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
-    before = source.read_bytes()
-    target = tmp_path / "out" / source.name
-    target.parent.mkdir()
-    target.write_bytes(b"old")
-    chance = random.Random(11)
-    for _ in range(25):
-        run = subprocess.Popen([sys.executable, "-c", SLOW_WRITE, source, target], stdout=subprocess.PIPE)
-        assert run.stdout is not None
-        run.stdout.readline()
-        time.sleep(chance.random() * 0.4)
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        run.stdout.close()
-        assert source.read_bytes() == before
-        if target.read_bytes() != b"old":
-            assert_right(target)
-            target.write_bytes(b"old")
-        for path in target.parent.iterdir():
-            assert path == target or path.name.startswith(".wheelfix-")
-    rewrite(source, target)
-    assert list(target.parent.iterdir()) == [target]
 
 
 # -------------------------------------------------------------------------------------------------------------- changes

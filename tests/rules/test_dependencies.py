@@ -362,41 +362,6 @@ def test_an_owner_out_of_reach(loaded: bool, severity: str) -> None:
     assert "nvidia-cublas-cu12, but out of reach: its folder is not added" in found[0].message
 
 
-def test_a_private_module_that_no_python_file_imports_is_a_warning_where_another_package_has_the_dll(tmp_path) -> None:
-    bridge = extension("torch_cpu.dll", name="_bridge")
-    files = {"pkg/__init__.py": "", "pkg/_bridge.cp311-win_amd64.pyd": bridge}
-    told = scanned(tmp_path / "alone", files)
-    assert told.verdict is Verdict.RISKY
-    assert "no Python file of the package imports it, and torch" in told.findings[0].message
-    imported = {**files, "pkg/__init__.py": "from pkg import _bridge"}
-    assert scanned(tmp_path / "imported", imported).verdict is Verdict.BROKEN
-    public = {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": bridge}
-    assert scanned(tmp_path / "public", public).verdict is Verdict.BROKEN
-
-
-def test_an_optional_import_of_a_package_that_also_has_a_vendors_dll_does_not_make_up_for_it(tmp_path) -> None:
-    module = extension("libiomp5md.dll:omp_get_num_threads")
-    files = {
-        "pkg/__init__.py": "from pkg import _x",
-        "pkg/board.py": "def show():\n    import tensorflow\n",
-        "pkg/_x.cp311-win_amd64.pyd": module,
-    }
-    assert scanned(tmp_path, files).verdict is Verdict.BROKEN
-
-
-def test_what_a_dll_loads_is_unsure_where_it_is_unsure_whether_that_dll_is_there(tmp_path) -> None:
-    """CuPy adds the folder of an installed toolkit, which has NVRTC and its built-ins."""
-    module = extension("nvrtc64_112_0.dll:nvrtcVersion")
-    adds = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
-    files = {"pkg/__init__.py": adds, "pkg/_x.cp311-win_amd64.pyd": module}
-    told = scanned(tmp_path / "adds", files)
-    assert (told.verdict, told.first_failure) == (Verdict.UNSURE, None)
-    files["pkg/__init__.py"] = "from pkg import _x\n"
-    told = scanned(tmp_path / "not", files)
-    assert told.verdict is Verdict.BROKEN
-    assert told.first_failure is not None
-
-
 def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path: Path) -> None:
     """ONNX Runtime's import succeeds without CUDA; a session that asks for CUDA does not."""
     files = {
@@ -414,38 +379,69 @@ def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path: 
     )
 
 
-def test_a_public_module_is_a_warning_where_the_code_imports_others_of_its_kind(tmp_path) -> None:
-    """daal4py has a module for Intel MPI, which no Python file imports and which nobody needs for anything else."""
-    files = {
-        "pkg/__init__.py": "from pkg import _main\n",
-        "pkg/_main.cp311-win_amd64.pyd": extension(name="_main"),
-        "pkg/mpi.cp311-win_amd64.pyd": extension("impi.dll", name="mpi"),
-    }
-    assert scanned(tmp_path / "aside", files).verdict is Verdict.RISKY
-    named = {**files, "pkg/run.py": "from pkg import mpi\n"}
-    assert scanned(tmp_path / "named", named).verdict is Verdict.BROKEN
-    other = extension("unheard-of.dll", name="mpi")
-    unknown = {**files, "pkg/mpi.cp311-win_amd64.pyd": other}
-    assert scanned(tmp_path / "unknown", unknown).verdict is Verdict.BROKEN
+BRIDGE = extension("torch_cpu.dll", name="_bridge")
+MPI = {
+    "pkg/__init__.py": "from pkg import _main\n",
+    "pkg/_main.cp311-win_amd64.pyd": extension(name="_main"),
+    "pkg/mpi.cp311-win_amd64.pyd": extension("impi.dll", name="mpi"),
+}
+ADDS_CUDA = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
+NVRTC = extension("nvrtc64_112_0.dll:nvrtcVersion")
+LOADER = "MODULES = ['_heif']\ndef load(name):\n    try:\n        return importlib.import_module(name)\n"
+HEIF = extension("heif.dll", name="_heif")
+IF_IT_CAN = "try:\n    import pkg_libs\nexcept ImportError:\n    pass\nfrom . import _ext\n"
+VERDICTS = {
+    "a private module that no Python file imports, of a DLL that another package has": (
+        Verdict.RISKY,
+        {"pkg/__init__.py": "", "pkg/_bridge.cp311-win_amd64.pyd": BRIDGE},
+    ),
+    "it is imported": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": "from pkg import _bridge", "pkg/_bridge.cp311-win_amd64.pyd": BRIDGE},
+    ),
+    "it is public": (Verdict.BROKEN, {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": BRIDGE}),
+    "an optional import of a package that also has a vendor's DLL does not make up for it": (
+        Verdict.BROKEN,
+        {
+            "pkg/__init__.py": "from pkg import _x",
+            "pkg/board.py": "def show():\n    import tensorflow\n",
+            "pkg/_x.cp311-win_amd64.pyd": extension("libiomp5md.dll:omp_get_num_threads"),
+        },
+    ),
+    "CuPy adds the folder of an installed toolkit, which has NVRTC and its built-ins": (
+        Verdict.UNSURE,
+        {"pkg/__init__.py": ADDS_CUDA, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
+    ),
+    "nothing adds that folder": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": "from pkg import _x\n", "pkg/_x.cp311-win_amd64.pyd": NVRTC},
+    ),
+    "daal4py has a module for Intel MPI, which no Python file imports": (Verdict.RISKY, MPI),
+    "a file imports it": (Verdict.BROKEN, {**MPI, "pkg/run.py": "from pkg import mpi\n"}),
+    "its DLL is not known": (
+        Verdict.BROKEN,
+        {**MPI, "pkg/mpi.cp311-win_amd64.pyd": extension("unheard-of.dll", name="mpi")},
+    ),
+    "imagecodecs has a table of its modules, and stubs for those that cannot be imported": (
+        Verdict.RISKY,
+        {"pkg/__init__.py": f"{LOADER}    except ImportError:\n        return None\n", "pkg/_heif.pyd": HEIF},
+    ),
+    "the failure is not caught": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": f"{LOADER}    finally:\n        pass\n", "pkg/_heif.pyd": HEIF},
+    ),
+    "tensorrt_bindings imports tensorrt_libs, which it does not require, if it is there": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": IF_IT_CAN, "pkg/_ext.pyd": extension("nvpkg_11.dll", name="_ext")},
+    ),
+}
 
 
-def test_modules_that_are_imported_by_computed_names_and_caught_are_warnings(tmp_path) -> None:
-    """imagecodecs has a table of its modules, and stubs for those that cannot be imported."""
-    code = "MODULES = ['_heif']\ndef load(name):\n    try:\n        return importlib.import_module(name)\n"
-    module = extension("heif.dll", name="_heif")
-    files = {"pkg/__init__.py": f"{code}    except ImportError:\n        return None\n", "pkg/_heif.pyd": module}
-    assert scanned(tmp_path / "caught", files).verdict is Verdict.RISKY
-    raised = {**files, "pkg/__init__.py": f"{code}    finally:\n        pass\n"}
-    assert scanned(tmp_path / "raised", raised).verdict is Verdict.BROKEN
-
-
-def test_a_module_that_code_imports_if_it_can_is_no_evidence(tmp_path) -> None:
-    """tensorrt_bindings imports tensorrt_libs, which it does not require, if it is there."""
-    code = "try:\n    import pkg_libs\nexcept ImportError:\n    pass\nfrom . import _ext\n"
-    module = extension("nvpkg_11.dll", name="_ext")
-    files = {"pkg_bindings/__init__.py": code, "pkg_bindings/_ext.pyd": module}
-    told = scanned(tmp_path, files, "pkg-bindings")
-    assert told.verdict is Verdict.BROKEN
+@pytest.mark.parametrize(("verdict", "files"), VERDICTS.values(), ids=VERDICTS)
+def test_what_the_code_of_the_package_says_about_a_missing_dll(tmp_path, verdict, files) -> None:
+    report = scanned(tmp_path, files)
+    assert report.verdict is verdict
+    assert (report.first_failure is None) is (verdict is not Verdict.BROKEN)
 
 
 @pytest.mark.parametrize(

@@ -84,31 +84,21 @@ def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path) -> None:
     assert "not the package's own" in found.message
 
 
-def test_one_for_another_processor_makes_the_environment_broken(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "error", "code"),
+    [
+        (forge_dll("helper.dll", exports=["f"], machine=Machine.X86), 193, "WF204"),
+        (forge_dll("helper.dll", exports=["g"]), 127, "WF310"),
+        (forge_dll("helper.dll", exports=["f"], imports={"gone.dll": ["f"]}), 126, "WF301"),
+        (b"MZ", 193, "WF201"),
+    ],
+    ids=["for another processor", "of another version", "with needs of its own", "damaged"],
+)
+def test_one_that_does_not_load_makes_the_environment_broken(tmp_path, wrong, error, code) -> None:
     """An x86 DLL dropped beside python.exe: "will raise 193" stood above "Verdict: ok"."""
-    wrong = forge_dll("helper.dll", exports=["f"], machine=Machine.X86)
     report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
-    assert report.first_failure.code == 193
-    assert str(report.verdict) == "broken"
-    assert {finding.code for finding in report.findings} == {"WF204", "WF313"}
-
-
-def test_one_of_another_version_makes_the_environment_broken(tmp_path) -> None:
-    wrong = forge_dll("helper.dll", exports=["g"])
-    report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
-    assert (report.first_failure.code, str(report.verdict)) == (127, "broken")
-
-
-def test_one_with_needs_of_its_own_makes_the_environment_broken(tmp_path) -> None:
-    wrong = forge_dll("helper.dll", exports=["f"], imports={"gone.dll": ["f"]})
-    report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
-    assert (report.first_failure.code, str(report.verdict)) == (126, "broken")
-    assert "WF301" in {finding.code for finding in report.findings}
-
-
-def test_one_that_is_damaged_makes_the_environment_broken(tmp_path) -> None:
-    report = scan(environment(tmp_path, {"helper.dll": b"MZ"}), QUIET)
-    assert (report.first_failure.code, str(report.verdict)) == (193, "broken")
+    assert (report.first_failure.code, str(report.verdict)) == (error, "broken")
+    assert code in {finding.code for finding in report.findings}
 
 
 def test_a_file_of_another_distribution_is_not_to_be_removed(tmp_path) -> None:
