@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import zipfile
 from collections.abc import Iterator
@@ -340,26 +339,6 @@ def test_any_edition_is_a_right_wheel(
 
 
 # -------------------------------------------------------------------------------------------------- failures
-
-
-@pytest.mark.parametrize("which", ["source", "root"])
-def test_an_input_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
-    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
-    root_path = root_wheel(tmp_path, TEXT)
-    victim = source if which == "source" else root_path
-    target = tmp_path / "out" / "x.whl"
-
-    def change(*_: object) -> None:
-        with victim.open("r+b") as file:
-            file.write(b"PK")
-        os.utime(victim, (1, 1))
-
-    monkeypatch.setattr(AtomicFile, "_note", change)  # called after every write
-    with Archive.open(root_path) as root:
-        edition = WheelChanges(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
-        with pytest.raises(EnvironmentFailure, match="changed while it was read"):
-            rewrite(source, target, edition)
-    assert list(target.parent.iterdir()) == []
 
 
 def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,11 +157,6 @@ def test_a_project_file_whose_table_is_none(tmp_path, text):
         read(tmp_path, text, "pyproject.toml")
 
 
-def test_a_text_nested_without_end(tmp_path):
-    with pytest.raises(UsageError):
-        read(tmp_path, "a = " + "[" * 100_000)
-
-
 class TestFinding:
     def test_the_nearest_file_above(self, tmp_path):
         below = tmp_path / "a" / "b"

@@ -103,10 +103,6 @@ def test_no_code_is_suggested_for_another_number(dist: Path, capsys: pytest.Capt
     assert "did you mean missing-symbol" in failed(capsys, "explain", "missing-symbl")
 
 
-def test_blanks_and_umlauts(dist: Path, run) -> None:
-    assert json.loads(run("scan", dist, "--no-discover", "--format", "json").out)["wheels"][0]["path"].endswith(WHEEL)
-
-
 def test_a_dry_run_says_why_a_required_dll_is_missing(tmp_path: Path, run) -> None:
     """The built-ins of an NVRTC that is missing itself were called optional."""
     module = forge_dll("_x.pyd", imports={"nvrtc64_112_0.dll": ["f"], "cupti64_2022.2.1.dll": ["g"]})

@@ -485,25 +485,6 @@ def test_plan_and_bill_of_materials_say_who_signed(
     assert properties["wheelfix:signature-answer"] == answer
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        pytest.param(PLAIN, "is not signed", id="unsigned"),
-        pytest.param(TAMPERED, "has an invalid signature", id="changed"),
-        pytest.param(SELF_MADE, "leads to no trusted root", id="self-made"),
-    ],
-)
-def test_require_signed_lets_nothing_else_in(tmp_path: Path, data: bytes, reason: str) -> None:
-    with pytest.raises(CannotRepair):
-        repaired(tmp_path, root(tmp_path / "root", cudnn64_8=data), require_signed=True)
-    assert not (tmp_path / "out").exists()
-    with lazy_index(RootOptions(roots=(tmp_path / "root",), discover=False)) as index:
-        scan = ScanOptions(roots=RootOptions(roots=(tmp_path / "root",), discover=False))
-        options = RepairOptions(wheel_dir=tmp_path / "out", require_signed=True, scan=scan)
-        plan = repair(tmp_path / "dist" / "pkg-1.0-cp311-cp311-win_amd64.whl", options, index, dry_run=True).plan
-    assert any(reason in item.because and "--require-signed" in item.because for item in plan.remaining)
-
-
 def test_require_signed_takes_the_signed_one_of_two(tmp_path: Path) -> None:
     first, second = root(tmp_path / "a", cudnn64_8=PLAIN), root(tmp_path / "b", cudnn64_8=SIGNED)
     result = repaired(tmp_path, first, second, require_signed=True)

@@ -209,26 +209,6 @@ def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
         run(wheel, options(tmp_path))
 
 
-def test_unknown_dlls_of_an_extension_package_go_to_libs_under_other_names(tmp_path):
-    module = extension("zlib1x.dll:inflate", "python311.dll:Py_IncRef")
-    files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", files=files)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "zlib1x.dll").write_bytes(forge_dll("zlib1x.dll", exports=["inflate"], size=8192))
-    result = run(wheel, options(tmp_path, root))
-    assert result.plan.layout == "libs"
-    with zipfile.ZipFile(result.output) as archive:
-        names = archive.namelist()
-    assert any(name.startswith("pkg.libs/zlib1x-") for name in names)
-    check_record_independently(result.output)
-    assert scan(result.output, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.OK
-
-    beside = run(wheel, options(tmp_path / "b", root, layout="beside"))
-    with zipfile.ZipFile(beside.output) as archive:
-        assert "pkg/zlib1x.dll" in archive.namelist()
-
-
 def test_a_wheel_that_needs_nothing_is_copied(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "pure", "1.0", "py3-none-any", {"pure/__init__.py": b""}, purelib=True)
     result = run(wheel, options(tmp_path))

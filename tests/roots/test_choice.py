@@ -498,14 +498,6 @@ def test_all_libraries_come_from_the_release_that_the_wheel_was_built_for(
     )
 
 
-@pytest.mark.parametrize("order", [("11.7", "11.8"), ("11.8", "11.7")], ids=" ".join)
-def test_without_a_label_everything_comes_from_the_newest(tmp_path: Path, order: tuple[str, ...]) -> None:
-    """cuRAND 10.3.0 has the file version 6.14.11.1030, 10.2.10 has 6.14.11.10210."""
-    one, found = take(bins(tmp_path, *order), NAMES)
-    assert found == dict.fromkeys(NAMES, "11.8")
-    assert one.because == "the newest of those that have most of what is needed"
-
-
 def test_wheels_of_two_generations_are_not_mixed(tmp_path: Path) -> None:
     packages = {"cublas64_11.dll": "nvidia-cublas-cu11", "curand64_10.dll": "nvidia-curand-cu11"}
     roots = [
@@ -531,15 +523,6 @@ def test_folders_of_path_are_not_mixed(tmp_path: Path) -> None:
         grow(tmp_path / f"v{release}", toolkit_files(release))
     host = Host(env={"PATH": f"{tmp_path / 'v11.8/bin'}:{tmp_path / 'v11.7/bin'}"})
     assert take(search_path_roots(host), NAMES, CU117)[1] == dict.fromkeys(NAMES, "11.7")
-
-
-def test_what_the_release_does_not_have_stays_missing_and_is_reported(tmp_path: Path) -> None:
-    first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
-    (first / "bin/cufft64_10.dll").unlink()
-    second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
-    one, found = take([named_root(second, HOST), named_root(first, HOST)], NAMES, CU117)
-    assert found == dict.fromkeys([name for name in NAMES if name != "cufft64_10.dll"], "11.7")
-    assert one.refused == ("CUDA 11.8: releases are not mixed, although only it has cufft64_10.dll",)
 
 
 def test_another_release_is_taken_when_it_was_asked_for_by_name(tmp_path: Path) -> None:

@@ -84,11 +84,6 @@ def test_not_of_the_wanted_kind(tmp_path: Path, kind: str, option: str, because:
     assert caught.value.hint == hint
 
 
-def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the file or folder does not exist"):
-        named_root(tmp_path / "gone", HOST)
-
-
 @pytest.mark.parametrize("text", ["", "  ", '""', "~nobody-has-this-name/x", "a\0b", "x" * 300])
 def test_a_text_that_is_no_path(text: str) -> None:
     with pytest.raises((UsageError, EnvironmentFailure)) as caught:

@@ -13,7 +13,7 @@ import pytest
 from tests.roots.trees import dll, grow, link
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.model import Image, Malformed
+from wheelfix.model import Malformed
 from wheelfix.roots import root as tree
 from wheelfix.roots.choice import family_files
 from wheelfix.roots.gather import VENDORS, named_root
@@ -102,25 +102,6 @@ def test_a_member_that_is_there_twice_is_skipped(tmp_path: Path) -> None:
     with RootIndex([named_root(path, HOST)]) as index:
         assert [file.name for file in index.files()] == ["b.dll"]
         assert all(skipped.reason.startswith("more than once") for skipped in index.skipped)
-
-
-def test_bytes_and_facts_of_a_file_on_disk(tmp_path: Path) -> None:
-    data = dll("a.dll", "hello", version=(1, 2, 3, 4))
-    grow(tmp_path, {"a.dll": data, "bad.dll": b"version https://git-lfs.github.com/spec/v1\n"})
-    with RootIndex([named_root(tmp_path, HOST)]) as index:
-        (file,) = index.candidates("a.dll")
-        image, version = index.image(file), index.version(file)
-        assert isinstance(image, Image)
-        assert image.exports.names == {"hello"}
-        assert version is not None
-        assert version.file == (1, 2, 3, 4)
-        assert index.sha256(file) == hashlib.sha256(data).hexdigest()
-        assert index.open(file).read_at(0, 2) == b"MZ"
-        assert index.packed(file) is None
-        assert index.disk_path(file) == tmp_path / "a.dll"
-        bad = index.image(index.candidates("bad.dll")[0])
-        assert isinstance(bad, Malformed)
-        assert bad.kind == "lfs-pointer"
 
 
 def test_a_damaged_member_is_a_fact_not_an_error(tmp_path: Path) -> None:

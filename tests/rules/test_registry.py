@@ -175,25 +175,6 @@ BROKEN = subject(
 )
 
 
-@pytest.mark.parametrize(
-    ("select", "ignore", "expected"),
-    [
-        ((), (), ["WF202", "WF301", "WF301"]),
-        (("WF3",), (), ["WF301", "WF301"]),
-        (("wf202",), (), ["WF202"]),
-        (("missing-dependency",), (), ["WF301", "WF301"]),
-        ((), ("WF3",), ["WF202"]),
-        (("WF2", "WF3"), ("empty-dll",), ["WF301", "WF301"]),
-        (("WF1",), (), []),
-    ],
-    ids=["all", "prefix", "code", "name", "ignored", "both", "others"],
-)
-def test_rules_are_selected_by_code_prefix_and_name(
-    select: tuple[str, ...], ignore: tuple[str, ...], expected: list[str]
-) -> None:
-    assert [item.code for item in registry.run(BROKEN, select, ignore)] == expected
-
-
 def test_findings_come_worst_first_then_by_code_and_subject() -> None:
     found = registry.run(BROKEN)
     assert [(str(item.severity), item.code, item.subject) for item in found] == [

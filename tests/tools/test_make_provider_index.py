@@ -14,7 +14,6 @@ from tests.tools.served import ServedIndex
 from tools import make_provider_index, package_index
 from tools.make_provider_index import Survey, best_wheels, sample, series, survey_all
 from tools.package_index import IndexFault, IndexFile, PackageIndex
-from tools.provider_tables import Looked, write_tables
 from tools.remote_wheel import Contents, comparable, dlls_of, modules_of, read_contents, requires_of
 from wheelfix.knowledge.provider_index import ProviderIndex, RequiredEntry
 from wheelfix.remote.transport import Patience
@@ -146,29 +145,6 @@ def test_lists_of_releases_are_read_again_after_a_day(served: ServedIndex, tmp_p
 def _read(folder: Path) -> ProviderIndex:
     tables = ("provider_distributions.txt", "provider_dlls.txt")
     return ProviderIndex(*((folder / table).read_text("utf-8") for table in tables))
-
-
-def _looked(wheel: str, *dlls: str) -> Looked:
-    project, version = wheel.split("-")[:2]
-    return Looked(project, Version(version), wheel, Contents(dlls, (), ()))
-
-
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    looked = [
-        _looked("b-10.0-py3-none-win_amd64.whl", "x.dll", "Lib/site-packages/b/y.dll"),
-        _looked("b-9.0-py3-none-win_amd64.whl", "x.dll"),
-        _looked("b-8.0-cp311-cp311-win_amd64.whl", "Lib/site-packages/b/y.dll"),
-        _looked("a-1.0-py3-none-any.whl"),
-    ]
-    write_tables(looked, tmp_path, "command", "2026-01-01")
-    before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
-    index = _read(tmp_path)
-    assert [wheel.version for wheel in index.looked_at("b")] == ["8.0", "9.0", "10.0"]
-    assert [(dll.folder, dll.versions) for dll in index.shipped("y.dll")] == [("Lib/site-packages/b", ("8.0", "10.0"))]
-    assert [(dll.folder, dll.versions) for dll in index.shipped("x.dll")] == [("", ("9.0", "10.0"))]
-    assert index.shipped_by("a", "1.0") == ()
-    write_tables(reversed(looked), tmp_path, "command", "2026-01-01")
-    assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
 
 
 @pytest.mark.parametrize(
