@@ -7,15 +7,12 @@ import os
 import signal
 import tempfile
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.tiers import REQUIRED, TOLERATED
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 # How long an example takes depends on the machine. A pipeline repeats the same examples, so that a change fails for
 # what it does; elsewhere each run has new ones.
@@ -92,3 +89,19 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     ):
         reporter.write_line(f"tests were skipped, and {REQUIRED} is set")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., pytest.CaptureResult[str]]:
+    """Run a command of ours that has to end with a code (or with any, if it is None), and give what it printed."""
+
+    def run(*words: object, code: int | None = 0) -> pytest.CaptureResult[str]:
+        from wheelfix.cli.main import main
+
+        capsys.readouterr()
+        ended = main([str(word) for word in words])
+        printed = capsys.readouterr()
+        assert code is None or ended == code, printed.err
+        return printed
+
+    return run

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import wheelfix
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(wheelfix.__file__).parent
 ORDER: tuple[str, ...] = (

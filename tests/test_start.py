@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import wheelfix
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.demo.forge import forge_dll
 
 PACKAGE = Path(wheelfix.__file__).resolve().parents[1]
@@ -44,10 +44,8 @@ print("modules after exit code", int(code), *sys.modules, sep="\\n")
 def test_a_small_wheel_imports_little(tmp_path: Path, words: list[str]) -> None:
     files: dict[str, str | bytes] = {
         "pkg/__init__.py": "from pkg import _core\n",
-        "pkg/_core.cp311-win_amd64.pyd": forge_dll(
-            "_core.pyd",
-            imports={"python311.dll": ["Py_IsInitialized"], "msvcp140.dll": ["_Mtx_lock"]},
-            exports=["PyInit__core"],
+        "pkg/_core.cp311-win_amd64.pyd": extension(
+            "python311.dll:Py_IsInitialized", "msvcp140.dll:_Mtx_lock", name="_core"
         ),
         "pkg/msvcp140.dll": forge_dll("msvcp140.dll", exports=["_Mtx_lock"]),
     }

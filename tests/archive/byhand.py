@@ -6,12 +6,10 @@ import base64
 import hashlib
 import struct
 import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 STAMP = (2020 - 1980) << 25 | 1 << 21 | 1 << 16
 WHEEL_NAME = "pkg-1.0-py3-none-any.whl"

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+import random
 
 from tests.archive.byhand import Entry
+from tests.archive.drafts import Draft
 from tests.archive.variations import VARIATIONS, put, vary
-
-if TYPE_CHECKING:
-    import random
-
-    from tests.archive.drafts import Draft
 
 __all__ = ["VARIATIONS"]
 

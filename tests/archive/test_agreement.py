@@ -1,17 +1,12 @@
-"""verify against pip, uv and installer, which are run on wheels made at random; repair likewise, and ``wheel unpack``.
-
-A wheel is known by its number: ``python -m tests.archive.test_agreement 1305`` says what everybody makes of it.
-"""
+"""verify against pip, uv and installer, which are run on wheels made at random; so is repair, and ``wheel unpack``."""
 
 from __future__ import annotations
 
 import random
 import shutil
-import sys
-import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -34,9 +29,6 @@ from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.verify import verify
 from wheelfix.repairs.repair import RepairOutcome, repair_wheel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 QUICK = random.Random(5).sample(range(5000), 200)
 """Of the wheels of the slow test, those that every change is checked with."""
@@ -253,11 +245,3 @@ def test_metadata_that_installers_refuse(tmp_path: Path, metadata: bytes, refuse
 @pytest.mark.parametrize("character", ["\u202e", "\ufeff", "\u200b", "\x85", "\u2028", "\ue000"])
 def test_characters_that_cannot_be_seen(tmp_path: Path, character: str) -> None:
     assert codes(tmp_path, Entry(f"pkg/{character}.dll", ROOT)) >= {"WF113"}
-
-
-if __name__ == "__main__":
-    for number in map(int, sys.argv[1:]):
-        with tempfile.TemporaryDirectory() as scratch:
-            wheel = draft(number)
-            print(number, wheel.file_name, wheel.said, verdict_of(wheel.write(Path(scratch))), sep="\n")
-            print(*compare([number], Path(scratch)), sep="\n")

@@ -11,9 +11,9 @@ import sys
 import threading
 import zipfile
 import zlib
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -28,20 +28,13 @@ from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive, read_back, stored_fault
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
-from wheelfix.archive.writer import write_wheel
+from wheelfix.archive.writer import Draft, write_wheel
 from wheelfix.base.options import Limits, ScanOptions
-from wheelfix.cli.main import main
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.plan.lock import read_lock
 from wheelfix.streams import codec
 from wheelfix.streams.codec import BLOCK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wheelfix.archive.writer import Draft
-
 
 BESIDES = {
     "end-in-comment": {"pip"},  # pip takes the inner, empty archive, and then misses dist-info
@@ -164,13 +157,13 @@ def codes(path: Path) -> list[str]:
     return [finding.code for finding in scan(path).findings]
 
 
-def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path: Path) -> None:
+def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path: Path, run) -> None:
     """make_wheel.py left out ZIP_DEFLATED: 1.26 GB instead of 216 MB, and nobody said so."""
     wheel = build(tmp_path / "dist", data=TEXT_STORED)
     assert codes(wheel) == ["WF130"]
     assert [finding.severity.value for finding in verify(wheel).findings] == ["info"]
     out, lock = tmp_path / "out", tmp_path / "lock.json"
-    assert main(["repair", str(wheel), "--recompress", "--no-discover", "-w", str(out), "--lock", str(lock)]) == 0
+    run("repair", wheel, "--recompress", "--no-discover", "-w", out, "--lock", lock)
     made = out / wheel.name
     assert codes(made) == []
     assert made.stat().st_size < wheel.stat().st_size / 2
@@ -181,20 +174,20 @@ def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path: Path) ->
         assert new.getinfo("pkg/data.txt").external_attr == old.getinfo("pkg/data.txt").external_attr
     assert read_lock(lock)[0].recompress
     first = made.read_bytes()
-    assert main(["repair", "--locked", str(lock), "-w", str(tmp_path / "again")]) == 0
+    run("repair", "--locked", lock, "-w", tmp_path / "again")
     assert (tmp_path / "again" / wheel.name).read_bytes() == first
 
 
-def test_nobody_is_surprised_by_another_wheel(tmp_path: Path) -> None:
+def test_nobody_is_surprised_by_another_wheel(tmp_path: Path, run) -> None:
     wheel = build(tmp_path / "dist", data=TEXT_STORED)
-    assert main(["repair", str(wheel), "--no-discover", "-w", str(tmp_path / "out")]) == 0
+    run("repair", wheel, "--no-discover", "-w", tmp_path / "out")
     assert (tmp_path / "out" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-def test_a_compressed_wheel_stays_as_it_is_with_recompress(tmp_path: Path) -> None:
+def test_a_compressed_wheel_stays_as_it_is_with_recompress(tmp_path: Path, run) -> None:
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/data.txt": TEXT_STORED}
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-any", files, purelib=True)
-    assert main(["repair", str(wheel), "--recompress", "--no-discover", "-w", str(tmp_path / "out")]) == 0
+    run("repair", wheel, "--recompress", "--no-discover", "-w", tmp_path / "out")
     assert (tmp_path / "out" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
@@ -210,9 +203,8 @@ def test_where_nothing_would_be_saved_there_is_no_finding(files: dict[str, bytes
         assert stored_fault(archive) == ()
 
 
-def test_an_installed_package_has_nothing_to_compress(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["repair", "--env", str(tmp_path), "--package", "x", "--recompress"]) == 2
-    assert "--recompress" in capsys.readouterr().err
+def test_an_installed_package_has_nothing_to_compress(run, tmp_path: Path) -> None:
+    assert "--recompress" in run("repair", "--env", tmp_path, "--package", "x", "--recompress", code=2).err
 
 
 # ------------------------------------------------------------------------------------------------------------- readback

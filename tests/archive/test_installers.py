@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +16,6 @@ from tests.support.clients import check_with_clients
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.writer import write_wheel
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT = b"text that is compressed, text that is compressed\n" * 30
 

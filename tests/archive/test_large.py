@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -22,9 +22,6 @@ from wheelfix.archive.record import Record, Row
 from wheelfix.archive.writer import write_wheel
 from wheelfix.base.options import Limits
 from wheelfix.streams import codec
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GIB = 1 << 30
 pytestmark = [

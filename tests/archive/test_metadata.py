@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import InvalidRequirement, Requirement
@@ -16,15 +16,10 @@ from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faul
 from wheelfix.archive.names import FileName, name_parts, without_variant
 from wheelfix.archive.reader import Archive
 from wheelfix.cli.common import other_system
-from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit, InputError
 from wheelfix.exam.verify import verify
-from wheelfix.model import canonical
 from wheelfix.plan.make import output_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(
@@ -182,10 +177,6 @@ def test_headers() -> None:
     assert parse_headers(" starts: indented\n") == {}
 
 
-def test_canonical_names() -> None:
-    assert canonical("Foo__Bar.-baz") == "foo-bar-baz"
-
-
 # ------------------------------------------------------------------------------------------------------- metadata_lines
 # Which lines of METADATA belong to the header.
 
@@ -332,7 +323,7 @@ def variant_wheel(folder: Path, description: str | None, imports: dict[str, list
     }
     if description is not None:
         files["pkg-1.0.dist-info/variant.json"] = description
-    made = build_wheel(folder / "dist", "pkg", "1.0", files=files)
+    made = build_wheel(folder / "dist", files=files)
     return made.rename(made.with_name(f"{made.name.removesuffix('.whl')}-v3.whl"))
 
 
@@ -362,9 +353,9 @@ def test_the_description(tmp_path: Path, description: str | None, expected: list
     assert sorted(finding.code for finding in found) == expected
 
 
-def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path: Path) -> None:
+def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path: Path, run) -> None:
     wheel = variant_wheel(tmp_path, GOOD, {"outer.dll": ["f"]})
-    assert main(["scan", str(wheel), "--no-discover", "-q"]) == Exit.FINDINGS
+    run("scan", wheel, "--no-discover", "-q", code=Exit.FINDINGS)
     root = tmp_path / "root"
     root.mkdir()
     (root / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"]))
@@ -372,8 +363,8 @@ def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path: Path) -> Non
     for layout in ("libs", "beside"):
         out = tmp_path / layout
         words = ["repair", str(wheel), "--no-discover", "--root", str(root), "--layout", layout, "-w", str(out), "-q"]
-        assert main([*words, "--lock", str(lock), "--build-tag", "3"]) == Exit.OK
+        run(*words, "--lock", lock, "--build-tag", "3")
         made = out / "pkg-1.0-3-cp311-cp311-win_amd64-v3.whl"
-        assert main(["scan", str(made), "--no-discover", "-q"]) == Exit.OK
+        run("scan", made, "--no-discover", "-q")
         assert [finding.code for finding in verify(made).findings] == ["WF129"]
-        assert main(["repair", "--locked", str(lock), "-w", str(tmp_path / "again"), "-q"]) == Exit.OK
+        run("repair", "--locked", lock, "-w", tmp_path / "again", "-q")

@@ -8,23 +8,19 @@ import os
 import struct
 import threading
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.archive.byhand import Entry, build_zip, deflate, extra_field, wheel_entries, write_wheel_by_hand
+from tests.archive.byhand import Entry, build_zip, deflate, extra_field, wheel_entries
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.directory import Header, end_of_archive, without_sizes
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.options import Limits
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 LIMIT = 0xFFFFFFFF
 
@@ -88,12 +84,6 @@ def test_the_end(entries: int, size: int, offset: int, wide: bool) -> None:
         assert struct.unpack_from("<Q", raw, 64) == (offset + size,)
 
 
-def test_utf8_is_flagged_where_needed() -> None:
-    assert header().flags == 0
-    assert header(name="\u00fc".encode()).flags == 0x800
-    assert header(name="\u00fc".encode(), level_flags=2).flags == 0x802
-
-
 def test_extra_fields_about_sizes_and_names_are_left_out() -> None:
     time, owner = extra_field(0x5455, b"\x01abcd"), extra_field(0x7875, b"x")
     junk = b"\x01\x02\xff"
@@ -130,18 +120,6 @@ def test_everything_zipfile_writes_is_read_alike(
             assert archive.find(member.name) == member
         more = {fault.kind for fault in check_archive(archive)} - {fault.kind for fault in archive.faults}
         assert more == ({"hidden-data"} if prefix else set())
-
-
-def test_facts_of_a_member(tmp_path: Path) -> None:
-    path = write_wheel_by_hand(tmp_path, [Entry("d/", method=0), Entry("pkg\\b.txt", b"hi", attributes=0o100755 << 16)])
-    with Archive.open(path) as archive:
-        folder, file = archive.members[:2]
-    assert folder.is_dir
-    assert not file.is_dir
-    assert (file.name, file.raw_name) == ("pkg/b.txt", b"pkg\\b.txt")
-    assert file.mode == 0o100755
-    assert file.dos_stamp == (40 << 9 | 1 << 5 | 1) << 16
-    assert file.create_system == 3
 
 
 @pytest.mark.parametrize(
@@ -193,14 +171,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("wheelfix.streams.source.open_regular", refuse)
     with pytest.raises(EnvironmentFailure, match=r"cannot open .*Permission denied"):
         Archive.open(path)
-
-
-def test_an_empty_archive_has_no_members(tmp_path: Path) -> None:
-    path = tmp_path / "x.whl"
-    path.write_bytes(build_zip([]))
-    with Archive.open(path) as archive:
-        assert archive.members == ()
-        assert check_archive(archive) == ()
 
 
 def _try_everything(path: Path) -> None:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,19 +27,13 @@ from wheelfix.archive.changes import NewMember, WheelChanges, arrange, new_stamp
 from wheelfix.archive.conformance import check_archive, read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, Row, check_record
-from wheelfix.archive.writer import write_wheel
+from wheelfix.archive.writer import Written, write_wheel
 from wheelfix.base.options import ScanOptions
 from wheelfix.errors import CannotRepair, EnvironmentFailure, UsageError, WheelfixError
 from wheelfix.repairs.rewrite import write_checked
 from wheelfix.streams import codec
 from wheelfix.streams.codec import BLOCK
 from wheelfix.streams.output import AtomicFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wheelfix.archive.writer import Written
-
 
 RECORD = f"{DIST_INFO}/RECORD"
 TEXT = b"text that is compressed, text that is compressed\n" * 30
@@ -208,20 +197,6 @@ def test_what_cannot_be_mended_is_refused_and_nothing_is_written(tmp_path: Path,
     assert not target.parent.exists() or list(target.parent.iterdir()) == []
 
 
-def test_a_wheel_too_deep_is_lifted(tmp_path: Path) -> None:
-    entries = [Entry(b"deep/" + entry.raw_name, entry.data) for entry in wheel_entries([Entry("a.txt", TEXT)])]
-    source = tmp_path / "in.whl"
-    source.write_bytes(build_zip([Entry("deep/", method=0), *entries]))
-    target = tmp_path / "out.whl"
-    with Archive.open(source) as archive:
-        rename = {member.name: member.name.removeprefix("deep/") for member in archive.members}
-        write_wheel(archive, target, WheelChanges(DIST_INFO, rename=rename))
-    assert contents(target).keys() == {
-        "a.txt", "pkg/__init__.py", f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL", RECORD
-    }  # fmt: skip
-    assert_right(target)
-
-
 # ------------------------------------------------------------------------------------------ where bytes come from
 
 
@@ -336,26 +311,6 @@ def test_the_same_bytes_on_any_number_of_threads_and_in_any_order(tmp_path: Path
     assert len(results) == 1
 
 
-def test_dates_and_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    entries = [
-        Entry("run.sh", TEXT, attributes=0o100755 << 16),
-        Entry("old.dll", b"", attributes=0x20, both={"made": 20}),
-    ]
-    source = write_wheel_by_hand(tmp_path, entries)
-    target = tmp_path / "out.whl"
-    add = (NewMember("new.dll", data=TEXT, mode=0o100755), NewMember("old.dll", data=TEXT))
-    rewrite(source, target, WheelChanges(DIST_INFO, add=add))
-    with zipfile.ZipFile(target) as wheel:
-        infos = {info.filename: info for info in wheel.infolist()}
-    assert infos["run.sh"].external_attr >> 16 == 0o100755
-    assert infos["run.sh"].date_time == (2020, 1, 1, 0, 0, 0)
-    assert infos["new.dll"].external_attr >> 16 == 0o100755
-    assert infos["new.dll"].date_time == (2023, 11, 14, 22, 13, 20)
-    assert (infos["old.dll"].external_attr, infos["old.dll"].create_system) == (0x20, 0)
-    assert infos[RECORD].date_time == (2023, 11, 14, 22, 13, 20)
-
-
 NAMES = st.text(st.sampled_from("abcxyz\u00fc\u4e2d"), min_size=1, max_size=8)
 
 
@@ -386,34 +341,6 @@ def test_any_edition_is_a_right_wheel(
 # -------------------------------------------------------------------------------------------------- failures
 
 
-def test_in_place(tmp_path: Path) -> None:
-    source = write_wheel_by_hand(tmp_path, [Entry("a.txt", TEXT)])
-    rewrite(source, source, WheelChanges(DIST_INFO, add=(NewMember("b.txt", data=b"b"),)))
-    assert contents(source)["b.txt"] == b"b"
-    assert_right(source, ("b.txt",))
-    assert [path.name for path in tmp_path.iterdir()] == [source.name]
-
-
-@pytest.mark.parametrize("which", ["source", "root"])
-def test_an_input_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
-    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
-    root_path = root_wheel(tmp_path, TEXT)
-    victim = source if which == "source" else root_path
-    target = tmp_path / "out" / "x.whl"
-
-    def change(*_: object) -> None:
-        with victim.open("r+b") as file:
-            file.write(b"PK")
-        os.utime(victim, (1, 1))
-
-    monkeypatch.setattr(AtomicFile, "_note", change)  # called after every write
-    with Archive.open(root_path) as root:
-        edition = WheelChanges(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
-        with pytest.raises(EnvironmentFailure, match="changed while it was read"):
-            rewrite(source, target, edition)
-    assert list(target.parent.iterdir()) == []
-
-
 def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
     target = tmp_path / "out" / "x.whl"
@@ -426,59 +353,6 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(KeyboardInterrupt):
         rewrite(source, target, edition)
     assert list(target.parent.iterdir()) == []
-
-
-SLOW_WRITE = """
-import sys, pathlib, time
-from wheelfix.archive.reader import Archive
-from wheelfix.archive.changes import WheelChanges, NewMember
-from wheelfix.archive.writer import write_wheel
-from wheelfix.streams.output import AtomicFile
-AtomicFile._note = lambda *_: time.sleep(0.002)
-source, target = map(pathlib.Path, sys.argv[1:])
-print("go", flush=True)
-with Archive.open(source) as archive:
-    add = tuple(NewMember(f"lib/{n}.dll", data=bytes(range(256)) * 4000) for n in range(6))
-    changes = WheelChanges("pkg-1.0.dist-info", add=add)
-    write_wheel(archive, target, changes, jobs=2)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
-def test_killed_at_any_moment_the_target_is_old_or_whole(tmp_path: Path) -> None:
-    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
-    before = source.read_bytes()
-    target = tmp_path / "out" / source.name
-    target.parent.mkdir()
-    target.write_bytes(b"old")
-    chance = random.Random(11)
-    for _ in range(25):
-        run = subprocess.Popen([sys.executable, "-c", SLOW_WRITE, source, target], stdout=subprocess.PIPE)
-        assert run.stdout is not None
-        run.stdout.readline()
-        time.sleep(chance.random() * 0.4)
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        run.stdout.close()
-        assert source.read_bytes() == before
-        if target.read_bytes() != b"old":
-            assert_right(target)
-            target.write_bytes(b"old")
-        for path in target.parent.iterdir():
-            assert path == target or path.name.startswith(".wheelfix-")
-    rewrite(source, target)
-    assert list(target.parent.iterdir()) == [target]
-
-
-def test_two_runs_into_one_folder(tmp_path: Path) -> None:
-    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
-    target = tmp_path / "out" / source.name
-    runs = [subprocess.Popen([sys.executable, "-c", SLOW_WRITE, source, target], stdout=subprocess.DEVNULL)
-            for _ in range(3)]  # fmt: skip
-    assert [run.wait() for run in runs] == [0, 0, 0]
-    assert list(target.parent.iterdir()) == [target]
-    assert_right(target)
 
 
 # -------------------------------------------------------------------------------------------------------------- changes

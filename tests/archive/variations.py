@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import struct
 import unicodedata
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tests.archive.byhand import Entry, deflate, extra_field
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-
-    from tests.archive.drafts import Draft
+from tests.archive.drafts import Draft
 
 SCHEMES = ("purelib", "platlib", "data", "scripts", "headers")
 PLACES = ("pkg/lib.dll", "pkg/other.dll", "PKG/LIB.DLL", "pkg/Lib.dll", "lib.dll", "pkg/__init__.py")

@@ -72,10 +72,10 @@ def test_commands_end(line: str, kind: str, tmp_path: Path, monkeypatch: pytest.
 
 
 @POSIX_FILES
-def test_a_list_without_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_list_without_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run) -> None:
     monkeypatch.setattr("wheelfix.cli.survey.LARGEST_LIST", 1000)
     monkeypatch.setattr("sys.stdin", io.StringIO("a" * 2000))
-    assert main(["survey", "-", "-o", str(tmp_path / "out")]) == 3
+    run("survey", "-", "-o", tmp_path / "out", code=3)
 
 
 # --------------------------------------------------------------------------------------------------------------- listed

@@ -16,7 +16,6 @@ from tests.support.wheels import build_wheel
 from wheelfix.base import programs
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.programs import find_program, python_command, run_program
-from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.repairs.mangled import run_delvewheel
@@ -84,18 +83,15 @@ def plant(folder: Path, name: str, text: str = "#!/bin/sh\ntouch {trace}\necho 8
 @pytest.mark.parametrize(
     "path", ["", ".", "{here}", "{here}/sub/..", ":"], ids=["empty", "dot", "itself", "spelled", "colon"]
 )
-def test_planted_programs_never_run(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_planted_programs_never_run(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
     (tmp_path / "sub").mkdir()
     traces = [plant(tmp_path, name) for name in ("nvidia-smi", "nvcc", "cl", "python")]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", path.format(here=tmp_path))
     (tmp_path / "error.txt").write_text("OSError: [WinError 126] The specified module could not be found")
     assert find_program("nvidia-smi") is None
-    main(["diagnose", "error.txt", "--issue"])
-    main(["scan", "none.whl", "--gpu", "native"])
-    assert "it is not on PATH" in capsys.readouterr().err
+    run("diagnose", "error.txt", "--issue", code=None)
+    assert "it is not on PATH" in run("scan", "none.whl", "--gpu", "native", code=None).err
     assert not [trace for trace in traces if trace.exists()]
 
 
@@ -200,7 +196,7 @@ def package(folder: Path, **more: list[str]) -> tuple[Path, RepairOptions]:
         "ext.pyd", imports={"frobnicate.dll": ["frob"]}, delay_imports=dict(more), exports=["PyInit_ext"]
     )
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(folder / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(folder / "dist", files=files)
     root = folder / "root"
     root.mkdir()
     (root / "frobnicate.dll").write_bytes(forge_dll("frobnicate.dll", exports=["frob"]))

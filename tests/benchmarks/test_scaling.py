@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from benchmarks import linear, scaling
 from benchmarks.forgedwheels import Order, make_wheel
 from benchmarks.linear import Growth
 from benchmarks.scaling import Measured, main, report, tree_memory
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import subprocess
 import pytest
 
 from wheelfix.cli.completion import render
-from wheelfix.cli.main import main
 from wheelfix.cli.parsers import SHELLS, whole_parser
 
 CASES = [
@@ -90,8 +89,6 @@ def test_powershell_is_balanced():
     assert "'" not in text.replace("''", "")
 
 
-def test_on_the_command_line(capsys):
-    assert main(["completion", "fish"]) == 0
-    assert capsys.readouterr().out == render("fish")
-    assert main(["completion", "tcsh"]) == 2
-    assert "'tcsh' is not one of bash, zsh, fish, powershell" in capsys.readouterr().err
+def test_on_the_command_line(run):
+    assert run("completion", "fish").out == render("fish")
+    assert "'tcsh' is not one of bash, zsh, fish, powershell" in run("completion", "tcsh", code=2).err

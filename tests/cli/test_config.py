@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
@@ -140,7 +140,8 @@ LINES = st.one_of(HEADERS, st.builds("{} = {}".format, KEYS, VALUES), st.text(ma
 
 @given(st.lists(LINES, max_size=8).map("\n".join), st.sampled_from(["wheelfix.toml", "pyproject.toml"]))
 def test_any_text_gives_settings_or_a_fault(tmp_path_factory, text, name):
-    path = tmp_path_factory.mktemp("any") / name
+    path = tmp_path_factory.getbasetemp() / "any" / name
+    path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", errors="replace")
     try:
         found = read_configuration(path, OPTIONS, ("scan", "repair"))
@@ -154,11 +155,6 @@ def test_any_text_gives_settings_or_a_fault(tmp_path_factory, text, name):
 def test_a_project_file_whose_table_is_none(tmp_path, text):
     with pytest.raises(UsageError, match=r"tool\.wheelfix is not a table"):
         read(tmp_path, text, "pyproject.toml")
-
-
-def test_a_text_nested_without_end(tmp_path):
-    with pytest.raises(UsageError):
-        read(tmp_path, "a = " + "[" * 100_000)
 
 
 class TestFinding:
@@ -217,10 +213,6 @@ def test_a_key_has_a_line_or_that_of_the_table_around_it(keys: tuple[str, ...], 
     assert KeyLines(TEXT, ("tool", "wheelfix")).find(keys) == line
 
 
-def test_without_the_table_there_is_no_line() -> None:
-    assert KeyLines("a = 1\n", ("tool", "wheelfix")).find(("ignore",)) == 0
-
-
 @pytest.mark.parametrize("line", ["", "a = [1]", "[", "[a", "[a b]", "[a.]", "# [a]"])
 def test_what_is_not_the_header_of_a_table(line: str) -> None:
     assert table_header(line) == ()
@@ -243,10 +235,6 @@ def settings(*argv: str, command: str = "scan", **environ: str):
 def test_without_anything_the_defaults_hold():
     args = settings("x.whl").namespace()
     assert (args.paths, args.fail_on, args.ignore, args.jobs, args.verbose) == (["x.whl"], "error", [], None, False)
-
-
-def test_a_default_of_one_command_is_its_own():
-    assert settings("x.whl", command="verify").namespace().fail_on == "warning"
 
 
 def test_the_command_line_over_variables_over_the_file(folder):
@@ -377,7 +365,7 @@ def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory,
     own.parent.mkdir(parents=True)
     own.write_text(f"root = ['{toolkit}']\nno-discover = true\nfail-on = 'never'\n")
     (folder / "wheelfix.toml").write_text('fail-on = "error"\n')
-    module = forge_dll("_x.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__x"])
+    module = extension("gone.dll")
     build_wheel(folder / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module})
     assert main(["scan"]) == 1  # the project's file overrides the user's
     assert str(toolkit) in capsys.readouterr().out
@@ -393,29 +381,27 @@ def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory,
     assert "leads out of the folder of the file" in capsys.readouterr().err
 
 
-def test_the_name_of_a_command_is_no_answer_to_itself(folder, capsys):
+def test_the_name_of_a_command_is_no_answer_to_itself(folder, run):
     (folder / "wheelfix.toml").write_text('roots = ["x"]\n')
-    assert main(["scan", "x.whl"]) == 2
-    assert "did you mean 'root'?" in capsys.readouterr().err
+    assert "did you mean 'root'?" in run("scan", "x.whl", code=2).err
 
 
-def test_wheels_of_a_name_are_scanned_their_own_way(folder, capsys):
+def test_wheels_of_a_name_are_scanned_their_own_way(folder, run):
     lacking = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"], "gone.dll": ["f"]})
     for name in ("one", "two"):
         build_wheel(folder / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": lacking})
     (folder / "wheelfix.toml").write_text('[wheels.one]\nignore = ["WF3"]\n[wheels.two]\nfail-on = "never"\n')
-    assert main(["scan", "-q", "dist", "--no-discover"]) == 0
-    assert capsys.readouterr().out.split("\n")[:2] == [
+    assert run("scan", "-q", "dist", "--no-discover").out.split("\n")[:2] == [
         "OK  one-1.0-cp311-cp311-win_amd64.whl",
         "BROKEN  two-1.0-cp311-cp311-win_amd64.whl",
     ]
     (folder / "wheelfix.toml").write_text('[wheels.one]\nignore = ["WF3"]\n')
-    assert main(["scan", "-q", "dist", "--no-discover"]) == 1
+    run("scan", "-q", "dist", "--no-discover", code=1)
 
 
-def test_a_fault_in_the_file_stops_with_its_line(folder, capsys):
+def test_a_fault_in_the_file_stops_with_its_line(folder, run):
     (folder / "wheelfix.toml").write_text("\n\nfial-on = 1\n")
-    assert main(["scan", "x.whl"]) == 2
-    assert capsys.readouterr().err == (
-        "wheelfix: error: wheelfix.toml:3: there is no option 'fial-on'\n  hint: did you mean 'fail-on'?\n"
+    assert (
+        run("scan", "x.whl", code=2).err
+        == "wheelfix: error: wheelfix.toml:3: there is no option 'fial-on'\n  hint: did you mean 'fail-on'?\n"
     )

@@ -19,7 +19,6 @@ from tests.remote.indexes import index_of
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RemoteOptions, ScanOptions
-from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
@@ -48,78 +47,69 @@ def stdin_of(monkeypatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-def test_a_file(capsys):
-    assert main(["diagnose", str(CORPUS / "torch-126-fbgemm-en.txt")]) == 1
-    out = capsys.readouterr().out
+def test_a_file(run):
+    out = run("diagnose", CORPUS / "torch-126-fbgemm-en.txt", code=1).out
     assert "line 6: torch-load 126" in " ".join(out.split())
     assert "Use a torch that does not need it: 2.4.1 or later" in out
 
 
-def test_the_standard_input(monkeypatch, capsys):
+def test_the_standard_input(monkeypatch, run):
     stdin_of(monkeypatch, TEXT.encode("utf-16"))
-    assert main(["diagnose", "-"]) == 1
-    assert "standard input" in capsys.readouterr().out
+    assert "standard input" in run("diagnose", "-", code=1).out
 
 
-def test_a_text_on_the_command_line(capsys):
-    assert main(["diagnose", "--text", TEXT, "-q"]) == 1
-    assert capsys.readouterr().out == (
-        "Cause  most likely: Something in the import closure of shm.dll is missing; "
+def test_a_text_on_the_command_line(run):
+    assert (
+        run("diagnose", "--text", TEXT, "-q", code=1).out
+        == "Cause  most likely: Something in the import closure of shm.dll is missing; "
         "shm.dll itself is most likely sound.\n"
     )
 
 
-def test_with_an_environment(prefix, capsys):
-    assert main(["diagnose", "--text", TEXT, "--env", str(prefix), "--no-discover"]) == 1
-    out = capsys.readouterr().out
+def test_with_an_environment(prefix, run):
+    out = run("diagnose", "--text", TEXT, "--env", prefix, "--no-discover", code=1).out
     assert "shm.dll -> torch_cpu.dll -> mkl_intel_thread.2.dll" in out
     assert "It is not the only fault" in out
 
 
-def test_the_active_environment(prefix, monkeypatch, capsys):
+def test_the_active_environment(prefix, monkeypatch, run):
     monkeypatch.setenv("VIRTUAL_ENV", str(prefix))
-    assert main(["diagnose", "--no-discover"]) == 1
-    assert "the active environment" in capsys.readouterr().out
+    assert "the active environment" in run("diagnose", "--no-discover", code=1).out
 
 
-def test_json_fits_its_schema(prefix, capsys):
+def test_json_fits_its_schema(prefix, run):
     argv = ["diagnose", "--text", TEXT, "--env", str(prefix), "--no-discover", "--format", "json"]
-    assert main(argv) == 1
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(run(*argv, code=1).out)
     validate(document)
     assert document["outcome"] == "cause-found"
     assert document["causes"][0]["chain"][-1] == "mkl_intel_thread.2.dll"
     assert document["only_fault"] is False
     assert document["remedies"][0]["rank"] == 1
-    assert main([*argv, "--issue"]) == 1
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(run(*argv, "--issue", code=1).out)
     validate(document)
     assert {"label": "torch", "text": "2.7.1+cu117, built for CUDA 11.7"} in document["report"]
 
 
-def test_the_block_for_an_issue(prefix, capsys):
+def test_the_block_for_an_issue(prefix, run):
     text = TEXT.replace("C:\\e", "C:\\Users\\dana\\e")
-    assert main(["diagnose", "--text", text, "--env", str(prefix), "--no-discover", "--issue"]) == 1
-    out = capsys.readouterr().out
+    out = run("diagnose", "--text", text, "--env", prefix, "--no-discover", "--issue", code=1).out
     assert "dana" not in out
     assert "torch           2.7.1+cu117, built for CUDA 11.7\n" in out
     assert "cause           mkl_intel_thread.2.dll is missing, which torch_cpu.dll imports.\n" in out
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CORPUS.glob("none-*.txt")))
-def test_what_has_nothing_to_do_with_dlls_exits_with_5_and_says_so_politely(name, capsys):
-    assert main(["diagnose", str(CORPUS / name)]) == 5
-    out = capsys.readouterr().out
+def test_what_has_nothing_to_do_with_dlls_exits_with_5_and_says_so_politely(name, run):
+    out = run("diagnose", CORPUS / name, code=5).out
     named = re.search(r"\.(?:dll|pyd)\b", (CORPUS / name).read_text("utf-8", "replace"), re.IGNORECASE)
     reason = "The notes say why." if named else "Nothing here points to a DLL."
     assert f"Could not tell. {reason}" in out
 
 
-def test_garbage_exits_with_5(tmp_path, capsys):
+def test_garbage_exits_with_5(tmp_path, run):
     file = tmp_path / "core.bin"
     file.write_bytes(random.Random(3).randbytes(1 << 20))
-    assert main(["diagnose", str(file)]) == 5
-    assert capsys.readouterr().err == ""
+    assert run("diagnose", file, code=5).err == ""
 
 
 @pytest.mark.parametrize(
@@ -136,17 +126,15 @@ def test_garbage_exits_with_5(tmp_path, capsys):
     ],
     ids=["nothing", "no-file", "text-as-file", "two-texts", "wheel", "no-env", "no-wheel", "assume"],
 )
-def test_what_makes_no_sense_is_said(argv, code, told, capsys, tmp_path, monkeypatch):
+def test_what_makes_no_sense_is_said(argv, code, told, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["diagnose", *argv]) == code
-    err = capsys.readouterr().err
+    err = run("diagnose", *argv, code=code).err
     assert told in err
     assert "Traceback" not in err
 
 
-def test_a_folder_is_sent_to_env(tmp_path, capsys):
-    assert main(["diagnose", str(tmp_path)]) == 2
-    assert f'--env "{tmp_path}"' in capsys.readouterr().err
+def test_a_folder_is_sent_to_env(tmp_path, run):
+    assert f'--env "{tmp_path}"' in run("diagnose", tmp_path, code=2).err
 
 
 def test_a_text_of_nothing_but_blanks_is_empty() -> None:
@@ -191,7 +179,7 @@ NUMPY = "ImportError: DLL load failed while importing _multiarray_umath: The spe
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_files_silence_what_the_text_makes_one_guess(whole, tmp_path, capsys):
+def test_files_silence_what_the_text_makes_one_guess(whole, tmp_path, run):
     """A whole numpy was said to be "not complete", because the text alone fits that best."""
     files = {
         "numpy/__init__.py": b"from numpy._core import _multiarray_umath\n",
@@ -200,11 +188,9 @@ def test_files_silence_what_the_text_makes_one_guess(whole, tmp_path, capsys):
         **({f"numpy/_core/{BLAS}": forge_dll(BLAS, exports=["f"])} if whole else {}),
     }
     wheel = build_wheel(tmp_path, "numpy", "2.2.6", files=files)
-    main(["diagnose", "--text", NUMPY])
     guess = "NumPy is not complete"
-    assert guess in capsys.readouterr().out
-    main(["diagnose", "--text", NUMPY, "--wheel", str(wheel), "--no-discover"])
-    out = capsys.readouterr().out
+    assert guess in run("diagnose", "--text", NUMPY, code=None).out
+    out = run("diagnose", "--text", NUMPY, "--wheel", wheel, "--no-discover", code=None).out
     assert guess not in out
     assert ("Could not tell. The notes say why." in out) is whole
     assert ("This wheel does not have that fault" in out) is whole
@@ -212,16 +198,15 @@ def test_files_silence_what_the_text_makes_one_guess(whole, tmp_path, capsys):
     assert ("Install this wheel over the one that is installed" in out) is whole
 
 
-def test_whole_files_have_no_only_fault(tmp_path, capsys):
+def test_whole_files_have_no_only_fault(tmp_path, run):
     """torch 2.7.1 on a machine without the VC++ runtime: "it is the only fault in these files", which have none."""
     files = {
         "pkg/__init__.py": b"from pkg import _x\n",
         "pkg/_x.pyd": forge_dll("_x.pyd", imports={"MSVCP140.dll": []}),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     text = "ImportError: DLL load failed while importing _x: The specified module could not be found."
-    main(["diagnose", "--text", text, "--wheel", str(wheel), "--no-discover"])
-    out = capsys.readouterr().out
+    out = run("diagnose", "--text", text, "--wheel", wheel, "--no-discover", code=None).out
     assert "Visual C++ runtime" in out
     assert "only fault" not in out
 
@@ -268,15 +253,13 @@ def index(tmp_path):
         ("pure", "The index has a wheel of 3.0 for Python 3.16, and for newer ones."),
     ],
 )
-def test_the_index_is_asked_for_the_newest_python_with_a_wheel(wanted, sentence, index, capsys):
+def test_the_index_is_asked_for_the_newest_python_with_a_wheel(wanted, sentence, index, run):
     text = NO_WHEEL.replace("demo==1.5", wanted)
-    assert main(["diagnose", "--text", text, "--fetch", "--index-url", index]) == 1
-    assert sentence in " ".join(capsys.readouterr().out.split())
+    assert sentence in " ".join(run("diagnose", "--text", text, "--fetch", "--index-url", index, code=1).out.split())
 
 
-def test_the_index_is_not_asked_by_itself(index, capsys):
-    assert main(["diagnose", "--text", NO_WHEEL, "--index-url", index]) == 1
-    out = " ".join(capsys.readouterr().out.split())
+def test_the_index_is_not_asked_by_itself(index, run):
+    out = " ".join(run("diagnose", "--text", NO_WHEEL, "--index-url", index, code=1).out.split())
     assert "The index has a wheel" not in out
     assert "ask with diagnose --fetch" in out
 

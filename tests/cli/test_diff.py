@@ -8,7 +8,7 @@ import re
 import jsonschema
 import pytest
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.schemas import load_schema
@@ -18,7 +18,7 @@ from wheelfix.schemas import load_schema
 def wheels(tmp_path, monkeypatch):
     """Two builds: the second forgot a DLL that its module still imports, and has a newer helper."""
     monkeypatch.chdir(tmp_path)
-    module = forge_dll("_x.pyd", imports={"dep.dll": ["f"], "python311.dll": ["Py_Initialize"]}, exports=["PyInit__x"])
+    module = extension("dep.dll", "python311.dll:Py_Initialize")
     old = {
         "demo/_x.cp311-win_amd64.pyd": module,
         "demo/dep.dll": forge_dll("dep.dll", exports=["f"]),
@@ -91,6 +91,5 @@ def test_nothing_changed(wheels, capsys):
     assert "Nothing changed." in diff(capsys, "old", "old")[1]
 
 
-def test_an_input_that_is_not_there(wheels, capsys):
-    assert main(["diff", "old", "nowhere.whl"]) == 3
-    assert "nowhere.whl does not exist" in capsys.readouterr().err
+def test_an_input_that_is_not_there(wheels, run):
+    assert "nowhere.whl does not exist" in run("diff", "old", "nowhere.whl", code=3).err

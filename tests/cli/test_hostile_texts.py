@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.archive.byhand import build_zip, wheel_entries
 from tests.support.patience import patience
 from wheelfix.cli.main import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVIL = "a\x1b[2J\u202e\x85b"
 LINE = "::error::owned ##vso[task.setvariable]"

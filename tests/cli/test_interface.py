@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 import wheelfix
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError, MissingExtra
 from wheelfix.schemas import load_schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = "helper-0f2ea955.dll"
 
@@ -26,10 +24,10 @@ NAME = "helper-0f2ea955.dll"
 @pytest.fixture
 def whole(tmp_path: Path) -> Path:
     files = {
-        "pkg/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", imports={NAME: ["f"]}, exports=["PyInit__x"]),
+        "pkg/_x.cp311-win_amd64.pyd": extension(NAME),
         f"pkg/{NAME}": forge_dll(NAME, exports=["f"]),
     }
-    return build_wheel(tmp_path / "whole", "pkg", "1.0", files=files)
+    return build_wheel(tmp_path / "whole", files=files)
 
 
 @pytest.fixture
@@ -78,32 +76,22 @@ def test_a_report_is_a_document(broken: Path) -> None:
     assert value["verdict"] == "broken"
 
 
-def test_diff(broken: Path, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff(broken: Path, whole: Path, run) -> None:
     difference = wheelfix.diff(whole, wheelfix.scan(broken))
     assert [file.path for file in difference.lost] == [f"pkg/{NAME}"]
-    main(["diff", str(whole), str(broken)])
-    assert f"WF102 pkg/{NAME}: RECORD lists it, but the wheel does not have it" in capsys.readouterr().out
+    assert (
+        f"WF102 pkg/{NAME}: RECORD lists it, but the wheel does not have it"
+        in run("diff", whole, broken, code=None).out
+    )
 
 
 # ------------------------------------------------------------------------------------------------- the small things
 
 
-def test_a_browser_changed_the_name(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_browser_changed_the_name(whole: Path, run) -> None:
     copy = whole.with_name(f"{whole.stem} (1).whl")
     whole.rename(copy)
-    assert main(["scan", str(copy)]) == 3
-    assert f"a browser has changed it: rename it to {whole.name}" in capsys.readouterr().err
-
-
-def test_there_is_no_baseline(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", str(whole), "--baseline", "nope.json"]) == 2
-    assert "there is no baseline nope.json" in capsys.readouterr().err
-
-
-def test_a_dry_run_of_sign_needs_no_program(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sign", str(whole), "--dry-run", "--command", "no-such-signtool sign {file}"]) == 0
-    assert NAME in capsys.readouterr().out
-    assert main(["sign", str(whole), "--command", "no-such-signtool sign {file}"]) == 4
+    assert f"a browser has changed it: rename it to {whole.name}" in run("scan", copy, code=3).err
 
 
 @pytest.mark.parametrize(

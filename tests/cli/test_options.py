@@ -5,23 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.remote.indexes import index_of
-from tests.support.wheels import build_wheel
-from wheelfix.cli.commands import COMMANDS
-from wheelfix.cli.main import main
+from tests.support.wheels import build_wheel, extension
+from wheelfix.cli.commands import COMMANDS, Parser
 from wheelfix.cli.parsers import WITHOUT_CONFIGURATION, command_parser, current_spelling
 from wheelfix.cli.settings import read_settings
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.cli.commands import Parser
 
 HELPER = forge_dll("helper.dll", exports=["f"])
 
@@ -30,8 +24,8 @@ HELPER = forge_dll("helper.dll", exports=["f"])
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder ``dist`` with a wheel without its DLL, and a folder ``dlls`` that has it."""
     monkeypatch.chdir(tmp_path)
-    module = forge_dll("_x.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__x"])
-    build_wheel(tmp_path / "dist", "pkg", "1.0", files={"pkg/_x.cp311-win_amd64.pyd": module})
+    module = extension("helper.dll")
+    build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": module})
     (tmp_path / "dlls").mkdir()
     (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
 
@@ -47,11 +41,9 @@ def test_there_are_at_most_70_options() -> None:
 
 
 @pytest.mark.parametrize("name", ["scan", "repair", "ci", "diagnose"])
-def test_h_shows_the_ten_that_matter_and_help_shows_all(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([name, "-h"]) == 0
-    short = capsys.readouterr().out
-    assert main([name, "--help"]) == 0
-    whole = capsys.readouterr().out
+def test_h_shows_the_ten_that_matter_and_help_shows_all(name: str, run) -> None:
+    short = run(name, "-h").out
+    whole = run(name, "--help").out
     options = long_names(command_parser(name))
     listed = [line.split()[0] for line in short.splitlines() if line.startswith(("  -", "  --"))]
     assert 9 <= len(listed) <= 10
@@ -78,19 +70,17 @@ def test_only_commands_that_read_a_file_have_options_for_it(name: str) -> None:
     ],
     ids=["delvewheel", "delvewheel-paths", "delvewheel-names", "hidden", "limit"],
 )
-def test_old_and_foreign_words_work(words: list[str], tmp_path: Path) -> None:
+def test_old_and_foreign_words_work(words: list[str], tmp_path: Path, run) -> None:
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "other.dll").write_bytes(HELPER)
-    assert main(["repair", "dist", "--no-discover", *words]) == 0
+    run("repair", "dist", "--no-discover", *words)
     with zipfile.ZipFile(next((tmp_path / "wheelhouse").iterdir())) as wheel:
         assert any(name.rpartition("/")[2].startswith("helper") for name in wheel.namelist())
 
 
-def test_a_limit_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", "dist", "--limit", "members=2"]) == 3
-    assert "members" in capsys.readouterr().err
-    assert main(["scan", "dist", "--limit", "member=2"]) == 2
-    assert "did you mean 'members'?" in capsys.readouterr().err
+def test_a_limit_is_kept(run) -> None:
+    assert "members" in run("scan", "dist", "--limit", "members=2", code=3).err
+    assert "did you mean 'members'?" in run("scan", "dist", "--limit", "member=2", code=2).err
 
 
 def test_what_follows_the_dashes_of_ci_goes_to_try() -> None:
@@ -101,13 +91,12 @@ def test_what_follows_the_dashes_of_ci_goes_to_try() -> None:
         current_spelling("ci", ["dist", "--", "--module", "a"])
 
 
-def test_python_is_a_folder_or_its_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_is_a_folder_or_its_program(tmp_path: Path, run) -> None:
     (tmp_path / "env" / "Lib" / "site-packages").mkdir(parents=True)
     (tmp_path / "env" / "python.exe").write_bytes(b"MZ")
     outputs = []
     for python in ("env", "env/python.exe"):
-        assert main(["scan", "dist", "--python", python, "--no-discover"]) == 1
-        outputs.append(capsys.readouterr().out.replace(python, "PYTHON"))
+        outputs.append(run("scan", "dist", "--python", python, "--no-discover", code=1).out.replace(python, "PYTHON"))
     assert outputs[0].partition("What to do")[0] == outputs[1].partition("What to do")[0]
 
 
@@ -116,16 +105,14 @@ def test_python_is_a_folder_or_its_program(tmp_path: Path, capsys: pytest.Captur
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])
 def test_dist_is_what_is_meant_without_a_path(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run
 ) -> None:
-    assert main([command, "--no-discover"]) == 1
-    told = capsys.readouterr()
+    told = run(command, "--no-discover", code=1)
     assert "dist is used" in told.err
     assert "pkg-1.0-cp311-cp311-win_amd64.whl" in told.out + told.err
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    assert main([command, "--no-discover"]) == 2
-    assert f"wheelfix {command} needs a PATH" in capsys.readouterr().err
+    assert f"wheelfix {command} needs a PATH" in run(command, "--no-discover", code=2).err
 
 
 @pytest.mark.parametrize(
@@ -139,27 +126,20 @@ def test_dist_is_what_is_meant_without_a_path(
         (["scan", "dist", "--target", "windows11"], "did you mean 'windows-11'?"),
     ],
 )
-def test_slips_are_answered_with_what_was_meant(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    assert said in capsys.readouterr().err
+def test_slips_are_answered_with_what_was_meant(words: list[str], said: str, run) -> None:
+    assert said in run(*words, code=2).err
 
 
-def test_explain_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "301"]) == 0
-    assert capsys.readouterr().out.startswith("WF301 missing-dependency\n")
-    assert main(["explain", "126"]) == 0
-    out = capsys.readouterr().out
+def test_explain_takes_numbers(run) -> None:
+    assert run("explain", "301").out.startswith("WF301 missing-dependency\n")
+    out = run("explain", "126").out
     assert out.startswith("WinError 126: The specified module could not be found.\n")
     assert "wheelfix explain WF126" in out
-    assert main(["explain", "999999"]) == 2
+    run("explain", "999999", code=2)
 
 
-def test_a_name_alone_is_the_newest_wheel_on_the_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    files = {"demo/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", exports=["PyInit__x"])}
+def test_a_name_alone_is_the_newest_wheel_on_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
+    files = {"demo/_x.cp311-win_amd64.pyd": extension()}
     wheels = [build_wheel(tmp_path / "files", "demo", version, files=files) for version in ("1.2", "1.10")]
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
         monkeypatch.delenv(name, raising=False)
@@ -167,19 +147,10 @@ def test_a_name_alone_is_the_newest_wheel_on_the_index(
     monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
     with index_of(wheels) as server:
         monkeypatch.setenv("PIP_INDEX_URL", f"{server.url}/simple")
-        assert main(["scan", "demo", "--python-version", "3.11", "--no-discover"]) == 0
-        assert capsys.readouterr().out.startswith("demo-1.10-")
-        assert main(["scan", "dsit"]) == 3
-        err = capsys.readouterr().err
+        assert run("scan", "demo", "--python-version", "3.11", "--no-discover").out.startswith("demo-1.10-")
+        err = run("scan", "dsit", code=3).err
         assert "dsit is neither a file or folder here nor a project on the package index" in err
 
 
-def test_a_requirement_gets_the_command_that_downloads_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["repair", "demo==1.0"]) == 3
-    assert "pip download --no-deps --platform win_amd64 demo==1.0\n" in capsys.readouterr().err
-
-
-def test_a_file_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    """It "does not exist because this folder holds 1 wheel"."""
-    assert main(["scan", "dist/nope.whl"]) == 3
-    assert capsys.readouterr().err == ("wheelfix: error: dist/nope.whl does not exist\n  hint: dist holds 1 wheel\n")
+def test_a_requirement_gets_the_command_that_downloads_it(run) -> None:
+    assert "pip download --no-deps --platform win_amd64 demo==1.0\n" in run("repair", "demo==1.0", code=3).err

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.cli.output import Output, command_line, now
 from wheelfix.cli.parsers import current_spelling
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -24,9 +21,9 @@ if TYPE_CHECKING:
 )
 def test_images_are_kept_only_for_documents(kind: str, others: tuple[str, ...], kept: bool, tmp_path: Path) -> None:
     """A thousand wheels took 1.6 GB, although text that has been written needs nothing but the findings."""
-    module = forge_dll("_core.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__core"])
+    module = extension("gone.dll", name="_core")
     files: dict[str, bytes | str] = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": module}
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files))
+    report = scan(build_wheel(tmp_path, files=files))
     output = Output(kind, requests=tuple((other, tmp_path / other) for other in others), quiet=True)
     output.add(report)
     assert bool(output.reports[0].images) is kept
@@ -72,23 +69,23 @@ def test_a_file_is_written_besides_what_is_printed(folder, capsys, command):
 
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"diagnose"}))
-def test_pages(folder, command):
-    main([*COMMANDS[command], "--report", "html=out.html"])
+def test_pages(folder, command, run):
+    run(*COMMANDS[command], "--report", "html=out.html", code=None)
     page = (folder / "out.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert f"wheelfix {command}" in page
 
 
-def test_a_repair_says_what_was_added_and_from_where(folder):
-    main([*COMMANDS["repair"], "--format", "html", "-o", "out.html"])
+def test_a_repair_says_what_was_added_and_from_where(folder, run):
+    run(*COMMANDS["repair"], "--format", "html", "-o", "out.html", code=None)
     page = (folder / "out.html").read_text(encoding="utf-8")
     assert "1 wheel repaired, 1 wheel unchanged" in page
     assert "Added (1, " in page
     assert "a.dll" in page
 
 
-def test_a_repair_that_fails_comes_first(folder, capsys):
-    assert main(["repair", "dist", "--no-discover", "--report", "html=out.html"]) == 1
+def test_a_repair_that_fails_comes_first(folder, run):
+    run("repair", "dist", "--no-discover", "--report", "html=out.html", code=1)
     page = (folder / "out.html").read_text(encoding="utf-8")
     assert page.index("not repaired") < page.index("unchanged")
 
@@ -141,10 +138,10 @@ def test_the_date_is_utc_and_can_be_set(monkeypatch):
     assert now().endswith("UTC")
 
 
-def test_the_page_has_date_command_and_hash(tmp_path, monkeypatch, capsys):
+def test_the_page_has_date_command_and_hash(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     wheel = build_wheel(tmp_path / "dist", "one", "1.0", files={"one/__init__.py": ""})
-    main(["scan", "dist", "--no-discover", "--report", "html=out.html"])
+    run("scan", "dist", "--no-discover", "--report", "html=out.html", code=None)
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "wheelfix scan dist --no-discover --report html=out.html" in page
     assert hashlib.sha256(wheel.read_bytes()).hexdigest() in page
@@ -195,10 +192,9 @@ def test_known_findings_pass_new_ones_fail_cured_ones_are_said(build, capsys):
     )
 
 
-def test_misuse(build, capsys):
+def test_misuse(build, capsys, run):
     build("gone.dll")
-    assert main(["scan", "dist", "--write-baseline"]) == 2
-    assert "--write-baseline needs --baseline FILE" in capsys.readouterr().err
+    assert "--write-baseline needs --baseline FILE" in run("scan", "dist", "--write-baseline", code=2).err
     code, _, err = scan_with_baseline(capsys)
     assert code == 2
     assert "there is no baseline known.json\n  hint: --write-baseline makes it" in err
@@ -214,18 +210,15 @@ def test_what_is_known_is_not_listed_as_missing(build, capsys):
     assert out.count("gone.dll") == out.count("gone.dll", 0, out.index("Missing"))  # in the prediction only
 
 
-def test_statistics(build, capsys):
+def test_statistics(build, run):
     build("gone.dll", "lost.dll")
-    assert main(["scan", "dist", "--no-discover", "--statistics"]) == 1
-    assert "Findings by rule\n  2  WF301  " in capsys.readouterr().out
-    assert main(["scan", "dist", "--no-discover", "--statistics", "--format", "concise"]) == 1
-    said = capsys.readouterr()
+    assert "Findings by rule\n  2  WF301  " in run("scan", "dist", "--no-discover", "--statistics", code=1).out
+    said = run("scan", "dist", "--no-discover", "--statistics", "--format", "concise", code=1)
     assert [line.split()[1] for line in said.out.splitlines()] == ["WF301", "WF301"]
     assert "2 findings of 1 rule" in said.err
 
 
 @pytest.mark.parametrize(("choice", "coloured"), [("always", True), ("never", False), ("auto", False)])
-def test_colour_is_a_choice(build, capsys, choice, coloured):
+def test_colour_is_a_choice(build, run, choice, coloured):
     build("gone.dll")
-    assert main(["scan", "dist", "--no-discover", "--color", choice]) == 1
-    assert ("\x1b[" in capsys.readouterr().out) is coloured
+    assert ("\x1b[" in run("scan", "dist", "--no-discover", "--color", choice, code=1).out) is coloured

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import wheelfix
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Server
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RemoteOptions, ScanOptions
 from wheelfix.cli.common import expand_inputs
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -96,13 +92,8 @@ def test_a_path_that_cannot_be_looked_at(here):
     assert [error.exit_code for error in inputs.failures] in ([3], [4])
 
 
-def test_nothing_typed(here):
-    with pytest.raises(UsageError):
-        expand_inputs([])
-
-
 def files(*, whole: bool) -> dict[str, bytes]:
-    module = forge_dll("_x.pyd", imports={"dep.dll": ["f"], "python311.dll": ["Py_Initialize"]}, exports=["PyInit__x"])
+    module = extension("dep.dll", "python311.dll:Py_Initialize")
     found = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     return {**found, "demo/dep.dll": forge_dll("dep.dll", exports=["f"])} if whole else found
 
@@ -151,16 +142,23 @@ def test_the_scan_is_that_of_the_file(
     assert f"wheelfix: {wheels[number].name}: read " in said
 
 
-def test_the_newest_release_that_fits_is_taken(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["scan", "demo>=1", "--format", "json", "--python-version", "3.11"])
-    assert json.loads(capsys.readouterr().out)["wheels"][0]["version"] == "1.1"
-    main(["scan", "demo>=1", "--format", "json", "--platform", "win32"])
-    assert json.loads(capsys.readouterr().out)["wheels"][0]["version"] == "1.2"
+def test_the_newest_release_that_fits_is_taken(server: Server, run) -> None:
+    assert (
+        json.loads(run("scan", "demo>=1", "--format", "json", "--python-version", "3.11", code=None).out)["wheels"][0][
+            "version"
+        ]
+        == "1.1"
+    )
+    assert (
+        json.loads(run("scan", "demo>=1", "--format", "json", "--platform", "win32", code=None).out)["wheels"][0][
+            "version"
+        ]
+        == "1.2"
+    )
 
 
-def test_diff_of_two_releases(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", "demo==1.0", "demo==1.1", "--python-version", "3.11", "--fail-on-lost"]) == 1
-    captured = capsys.readouterr()
+def test_diff_of_two_releases(server: Server, run) -> None:
+    captured = run("diff", "demo==1.0", "demo==1.1", "--python-version", "3.11", "--fail-on-lost", code=1)
     assert captured.out.startswith("demo 1.0 -> 1.1: 1 lost")
     assert captured.err.count("from the server") == 2
 
@@ -179,29 +177,26 @@ def test_diff_of_two_releases(server: Server, capsys: pytest.CaptureFixture[str]
         (["demo==1.0", "--index-url", "ftp://x/simple"], 2, "is not the URL of an index"),
     ],
 )
-def test_mistakes(server: Server, capsys: pytest.CaptureFixture[str], words: list[str], code: int, says: str) -> None:
-    assert main(["scan", *words]) == code
-    assert says in " ".join(capsys.readouterr().err.split())
+def test_mistakes(server: Server, run, words: list[str], code: int, says: str) -> None:
+    assert says in " ".join(run("scan", *words, code=code).err.split())
 
 
-def test_a_url_that_is_not_a_wheel(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", f"{server.url}/files/"]) == 3
-    assert "does not end in the name of a wheel" in capsys.readouterr().err
+def test_a_url_that_is_not_a_wheel(server: Server, run) -> None:
+    assert "does not end in the name of a wheel" in run("scan", f"{server.url}/files/", code=3).err
 
 
-def test_a_command_for_files_says_so(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "demo==1.0"]) == 3
-    assert "this command works on files" in capsys.readouterr().err
+def test_a_command_for_files_says_so(server: Server, run) -> None:
+    assert "this command works on files" in run("verify", "demo==1.0", code=3).err
 
 
-def test_passwords_are_never_shown(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_passwords_are_never_shown(server: Server, run) -> None:
     secret = f"{server.url.replace('//', '//me:hunter2@')}/simple"
-    main(["scan", "demo==1.0", "--python-version", "3.11", "--index-url", secret, "--format", "json", "-v"])
-    captured = capsys.readouterr()
+    captured = run(
+        "scan", "demo==1.0", "--python-version", "3.11", "--index-url", secret, "--format", "json", "-v", code=None
+    )
     assert all("Authorization" in request.headers for request in server.asked)
     server.fault = lambda request, reply: Reply(403, {}, b"")
-    main(["scan", secret.replace("simple", "files/x-1.0-py3-none-any.whl")])
-    after = capsys.readouterr()
+    after = run("scan", secret.replace("simple", "files/x-1.0-py3-none-any.whl"), code=None)
     assert "hunter2" not in captured.out + captured.err + after.out + after.err
     assert "answers 403" in after.err
 
@@ -210,13 +205,3 @@ def test_the_python_interface_takes_names(server: Server, wheels: list[Path]) ->
     report = wheelfix.scan("demo==1.1", ScanOptions(remote=RemoteOptions(python_version="3.11")))
     assert [missing.name for missing in report.missing] == ["dep.dll"]
     assert report.path == f"{server.url}/files/{wheels[1].name}"
-
-
-def test_without_the_library_the_message_says_how_to_get_it(
-    server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "requests", None)
-    assert main(["scan", "demo==1.0"]) == 4
-    assert '"wheelfix[fetch]"' in capsys.readouterr().err

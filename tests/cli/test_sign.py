@@ -18,7 +18,7 @@ import pytest
 from tests.cli.test_schemas import validate
 from tests.support.interrupts import watch_replacing
 from tests.support.signing import Recipe, identity, signed, trust
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
@@ -61,7 +61,7 @@ IMAGES = {"pkg/_core.cp311-win_amd64.pyd", "pkg/libs/helper.dll", "pkg/tool.bin"
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    return build_wheel(tmp_path / "dist", "pkg", "1.0", files=FILES)
+    return build_wheel(tmp_path / "dist", files=FILES)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_trusted_signatures(tmp_path: Path, signer: str, capsys) -> None:
     """One is trusted, one by somebody unknown: --require-trusted replaces the second and keeps the first."""
     stranger = signed(dll("a.dll"), Recipe(signer=identity("Stranger")))
     files = {"pkg/a.dll": stranger, "pkg/b.dll": signed(dll("b.dll")), "pkg/c.dll": dll("c.dll")}
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "dist", files=files)
     roots = trust(tmp_path)
     words = [str(wheel), "--with", f"{signer} {{files}}", "--trusted-roots", str(roots), "--require-trusted"]
     code, out, _ = run(capsys, *words, "--format", "json")
@@ -237,8 +237,8 @@ def test_the_bill_of_materials_has_the_new_hash(tmp_path: Path, signer: str, cap
     roots = tmp_path / "roots"
     roots.mkdir()
     (roots / "libiomp5md.dll").write_bytes(forge_dll("libiomp5md.dll", exports=["omp"]))
-    module = forge_dll("_x.pyd", imports={"libiomp5md.dll": ["omp"]}, exports=["PyInit__x"])
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files={"pkg/_x.cp311-win_amd64.pyd": module})
+    module = extension("libiomp5md.dll:omp")
+    wheel = build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": module})
     made = tmp_path / "made"
     assert main(["repair", str(wheel), "-w", str(made), "--root", str(roots), "--no-discover", "-q"]) == Exit.OK
     capsys.readouterr()
@@ -458,7 +458,7 @@ def test_many_files_are_split_over_command_lines(tmp_path: Path) -> None:
 
 def test_names_of_a_wheel_cannot_become_options_or_commands(tmp_path: Path, signer: str, capsys) -> None:
     files = {"pkg/-rm $(x) %PATH%&.dll": dll("a.dll"), "pkg/ü'.dll": dll("b.dll")}
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "dist", files=files)
     code, out, _ = run(capsys, str(wheel), "--with", f"{signer} {{files}}", "--format", "json")
     assert code == Exit.OK
     assert [file["action"] for file in json.loads(out)["wheels"][0]["files"]] == ["signed", "signed"]
@@ -534,11 +534,9 @@ FORGED_ANSWER = "untrusted-root: NVIDIA Corporation (its root NVIDIA Corporation
 
 
 def signed_wheel(folder: Path, **dlls: bytes) -> Path:
-    module = forge_dll("ext.pyd", imports={"helper.dll": ["help"]}, exports=["PyInit_ext"])
+    module = extension("helper.dll:help", name="ext")
     files = {f"pkg/{name}.dll": data for name, data in dlls.items()}
-    return build_wheel(
-        folder, "pkg", "1.0", files={"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module} | files
-    )
+    return build_wheel(folder, files={"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module} | files)
 
 
 def scan(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> str:
@@ -665,9 +663,9 @@ def test_what_checks_signatures_is_not_imported_in_vain(tmp_path: Path, options:
 
 def test_a_runtime_that_is_not_trusted_is_not_called_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``--with-vcredist`` said that no root has the DLL, although it was only refused for its signature."""
-    module = forge_dll("ext.pyd", imports={"vcomp140.dll": ["f"]}, exports=["PyInit_ext"])
+    module = extension("vcomp140.dll", name="ext")
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
-    path = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    path = build_wheel(tmp_path, files=files)
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "vcomp140.dll").write_bytes(forge_dll("vcomp140.dll", exports=["f"]))
     options = ["--no-discover", "--no-config", "--with-vcredist", "--require-signed", "-w", str(tmp_path / "out")]

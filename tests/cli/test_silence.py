@@ -12,7 +12,6 @@ import wheelfix
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.common import other_system
-from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError, WheelfixError
@@ -47,23 +46,18 @@ def test_other_systems_are_known_by_their_tags(name: str, platform: str) -> None
 
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])
-def test_a_run_of_nothing_but_other_systems_is_a_usage_error(
-    dist: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_nothing_but_other_systems_is_a_usage_error(dist: Path, command: str, tmp_path: Path, run) -> None:
     more = [] if command == "scan" else ["-w", str(tmp_path / "out")]
-    assert main([command, str(dist / LINUX), *more]) == 2
-    assert "no Windows wheel among the inputs" in capsys.readouterr().err
+    assert "no Windows wheel among the inputs" in run(command, dist / LINUX, *more, code=2).err
     assert not (tmp_path / "out").exists()
 
 
-def test_skipped_wheels_are_counted_apart(dist: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", str(dist), "--no-discover"]) == 0
-    out, err = capsys.readouterr()
+def test_skipped_wheels_are_counted_apart(dist: Path, run) -> None:
+    out, err = run("scan", dist, "--no-discover")
     assert f"skipped: {LINUX} is not a Windows wheel" in err
     assert "2 inputs: 1 ok, 1 skipped, not for Windows" in out
     for kind in ("json", "junit", "markdown", "github", "html", "sarif"):
-        assert main(["scan", str(dist), "--no-discover", "--format", kind]) == 0
-        text = capsys.readouterr().out
+        text = run("scan", dist, "--no-discover", "--format", kind).out
         if kind == "json":
             document = json.loads(text)
             assert [Path(path).name for path in document["skipped"]] == [LINUX]
@@ -77,35 +71,26 @@ def test_pure_python_is_for_no_processor(tmp_path: Path) -> None:
     assert wheelfix.scan(wheel).machine.value == "unknown"
 
 
-def test_an_explicit_request_that_cannot_be_met_is_an_error(
-    dist: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_explicit_request_that_cannot_be_met_is_an_error(dist: Path, tmp_path: Path, run) -> None:
     out = ["-w", str(tmp_path / "out"), "--no-discover"]
-    assert main(["repair", str(dist / WINDOWS), "--include", "foo.dll", *out]) == 2
-    assert "no root has foo.dll" in capsys.readouterr().err
+    assert "no root has foo.dll" in run("repair", dist / WINDOWS, "--include", "foo.dll", *out, code=2).err
     image = forge_dll("x.dll", imports=[("msvcp140.dll", ["f"])])
     files = {"pkg/__init__.py": b"", "pkg/_x.cp311-win_amd64.pyd": image}
     wheel = build_wheel(dist, "pkg", "1.0", "cp311-cp311-win_amd64", files)
-    assert main(["repair", str(wheel), "--with-vcredist", *out]) == 2
-    assert "no root has msvcp140.dll" in capsys.readouterr().err
+    assert "no root has msvcp140.dll" in run("repair", wheel, "--with-vcredist", *out, code=2).err
     assert not list((tmp_path / "out").glob("*.whl")) if (tmp_path / "out").exists() else True
 
 
-def test_a_linux_environment_an_empty_folder_and_an_sdist_say_what_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_linux_environment_an_empty_folder_and_an_sdist_say_what_they_are(tmp_path: Path, run) -> None:
     site = tmp_path / "venv" / "lib" / "python3.11" / "site-packages" / "pkg"
     site.mkdir(parents=True)
     (site / "_x.cpython-311-x86_64-linux-gnu.so").write_bytes(b"\x7fELF")
-    assert main(["scan", str(tmp_path / "venv")]) == 3
-    assert "environment of Linux or macOS" in capsys.readouterr().err
+    assert "environment of Linux or macOS" in run("scan", tmp_path / "venv", code=3).err
     (tmp_path / "empty").mkdir()
-    assert main(["scan", str(tmp_path / "empty")]) == 3
-    assert "holds no wheel" in capsys.readouterr().err
+    assert "holds no wheel" in run("scan", tmp_path / "empty", code=3).err
     with tarfile.open(tmp_path / "pkg-1.0.tar.gz", "w:gz") as archive:
         archive.add(site, "pkg")
-    assert main(["scan", str(tmp_path / "pkg-1.0.tar.gz")]) == 3
-    assert "source distribution" in capsys.readouterr().err
+    assert "source distribution" in run("scan", tmp_path / "pkg-1.0.tar.gz", code=3).err
 
 
 def test_the_interface_refuses_what_means_nothing(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,6 @@ from wheelfix.cli.parsers import command_parser, current_spelling
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.errors import Exit
 from wheelfix.rules.registry import all_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SHOWN = sorted({words: place for page in PAGES for place, words in shown_commands(page)}.items())
 

@@ -141,7 +141,7 @@ def test_a_delay_loaded_driver_stops_a_repair(tmp_path):
         delay_imports={"nvcuda.dll": ["cuInit"]},
         exports=["PyInit__x"],
     )
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "", "pkg/_x.cp311-win_amd64.pyd": module})
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.cp311-win_amd64.pyd": module})
     done = run_tool(tmp_path, "delvewheel", "repair", "-w", "made", str(wheel))
     assert done.returncode != 0
     assert "nvcuda.dll" in done.stderr

@@ -17,7 +17,6 @@ from tests.support.tiers import program
 from tests.support.wheels import build_wheel
 from tools.run_action import command_line, outputs, split
 from tools.run_action import run as run_action
-from wheelfix.cli.main import main
 from wheelfix.demo import example
 
 RECIPES = DOCS / "howto" / "ci.md"
@@ -109,11 +108,11 @@ def test_a_line(line, place):
 
 
 @pytest.mark.parametrize("language", ["bat", "powershell"])
-def test_build_scripts_for_windows(language, place):
+def test_build_scripts_for_windows(language, place, run):
     """cmd.exe and PowerShell pass patterns through as they are; wheelfix expands them."""
     (block,) = recipes(language)
     (line,) = re.findall(r"^wheelfix (.*?)(?: \|\|.*|;.*)$", block.text, re.MULTILINE)
-    assert main([word.replace("\\", "/") for word in line.split()]) == 0
+    run(*[word.replace("\\", "/") for word in line.split()])
     assert (place / "wheelhouse" / WHEEL).is_file()
 
 
@@ -163,7 +162,7 @@ def test_the_real_cibuildwheel_reads_both_forms(tmp_path):
 
 @pytest.mark.slow
 @NEEDS_BASH
-def test_the_audit_of_cibuildwheel(place):
+def test_the_audit_of_cibuildwheel(place, run):
     """As cibuildwheel fills it in: a broken wheel fails the audit, a repaired one passes."""
     pytest.importorskip("cibuildwheel")
     from cibuildwheel.audit import needs_audit
@@ -171,7 +170,7 @@ def test_the_audit_of_cibuildwheel(place):
 
     template = "wheelfix scan {wheel}"
     assert needs_audit([template], WHEEL)
-    assert main(["repair", f"dist/{WHEEL}", "-w", "wheelhouse", "-q"]) == 0
+    run("repair", f"dist/{WHEEL}", "-w", "wheelhouse", "-q")
     bash(prepare_command(template, wheel=f"wheelhouse/{WHEEL}", project=".", package="."))
     with pytest.raises(AssertionError):
         bash(prepare_command(template, wheel=f"dist/{WHEEL}", project=".", package="."))

@@ -145,8 +145,7 @@ def test_a_hook_is_a_command(hook) -> None:
 @pytest.mark.long
 def test_pre_commit_runs_the_hooks(tmp_path) -> None:
     """The real thing: pre-commit installs this checkout and runs its hooks on a good and on a broken wheel."""
-    from tests.support.wheels import build_wheel
-    from wheelfix.demo.forge import forge_dll
+    from tests.support.wheels import build_wheel, extension
 
     pytest.importorskip("pre_commit")
     program("git", "git")
@@ -157,7 +156,7 @@ def test_pre_commit_runs_the_hooks(tmp_path) -> None:
     work.mkdir()
     check("git", "-C", work, "init", "--quiet")
     good = build_wheel(work, "good", "1.0", "py3-none-any", {"good.py": ""})
-    module = forge_dll("_m.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__m"])
+    module = extension("gone.dll", name="_m")
     bad = build_wheel(work, "bad", "1.0", files={"bad/__init__.py": "", "bad/_m.pyd": module})
     check(*git, "-C", work, "add", ".")
     for hook, wheel, code in (("wheelfix-scan", good, 0), ("wheelfix-scan", bad, 1), ("wheelfix-verify", bad, 0)):

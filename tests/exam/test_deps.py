@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
-from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.versionchoice import MOST_ASKED, MOST_LINES, choose_versions, required_wheels
 from wheelfix.loader.profile import Profile
@@ -19,16 +19,12 @@ from wheelfix.model import Machine
 from wheelfix.remote.client import Client
 from wheelfix.remote.packageindex import IndexFile
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 CODE = b"import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
 
 
 @pytest.fixture
 def subject(tmp_path: Path) -> Path:
-    module = forge_dll("_x.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__x"])
+    module = extension("helper.dll")
     files = {"demo/__init__.py": b"import helper\nfrom demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     requires = [
         "helper>=1,<3",
@@ -126,15 +122,11 @@ def test_a_distribution_without_wheels_does_not_stop_the_others() -> None:
     assert (found, sorted(absent)) == ({"a": "1"}, ["gone", "lost"])
 
 
-def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def verdict(*words: str) -> str:
-        main(["scan", str(subject), "--no-discover", "--format", "json", *words])
-        (wheel,) = json.loads(capsys.readouterr().out)["wheels"]
-        return str(wheel["verdict"])
-
-    assert verdict() == "unsure"
-    assert verdict("--deps") == "ok"
-    assert main(["scan", str(subject), "--deps", "--offline"]) == 4
+def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, run) -> None:
+    for words, verdict in (((), "unsure"), (("--deps",), "ok")):
+        said = run("scan", subject, "--no-discover", "--format", "json", *words, code=None).out
+        assert json.loads(said)["wheels"][0]["verdict"] == verdict
+    run("scan", subject, "--deps", "--offline", code=4)
 
 
 @pytest.mark.parametrize("versions", [1, pytest.param(30, marks=pytest.mark.slow)])
@@ -156,8 +148,7 @@ def test_a_distribution_that_requires_itself_again_and_again(versions: int, tmp_
     assert len(server.asked) < MOST_ASKED
 
 
-def test_more_lines_than_any_distribution_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_lines_than_any_distribution_has(tmp_path: Path, run) -> None:
     lines = [f"b!=9.{number}" for number in range(MOST_LINES + 1)]
     subject = build_wheel(tmp_path / "dist", "demo", "2.0", files={}, requires=lines)
-    assert main(["scan", str(subject), "--no-discover", "--deps"]) == 3
-    assert f"more than {MOST_LINES} requirements" in capsys.readouterr().err
+    assert f"more than {MOST_LINES} requirements" in run("scan", subject, "--no-discover", "--deps", code=3).err

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -13,14 +14,8 @@ from tests.support.tiers import cache_folder, unavailable
 from tests.support.wheels import build_wheel
 from wheelfix import scan
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine, Severity, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
 
 DEBUG = {"VCRUNTIME140D.dll": ["x"], "ucrtbased.dll": ["y"]}
 MACH_O, ELF = b"\xcf\xfa\xed\xfe" + bytes(600), b"\x7fELF" + bytes(600)
@@ -168,12 +163,9 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
         ),
     ],
 )
-def test_verdict_and_codes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: Mapping[str, bytes | str], tag: str, expected: str
-) -> None:
+def test_verdict_and_codes(tmp_path: Path, run, files: Mapping[str, bytes | str], tag: str, expected: str) -> None:
     path = build_wheel(tmp_path, "pkg", "1.0", tag, files)
-    main(["scan", str(path), "--no-discover", "--format", "json"])
-    (wheel,) = json.loads(capsys.readouterr().out)["wheels"]
+    (wheel,) = json.loads(run("scan", path, "--no-discover", "--format", "json", code=None).out)["wheels"]
     assert " ".join([wheel["verdict"], *sorted({found["code"] for found in wheel["findings"]})]) == expected
 
 

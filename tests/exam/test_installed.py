@@ -8,22 +8,17 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
-from wheelfix.model import ScanReport, Severity, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from wheelfix.model import Finding
+from wheelfix.model import Finding, ScanReport, Severity, Verdict
 
 SITE = "Lib/site-packages"
 VENV = "home = C:\\Python311\nversion = 3.11.7\n"
@@ -122,7 +117,7 @@ class TestPython:
         assert found_in(environment(tmp_path, wheel)) == expected
 
     def test_a_symbol_that_this_python_does_not_have(self, tmp_path: Path) -> None:
-        image = forge_dll("_x.pyd", imports={"python3.dll": ["PyType_GetTypeDataSize"]}, exports=["PyInit__x"])
+        image = extension("python3.dll:PyType_GetTypeDataSize")
         files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": image}
         wheel = build_wheel(tmp_path, "pkg", "1.0", "cp312-abi3-win_amd64", files)
         assert ("pkg", "WF411", "error") in found_in(environment(tmp_path, wheel))
@@ -252,7 +247,7 @@ class TestRecord:
         code = "import ctypes, os\nhere = os.path.dirname(__file__)\nos.listdir(os.path.join(here, 'data'))\n"
         code += "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
         files = {"pkg/__init__.py": code, "pkg/core.dll": forge_dll("core.dll")}
-        env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", files=files))
+        env = environment(tmp_path, build_wheel(tmp_path, files=files))
         assert [found[1] for found in found_in(env)] == ["WF315"]
         lay(env, {f"{SITE}/pkg/data/words.ppn": b"x"})
         assert found_in(env) == []

@@ -11,11 +11,10 @@ import pytest
 
 import wheelfix
 from tests.archive.byhand import Entry, build_zip
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.archive.reader import Archive
 from wheelfix.base import workers
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
@@ -165,13 +164,17 @@ ctypes.CDLL(os.path.join(os.path.dirname(__file__), f"api_{bits}.dll"))
         ("64", "win32", "broken"),
     ],
 )
-def test_a_wheel_for_any_platform_is_examined_for_the_platform_asked_for(tmp_path, capsys, have, platform, verdict):
+def test_a_wheel_for_any_platform_is_examined_for_the_platform_asked_for(tmp_path, run, have, platform, verdict):
     """openvr without its 64-bit DLL was examined for x86, because most DLLs that were left are for x86."""
     bits = {"32": Machine.X86, "64": Machine.AMD64}
     dlls = {f"vr/api_{one}.dll": forge_dll(f"api_{one}.dll", machine=bits[one]) for one in have.split()}
     path = build_wheel(tmp_path, "vr", "1.0", "py3-none-any", files={"vr/__init__.py": CHOICE, **dlls})
-    main(["scan", str(path), "--no-discover", "--format", "json", "--platform", platform])
-    assert json.loads(capsys.readouterr().out)["wheels"][0]["verdict"] == verdict
+    assert (
+        json.loads(run("scan", path, "--no-discover", "--format", "json", "--platform", platform, code=None).out)[
+            "wheels"
+        ][0]["verdict"]
+        == verdict
+    )
 
 
 # ----------------------------------------------------------------------------------------------------- in processes
@@ -202,7 +205,7 @@ def test_a_report_survives_its_way_from_a_process(tmp_path):
 
 FILES = {
     "pkg/__init__.py": b"",
-    "pkg/small.pyd": forge_dll("small.pyd", exports=["PyInit_small"]),
+    "pkg/small.pyd": extension(name="small"),
     "pkg/large.dll": forge_dll("large.dll", exports=[f"name{number}" for number in range(3000)]),
 }
 

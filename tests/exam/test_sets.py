@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.demo.forge import forge_dll
@@ -26,7 +26,7 @@ LOCKS = {
     "uv.lock": 'version = 1\n[[package]]\nname = "flux"\nversion = "2.1"\n',
     "requirements.txt": "flux==2.1 \\\n    --hash=sha256:00\n# nothing else\n",
 }
-MODULE = forge_dll("_ext.pyd", exports=["PyInit__ext"])
+MODULE = extension(name="_ext")
 ADDS_ITS_BIN = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
 GST = {"gstreamer-1.0-0.dll": ["gst_init"]}
 
@@ -57,7 +57,7 @@ def codes(report: ScanReport) -> set[str]:
     return {finding.code for finding in report.findings if finding.severity in ("error", "unsure")}
 
 
-CORE = forge_dll("core.pyd", imports={"flux.dll": ["f"]}, exports=["PyInit_core"])
+CORE = extension("flux.dll", name="core")
 ADDS = "import os\nos.add_dll_directory(os.path.dirname(__file__))\n"
 LOADS = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'flux.dll'))\n"
 HELPER = """import inspect, os
@@ -298,7 +298,7 @@ class TestWith:
     )
     def test_a_module_that_is_not_installed(self, tmp_path, code, verdict):
         """mkl_fft imports mkl only where scipy is installed."""
-        files = {"user/__init__.py": code, "user/_ext.pyd": forge_dll("_ext.pyd", exports=["PyInit__ext"])}
+        files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
         env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
         assert scanned([env])["user"].verdict is verdict
 
@@ -315,7 +315,7 @@ class TestWith:
         ids=["Python", "the package, as pandas does"],
     )
     def test_the_line_that_is_raised_for_a_module_that_is_not_installed(self, tmp_path, code, message):
-        files = {"user/__init__.py": code, "user/_ext.pyd": forge_dll("_ext.pyd", exports=["PyInit__ext"])}
+        files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
         env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
         report = scanned([env])["user"]
         assert report.first_failure.message == message
@@ -324,7 +324,7 @@ class TestWith:
 
     def test_an_extension_module_that_has_the_name_of_one_that_is_not_installed(self, tmp_path):
         """netCDF4 imports cftime in Cython code, which no Python file shows."""
-        pyd = forge_dll("_ext.pyd", exports=["PyInit__ext"]) + b"\0cftime\0"
+        pyd = extension(name="_ext") + b"\0cftime\0"
         files = {"user/__init__.py": "from . import _ext\n", "user/_ext.pyd": pyd}
         wheel = build_wheel(tmp_path, "user", "1.0", files=files, requires=["cftime", "certifi"])
         report = scanned([install(wheel, tmp_path / "env")])["user"]

@@ -7,15 +7,12 @@ import io
 import struct
 import zipfile
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, deflate, local_header, wheel_entries
+from tests.support.wheels import extension
 from wheelfix.demo.example import kepler_cu117, wheel_files
-from wheelfix.demo.forge import forge_dll
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 MEGABYTE = 1 << 20
@@ -141,7 +138,7 @@ def record(text: bytes) -> bytes:
 
 def source(text: str, name: str = "pkg/__init__.py") -> bytes:
     """A wheel with Python code of one's own, and a DLL that makes it worth reading."""
-    module = forge_dll("ext.pyd", imports={"missing.dll": ["f"]}, exports=["PyInit_ext"])
+    module = extension("missing.dll", name="ext")
     own = [entry for entry in wheel_entries([Entry("pkg/ext.cp311-win_amd64.pyd", module)]) if entry.name != name]
     return build_zip([Entry(name, text.encode()), *own])
 

@@ -15,13 +15,10 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import TracebackType
 
 from tests.faults.workshop import REPOSITORY, Run, assert_no_traceback, environment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
 
 SECONDS = 60
 """Processor time after which the system ends a run: a bound against endless loops, far above what any attack needs."""

@@ -10,15 +10,12 @@ import io
 import json
 import tarfile
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from tests.support.hostilecode import ATTACKS
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 LONG = "9" * 5000
 NUMBERS = {"digits": LONG, "square": "²", "arabic": "٣٤", "dotted": "1." * 20_000, "float": "1e999", "minus": "-1"}
@@ -33,7 +30,7 @@ def _module(**more: object) -> bytes:
 
 
 def _wheel(folder: Path, files: Mapping[str, bytes | str], **more: object) -> None:
-    build_wheel(folder / "dist", "pkg", "1.0", files=files, **more)  # type: ignore[arg-type]
+    build_wheel(folder / "dist", files=files, **more)  # type: ignore[arg-type]
 
 
 def _write(folder: Path, name: str, data: str | bytes) -> None:

@@ -23,15 +23,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.faults.workshop import Bench, digest, installed, large, leftovers, renamed, small, snapshot
 from wheelfix.cli.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MODES = ("fresh", "over", "in-place", "large", "libs", "env")

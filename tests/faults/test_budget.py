@@ -7,7 +7,8 @@ slowest and the largest are printed.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +19,6 @@ from tests.faults.confined import Helper, Watched
 from tests.faults.corpus import corpus
 from tests.support.parts import every
 from tests.support.patience import patience
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 SECONDS = 20

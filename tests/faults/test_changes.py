@@ -8,15 +8,15 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
 from tests.support.environments import install
 from tests.support.tiers import program
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.archive.writer import Assembly
 from wheelfix.base.options import RepairOptions
 from wheelfix.cli.main import main
@@ -26,9 +26,6 @@ from wheelfix.repairs import repair as writing
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.codec import Deflating
 from wheelfix.streams.output import AtomicFile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DLL = "libiomp5md.dll"
 
@@ -97,9 +94,9 @@ def test_the_input_changes(bench: Bench, meanwhile, capsys, moment, change: str)
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps open files from being removed")
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_the_input_is_removed(bench: Bench, meanwhile, capsys, moment) -> None:
+def test_the_input_is_removed(bench: Bench, meanwhile, capsys, moment, run) -> None:
     """It is still open, so that its bytes are there to the end; nothing may be half-made either way."""
-    assert main(bench.command()) == Exit.OK
+    run(*bench.command())
     expected = digest(bench.target)
     shutil.rmtree(bench.out)
     meanwhile(*moment, bench.wheel.unlink)
@@ -122,23 +119,21 @@ def test_a_newer_build_is_not_overwritten_in_place(bench: Bench, meanwhile, caps
 
 
 @pytest.mark.parametrize("moment", MOMENTS[:3])
-def test_a_source_that_is_not_the_planned_one_is_not_copied(bench: Bench, meanwhile, capsys, moment) -> None:
+def test_a_source_that_is_not_the_planned_one_is_not_copied(bench: Bench, meanwhile, run, moment) -> None:
     """Hashed when planned, and again when copied: what is exchanged in between does not get in."""
     meanwhile(*moment, lambda: spoil(find(bench, DLL)))
-    assert main(bench.command()) == Exit.ENVIRONMENT
-    assert "is not the file that was planned" in capsys.readouterr().err
+    assert "is not the file that was planned" in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert snapshot(bench.out) == {}
 
 
-def test_a_source_is_removed(bench: Bench, meanwhile, capsys) -> None:
+def test_a_source_is_removed(bench: Bench, meanwhile, run) -> None:
     meanwhile(writing, "rewrite", lambda: find(bench, DLL).unlink())
-    assert main(bench.command()) == Exit.ENVIRONMENT
-    assert DLL in capsys.readouterr().err
+    assert DLL in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert snapshot(bench.out) == {}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
-def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, capsys) -> None:
+def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, run) -> None:
     dll = find(bench, DLL)
     outside = bench.folder / "outside.dll"
     shutil.copy(dll, outside)
@@ -148,33 +143,29 @@ def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, capsys
         dll.symlink_to(outside)
 
     meanwhile(writing, "new_members", happens)
-    assert main(bench.command()) == Exit.ENVIRONMENT
-    assert "leads out of" in capsys.readouterr().err
+    assert "leads out of" in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert not bench.out.exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps folders of open files from being removed")
 @pytest.mark.parametrize("moment", [(Assembly, "add"), (Assembly, "close"), (AtomicFile, "commit")], ids=lambda m: m[1])
-def test_the_target_folder_vanishes(bench: Bench, meanwhile, capsys, moment) -> None:
+def test_the_target_folder_vanishes(bench: Bench, meanwhile, run, moment) -> None:
     meanwhile(*moment, lambda: shutil.rmtree(bench.out))
     original = digest(bench.wheel)
-    assert main(bench.command()) == Exit.ENVIRONMENT
-    assert "should not have happened" not in capsys.readouterr().err
+    assert "should not have happened" not in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert digest(bench.wheel) == original
     assert not bench.out.exists() or snapshot(bench.out) == {}
 
 
-def test_the_folder_is_a_file(bench: Bench, capsys) -> None:
+def test_the_folder_is_a_file(bench: Bench, run) -> None:
     bench.out.write_bytes(b"")
-    assert main(bench.command()) == Exit.USAGE
-    assert "--wheel-dir" in capsys.readouterr().err
+    assert "--wheel-dir" in run(*bench.command(), code=Exit.USAGE).err
     assert leftovers(bench.folder) == []
 
 
-def test_the_wheel_is_a_folder(bench: Bench, capsys) -> None:
+def test_the_wheel_is_a_folder(bench: Bench, run) -> None:
     bench.target.mkdir(parents=True)
-    assert main(bench.command()) == Exit.ENVIRONMENT
-    assert "wheelfix: error: cannot write" in capsys.readouterr().err
+    assert "wheelfix: error: cannot write" in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert leftovers(bench.folder) == []
 
 
@@ -204,9 +195,9 @@ NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with everything that a run may read."""
     monkeypatch.chdir(tmp_path)
-    module = forge_dll("ext.pyd", imports={"libiomp5md.dll": ["omp_get_num_threads"]}, exports=["PyInit_ext"])
+    module = extension("libiomp5md.dll:omp_get_num_threads", name="ext")
     files = {"pkg/__init__.py": b"", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "oi", "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "oi", files=files)
     shutil.copy(wheel, tmp_path / "second-1.0-py3-none-any.whl")
     (tmp_path / "root").mkdir()
     dll = forge_dll("libiomp5md.dll", exports=["omp_get_num_threads"])
@@ -284,7 +275,7 @@ def test_a_file_that_is_read_is_not_written(line: str, place: Path, capsys: pyte
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 @pytest.mark.parametrize("kind", ["folder", "file", "hard"])
-def test_links_are_seen_through(kind: str, place: Path) -> None:
+def test_links_are_seen_through(kind: str, place: Path, run) -> None:
     target = place / "elsewhere"
     if kind == "folder":
         target.symlink_to(place / "oi")
@@ -292,14 +283,14 @@ def test_links_are_seen_through(kind: str, place: Path) -> None:
         target.mkdir()
         (target / NAME).symlink_to(place / WHEEL) if kind == "file" else (target / NAME).hardlink_to(place / WHEEL)
     before = contents(place)
-    assert main(["repair", WHEEL, "--root", "root", "--no-discover", "-w", "elsewhere"]) == 2
-    assert main(["ci", "oi", "--root", "root", "--no-discover", "-w", "elsewhere"]) == 2
-    assert main(["scan", WHEEL, "--no-discover", "-o", f"elsewhere/{NAME}"]) == 2
-    assert main(["repair", f"elsewhere/{NAME}", "--root", "root", "--no-discover", "-w", "oi"]) == 2
+    run("repair", WHEEL, "--root", "root", "--no-discover", "-w", "elsewhere", code=2)
+    run("ci", "oi", "--root", "root", "--no-discover", "-w", "elsewhere", code=2)
+    run("scan", WHEEL, "--no-discover", "-o", f"elsewhere/{NAME}", code=2)
+    run("repair", f"elsewhere/{NAME}", "--root", "root", "--no-discover", "-w", "oi", code=2)
     assert contents(place) == before
 
 
-def test_a_mount_is_seen_through(place: Path) -> None:
+def test_a_mount_is_seen_through(place: Path, run) -> None:
     other = place / "mounted"
     other.mkdir()
     mounted = subprocess.run(["mount", "--bind", "oi", "mounted"], check=False, capture_output=True).returncode == 0
@@ -307,18 +298,18 @@ def test_a_mount_is_seen_through(place: Path) -> None:
         pytest.skip("mounting is not allowed here")
     try:
         before = (place / WHEEL).read_bytes()
-        assert main(["repair", WHEEL, "--root", "root", "--no-discover", "-w", "mounted"]) == 2
+        run("repair", WHEEL, "--root", "root", "--no-discover", "-w", "mounted", code=2)
         assert (place / WHEEL).read_bytes() == before
     finally:
         subprocess.run(["umount", "mounted"], check=True)
 
 
-def test_another_input_is_not_the_target_of_a_repair(place: Path) -> None:
+def test_another_input_is_not_the_target_of_a_repair(place: Path, run) -> None:
     """Of two wheels of one name the first would be written over the second, also where processes share the work."""
     (place / "b").mkdir()
     shutil.copy(place / WHEEL, place / "b" / NAME)
     before = (place / "b" / NAME).read_bytes()
-    assert main(["repair", WHEEL, f"b/{NAME}", "--root", "root", "--no-discover", "-w", "b"]) == 2
+    run("repair", WHEEL, f"b/{NAME}", "--root", "root", "--no-discover", "-w", "b", code=2)
     assert (place / "b" / NAME).read_bytes() == before
 
 
@@ -329,17 +320,17 @@ def test_python_callers_are_refused_too(place: Path) -> None:
     assert contents(place) == before
 
 
-def test_what_may_be_written_is_written(place: Path) -> None:
+def test_what_may_be_written_is_written(place: Path, run) -> None:
     """The same files twice, in place, and reports over earlier reports."""
     for _ in range(2):
-        assert main(["repair", WHEEL, "--root", "root", "--no-discover", "-w", "out", "--lock", "new.json"]) == 0
-        assert main(["scan", "oi", "--no-discover", "-o", "oi/report.json", "--format", "json"]) == 1
-        assert main(["scan", WHEEL, "--no-discover", "--baseline", "known.json", "--write-baseline"]) == 0
-        assert main(["scan", "env", "--no-discover", "-o", "env/report.txt"]) == 1
+        run("repair", WHEEL, "--root", "root", "--no-discover", "-w", "out", "--lock", "new.json")
+        run("scan", "oi", "--no-discover", "-o", "oi/report.json", "--format", "json", code=1)
+        run("scan", WHEEL, "--no-discover", "--baseline", "known.json", "--write-baseline")
+        run("scan", "env", "--no-discover", "-o", "env/report.txt", code=1)
     assert json.loads((place / "oi" / "report.json").read_text("utf-8"))
     before = (place / WHEEL).read_bytes()
-    assert main(["repair", WHEEL, "--root", "root", "--no-discover", "--in-place"]) == 0
+    run("repair", WHEEL, "--root", "root", "--no-discover", "--in-place")
     assert (place / WHEEL).read_bytes() != before
-    assert main(["ci", WHEEL, "--no-discover", "-w", "out"]) == 0
-    assert main(["repair", "--env", "env", "--package", "pkg", "--root", "root", "--no-discover"]) == 0
-    assert main(["repair", "--env", "env", "--package", "pkg", "--undo"]) == 0
+    run("ci", WHEEL, "--no-discover", "-w", "out")
+    run("repair", "--env", "env", "--package", "pkg", "--root", "root", "--no-discover")
+    run("repair", "--env", "env", "--package", "pkg", "--undo")

@@ -13,35 +13,15 @@ from tests.faults.workshop import (
     Run,
     assert_no_traceback,
     environment,
-    installed,
     leftovers,
     small,
     snapshot,
-    wheelfix,
     wheelfix_here,
 )
 from wheelfix.errors import Exit
 
 pytestmark = pytest.mark.slow
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file names and streams")
-
-
-@pytest.mark.parametrize(
-    ("encoding", "command"),
-    [("cp1252", "scan"), ("ascii", "repair"), ("cp437", "verify"), ("ascii", "env"), ("cp437", "scan")],
-)
-def test_a_console_of_another_age(tmp_path: Path, encoding: str, command: str) -> None:
-    bench = small(tmp_path / "Größe ☃ of it")
-    prefix = installed(bench)
-    commands = {
-        "scan": ["scan", "-v", str(bench.wheel), "--no-discover"],
-        "repair": [word for word in bench.command() if word != "-q"],
-        "verify": ["verify", str(bench.wheel)],
-        "env": ["repair", "--env", str(prefix), "--package", "torch", *bench.root_options],
-    }
-    done = wheelfix(*commands[command], PYTHONIOENCODING=encoding, PYTHONUTF8="0")
-    assert done.code in (Exit.OK, Exit.FINDINGS)
-    assert "error" not in done.err
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -24,9 +24,6 @@ from tests.faults.workshop import (
 from tests.support.disks import resize, root_only, tiny_disk
 from tests.support.parts import every
 from wheelfix.errors import Exit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.slow,

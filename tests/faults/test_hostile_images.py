@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.faults.attacks import NAME, crc_of_zeros, zeros
 from tests.pe.raw import PE_AT, RVA, patched, raw_pe
+from tests.support.wheels import extension
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.model import Machine
@@ -20,10 +23,6 @@ if sys.platform == "win32":
     pytest.skip("time and memory are measured with POSIX' means", allow_module_level=True)
 
 from tests.faults.confined import Helper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 EXPORTS, IMPORTS, RESOURCES, CERTIFICATES, BOUND, LOAD_CONFIG, DELAY, COM = 0, 1, 2, 4, 11, 10, 13, 14
 pytestmark = pytest.mark.slow
@@ -34,7 +33,7 @@ GOOD = forge_dll(
     exports=["f"],
     version=(1, 2, 3, 4),
 )
-MODULE = forge_dll("ext.pyd", imports={"good.dll": ["f"], "absent.dll": ["g"]}, exports=["PyInit_ext"])
+MODULE = extension("good.dll", "absent.dll:g", name="ext")
 
 
 def _thunks(count: int) -> bytes:
@@ -210,7 +209,7 @@ def test_a_chain_of_three_thousand_dlls(helper: Helper, tmp_path: Path) -> None:
         Entry(f"pkg/c{n}.dll", forge_dll(f"c{n}.dll", imports={f"c{n + 1}.dll": ["f"]}, exports=["f"]))
         for n in range(3000)
     ]
-    module = forge_dll("m.pyd", imports={"c0.dll": ["f"]}, exports=["PyInit_m"])
+    module = extension("c0.dll", name="m")
     entries += [Entry("pkg/m.cp311-win_amd64.pyd", module), *members(b"")[1:]]
     report = scan(helper, tmp_path, entries)
     others_are_read(report)

@@ -8,19 +8,16 @@ from __future__ import annotations
 import functools
 import random
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.archive.byhand import Entry, build_zip, deflate, wheel_entries
+from tests.support.wheels import extension
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.report.json_ import scan_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
@@ -49,7 +46,7 @@ def packed(data: bytes, *, last: bool = False, before: bytes = b"") -> bytes:
 
 def dll(far: int = 0) -> bytes:
     """A DLL that imports one missing DLL; its tables come after ``far`` times :func:`megabyte`."""
-    image = bytearray(forge_dll("x.pyd", imports={"absent.dll": ["f"]}, exports=["PyInit_x"]))
+    image = bytearray(extension("absent.dll", name="x"))
     if far:
         header = image.index(b".rdata\0\0")
         size, start = (int.from_bytes(image[header + at : header + at + 4], "little") for at in (16, 20))

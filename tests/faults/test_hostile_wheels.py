@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,10 +27,6 @@ if sys.platform == "win32":
     pytest.skip("time and memory are measured with POSIX' means", allow_module_level=True)
 
 from tests.faults.confined import Helper, Watched
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 MEGABYTES = 250

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -27,9 +27,6 @@ from tests.faults.workshop import (
     wheelfix,
 )
 from wheelfix.errors import Exit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def shoot(*arguments: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from tests.faults.workshop import Bench, Run, leftovers, small
 from tests.faults.workshop import wheelfix_here as wheelfix
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 posix = pytest.mark.skipif(os.name == "nt", reason="links and permission bits are POSIX's")

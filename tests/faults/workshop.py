@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
@@ -62,11 +62,11 @@ def large(folder: Path, megabytes: int = 50) -> Bench:
     """A wheel of about that size, most of it to be copied, a third as much to be added."""
     dice = random.Random(1)
     third = (megabytes << 20) // 3
-    module = forge_dll("ext.pyd", imports={"libiomp5md.dll": ["omp_get_num_threads"]}, exports=["PyInit_ext"])
+    module = extension("libiomp5md.dll:omp_get_num_threads", name="ext")
     files = {"pkg/__init__.py": b"", "pkg/ext.cp311-win_amd64.pyd": module}
     files |= {f"pkg/data{number}.bin": dice.randbytes(third) for number in range(3)}
     files |= {f"pkg/m{number}.py": b"answer = 42\n" * number for number in range(200)}
-    wheel = build_wheel(folder / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(folder / "dist", files=files)
     half = b"".join(dice.randbytes(32) + bytes(32) for _ in range(third // 64))
     root = folder / "root"
     root.mkdir(parents=True)
@@ -77,9 +77,9 @@ def large(folder: Path, megabytes: int = 50) -> Bench:
 
 def renamed(folder: Path) -> Bench:
     """A wheel whose DLL is of no known family, so that delvewheel renames it."""
-    module = forge_dll("ext.pyd", imports={"frobnicate.dll": ["frob"]}, exports=["PyInit_ext"])
+    module = extension("frobnicate.dll:frob", name="ext")
     files = {"pkg/__init__.py": b"", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(folder / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(folder / "dist", files=files)
     root = folder / "root"
     root.mkdir(parents=True)
     (root / "frobnicate.dll").write_bytes(forge_dll("frobnicate.dll", exports=["frob"]))

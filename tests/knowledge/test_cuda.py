@@ -52,17 +52,12 @@ def test_toolkits_that_have_a_name(name: str, expected: set[str]) -> None:
 @pytest.mark.parametrize(
     ("library", "cuda", "expected"),
     [
-        ("cudart", "11.7", "cudart64_110.dll"),
-        ("cufft", "11.8", "cufft64_10.dll"),
         ("cufft", "12.1", "cufft64_11.dll"),
-        ("cusparse", "13.0", "cusparse64_12.dll"),
         ("cublaslt", "12.8", "cublasLt64_12.dll"),
         ("nvrtc-builtins", "11.7.1", "nvrtc-builtins64_117.dll"),
         ("nvJitLink", "11.8", None),
         ("cupti", "11.7.0", "cupti64_2022.2.0.dll"),
         ("cupti", "11.7", "cupti64_2022.2.1.dll"),
-        ("cupti", "12.6.3", "cupti64_2024.3.2.dll"),
-        ("cupti", "11.4.0", "cupti64_2021.2.2.dll"),
         ("no-such-library", "11.7", None),
     ],
 )
@@ -73,11 +68,6 @@ def test_the_name_in_a_toolkit(library: str, cuda: str, expected: str | None) ->
 def test_cupti_has_a_name_per_patch() -> None:
     assert cupti_names("11.7") == ("cupti64_2022.2.0.dll", "cupti64_2022.2.1.dll")
     assert cupti_names("11.7.1") == ("cupti64_2022.2.1.dll",)
-
-
-def test_a_name_can_belong_to_several_majors() -> None:
-    assert cuda_majors_for("curand64_10.dll") == {10, 11, 12, 13}
-    assert cuda_majors_for("cublas64_12.dll") == {12}
 
 
 @pytest.mark.parametrize(("text", "expected"), [("11.7", (11, 7)), ("v12.1", (12, 1)), ("11.8.20220929", (11, 8))])
@@ -147,12 +137,10 @@ def stated(number: int, text: str = "", product: str = "") -> FileVersion:
     ("name", "version", "expected"),
     [
         ("curand64_10.dll", stated(10210, "NVIDIA CUDA RAND Library, Version 10.2.10.91"), (10, 2, 10, 91)),
-        ("curand64_10.dll", stated(1030, "NVIDIA CUDA RAND Library, Version 10.3.0.86"), (10, 3, 0, 86)),
         ("cublasLt64_11.dll", stated(11103, "NVIDIA CUDA BLAS Light Library, Version 11.10.3.66"), (11, 10, 3, 66)),
         ("nvrtc64_112_0.dll", stated(9000, "NVIDIA NVRTC Library, Version 11.7.99"), (11, 7, 99)),
         ("nvfatbin_120_0.dll", FileVersion((32, 0, 15, 7543), strings={"FileDescription": "x, Version 575.43"}), ()),
         ("cudnn64_8.dll", FileVersion((8, 9, 5, 29)), (8, 9, 5, 29)),
-        ("unknown.dll", FileVersion((1, 2, 3, 4)), (1, 2, 3, 4)),
         ("unknown.dll", FileVersion(), ()),
         ("curand64_10.dll", None, ()),
     ],
@@ -184,7 +172,6 @@ def test_a_newer_library_compares_as_newer_although_its_file_version_is_smaller(
     ("name", "version", "toolkits"),
     [
         ("curand64_10.dll", (10, 2, 10, 91), {"11.7"}),
-        ("curand64_10.dll", (10, 3, 0, 86), {"11.8"}),
         ("cufft64_10.dll", (10, 7, 2, 124), {"11.6"}),
         ("cufft64_10.dll", (10, 7, 2, 91), {"11.7"}),
         ("cufft64_10.dll", (10, 7, 2), set()),  # 11.6 or 11.7: the build decides
@@ -297,30 +284,20 @@ def test_the_series_may_be_left_out() -> None:
     ("text", "expected"),
     [
         ("K40c", (3, 5)),
-        ("Tesla K20Xm", (3, 5)),
-        ("Tesla K80", (3, 7)),
         ("NVIDIA GeForce GTX 1080 Ti", (6, 1)),
         ("Tesla V100-SXM2-16GB", (7, 0)),
         ("rtx 2080 super", (7, 5)),
-        ("NVIDIA A100-PCIE-40GB", (8, 0)),
-        ("RTX 3060", (8, 6)),
         ("NVIDIA GeForce RTX 4070 Laptop GPU", (8, 9)),
         ("RTX 6000 Ada Generation", (8, 9)),
         ("Quadro RTX 6000", (7, 5)),
         ("RTX A6000", (8, 6)),
-        ("NVIDIA H100 80GB HBM3", (9, 0)),
         ("RTX 5070", (12, 0)),
-        ("NVIDIA GeForce RTX 5070 Ti", (12, 0)),
         ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", (12, 0)),
-        ("NVIDIA T1000 8GB", (7, 5)),
         ("NVIDIA GeForce MX450", (7, 5)),
-        ("Quadro M2200", (5, 2)),
         ("GeForce GTX 860M", None),
-        ("GeForce GT 730", None),
         ("RTX 6000", None),
         ("RTX 5071", None),
         ("Radeon RX 7900 XTX", None),
-        ("Intel(R) Arc(TM) B580 Graphics", None),
         ("", None),
     ],
 )

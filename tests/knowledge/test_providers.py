@@ -48,16 +48,11 @@ from wheelfix.model import Machine
     ("name", "expected"),
     [
         ("c10.dll", {"torch"}),
-        ("torch_cpu.dll", {"torch"}),
         ("mkl_core.2.dll", {"mkl"}),
         ("libiomp5md.dll", {"torch", "intel-openmp"}),
         ("tbb12.dll", {"tbb", "openvino"}),
-        ("cudart64_110.dll", {"torch", "nvidia-cuda-runtime-cu11"}),
-        ("cudnn_ops_infer64_8.dll", {"torch", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12"}),
         ("cupti64_2022.2.1.dll", {"torch", "nvidia-cuda-cupti-cu11"}),
         ("cupti64_2022.4.1.dll", {"torch", "nvidia-cuda-cupti-cu12"}),
-        ("shiboken6.abi3.dll", {"shiboken6"}),
-        ("arrow_python.dll", {"pyarrow"}),
         ("pywintypes311.dll", {"pywin32"}),
         ("sdl2.dll", {"kivy-deps-sdl2"}),
         (
@@ -66,12 +61,9 @@ from wheelfix.model import Machine
         ),
         ("qt6madeup.dll", set()),
         ("avcodec-61.dll", {"pyqt6-qt6", "pyside6-addons"}),
-        ("avcodec-57.dll", set()),
         ("mkl_core.9.dll", set()),
         ("msvcp140.dll", {"msvc-runtime"}),
-        ("c10_cuda.dll", {"torch"}),
         ("kernel32.dll", set()),
-        ("my_own.dll", set()),
     ],
 )
 def test_owners(name: str, expected: set[str]) -> None:
@@ -232,27 +224,18 @@ def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
     ("name", "cuda", "expected"),
     [
         ("curand64_10.dll", "12.1", ("nvidia-curand-cu12==10.3.2.106",)),
-        ("curand64_10.dll", "11.7", ("nvidia-curand-cu11==10.2.10.91",)),
         ("curand64_10.dll", "12", ("nvidia-curand-cu12",)),
         ("cufft64_10.dll", "11.7", ("nvidia-cufft-cu11==10.7.2.91",)),
         ("cufft64_10.dll", "11.6", ()),  # PyPI has only those of 11.7 and 11.8, which are not taken for 11.6
-        ("cublas64_12.dll", None, ("nvidia-cublas-cu12",)),
         ("cudnn64_8.dll", "11.7", ("nvidia-cudnn-cu11==8.*",)),
         ("nvrtc-builtins64_117.dll", None, ("nvidia-cuda-nvrtc-cu11==11.7.*",)),
         ("mkl_core.1.dll", None, ("mkl==2021.*",)),
         ("cupti64_2022.4.0.dll", None, ("nvidia-cuda-cupti-cu12==12.0.90",)),  # 12.0.146 has another
-        ("cupti64_2023.2.0.dll", "12.1", ("nvidia-cuda-cupti-cu12==12.2.60",)),
-        ("mkl_core.9.dll", None, ()),
         ("mkl_core.3.dll", None, ("mkl>=2026",)),
         ("libiomp5md.dll", None, ("intel-openmp",)),
-        ("qt6madeup.dll", None, ()),
         ("qt6chartsqml.dll", None, ("pyqt6-charts-qt6>=6.5.2,!=6.6.3", "pyside6-addons", "pyside6>=6.2.0,<=6.2.4")),
-        ("avcodec-57.dll", None, ()),
-        ("zlib1.dll", None, ()),
-        ("nvinfer_10.dll", None, ()),
         ("sdl2.dll", None, ("kivy-deps-sdl2",)),
         ("vtkcommoncore-9.6.2.dll", None, ("vtk==9.6.2",)),
-        ("c10_cuda.dll", None, ()),
         ("zlibwapi.dll", None, ()),
     ],
 )
@@ -288,10 +271,8 @@ def test_every_requirement_has_the_dll() -> None:
     ("name", "expected"),
     [
         ("cudnn64_9.dll", "libcudnn"),
-        ("uv.dll", "libuv"),
         ("vcomp140.dll", "vcomp14"),
         ("torch_cpu.dll", None),
-        ("x.dll", None),
     ],
 )
 def test_conda_packages(name: str, expected: str | None) -> None:
@@ -303,10 +284,8 @@ def test_conda_packages(name: str, expected: str | None) -> None:
     [
         ("cudart64_110.dll", "11.7", True),
         ("nppig64_11.dll", "11.7", True),
-        ("cudart64_12.dll", "11.7", False),
         ("cupti64_2022.2.1.dll", "11.7", False),
         ("cudnn64_8.dll", "11.7", False),
-        ("cudart64_13.dll", "13.0", False),
     ],
 )
 def test_what_lies_in_the_toolkits_bin_folder(name: str, cuda: str, expected: bool) -> None:

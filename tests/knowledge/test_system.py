@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -36,44 +36,23 @@ from wheelfix.knowledge.targets import (
 )
 from wheelfix.model import Machine
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 AMD64, X86, ARM64 = Machine.AMD64, Machine.X86, Machine.ARM64
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"),
+    ("kind", "names"),
     [
-        *[
-            ("system", name)
-            for name in ("KERNEL32.dll", "ws2_32", "WINSPOOL.DRV", "msvcrt.dll", "msvcp_win.dll", "d3d12.dll")
-        ],
-        *[
-            ("system", name)
-            for name in ("DXCORE.dll", "icu.dll", "icuuc.dll", "dbghelp.dll", "WINTRUST.dll", "opengl32.dll")
-        ],
-        *[("system", name) for name in ("bthprops.cpl", "JOY.cpl", "msacm32.drv", "hhctrl.ocx", "wshom.ocx")],
-        *[("api-set", name) for name in ("api-ms-win-crt-heap-l1-1-0.dll", "ext-ms-win-ntuser-window-l1-1-4.dll")],
-        *[("driver", name) for name in ("nvcuda.dll", "nvml.dll", "nvapi64.dll", "nvldumdx.dll", "nvEncodeAPI64.dll")],
-        *[("driver", name) for name in ("OpenCL.dll", "vulkan-1.dll", "ze_loader.dll", "nvoptix.dll", "nvcuvid.dll")],
-        *[
-            ("python", name)
-            for name in ("python3.dll", "python311.dll", "python313t.dll", "python39_d.dll", "python27.dll")
-        ],
-        *[("python", name) for name in ("VCRUNTIME140.dll", "vcruntime140_1.dll", "libffi-8.dll", "tcl86t.dll")],
-        *[("vcredist", name) for name in ("MSVCP140.dll", "msvcp140_atomic_wait.dll", "vcruntime140_threads.dll")],
-        *[
-            ("vcredist", name)
-            for name in ("concrt140.dll", "vcomp140.dll", "mfc140u.dll", "MSVCR120.dll", "msvcr90.dll")
-        ],
-        *[("vcredist", name) for name in ("vcruntime140d.dll", "ucrtbased.dll", "MSVCP140D.dll", "msvcr120d.dll")],
+        ("system", "KERNEL32.dll ws2_32 WINSPOOL.DRV msvcp_win.dll dbghelp.dll bthprops.cpl hhctrl.ocx"),
+        ("api-set", "api-ms-win-crt-heap-l1-1-0.dll ext-ms-win-ntuser-window-l1-1-4.dll"),
+        ("driver", "nvcuda.dll nvEncodeAPI64.dll OpenCL.dll vulkan-1.dll ze_loader.dll"),
+        ("python", "python3.dll python311.dll python313t.dll python39_d.dll VCRUNTIME140.dll libffi-8.dll tcl86t.dll"),
+        ("vcredist", "MSVCP140.dll vcruntime140_threads.dll vcomp140.dll mfc140u.dll MSVCR120.dll ucrtbased.dll"),
         ("ucrt", "ucrtbase.dll"),
-        *[("unknown", name) for name in ("zlib.dll", "libcrypto.dll", "winex11.drv", "d3dx9_43.dll", "wpcap.dll")],
+        ("unknown", "zlib.dll winex11.drv d3dx9_43.dll"),
     ],
 )
-def test_kind(kind: str, name: str) -> None:
-    assert classify(name, AMD64).kind == kind
+def test_kind(kind: str, names: str) -> None:
+    assert {name: classify(name, AMD64).kind for name in names.split()} == dict.fromkeys(names.split(), kind)
 
 
 @pytest.mark.parametrize(
@@ -121,11 +100,8 @@ def test_the_dlls_folder_is_not_where_other_packages_are_searched() -> None:
         ((3, 11), "libffi-8.dll", True),
         ((3, 8), "libcrypto-1_1.dll", True),
         ((3, 12), "libcrypto-1_1.dll", False),
-        ((3, 12), "libcrypto-3.dll", True),
         ((3, 12), "libcrypto-3-x64.dll", False),
-        ((3, 11), "zlib1.dll", False),
         ((3, 13), "msvcp140.dll", False),
-        ((3, 13), "vcruntime140_threads.dll", False),
     ],
 )
 def test_what_a_python_version_ships(python: tuple[int, int], name: str, shipped: bool) -> None:
@@ -303,26 +279,12 @@ def test_every_fact_of_our_lists_has_a_source_and_a_date(name: str) -> None:
         ("windows-11", "MFPlat.DLL", State.HAS),
         ("windows-n", "MFPlat.DLL", State.ABSENT),
         ("windows-n", "evr.dll", State.PERHAPS_ABSENT),
-        ("windows-n", "d3d11.dll", State.HAS),
         ("windows-10-1809", "icu.dll", State.ABSENT),
-        ("windows-10-1809", "DirectML.dll", State.ABSENT),
-        ("windows-10-1809", "icuuc.dll", State.HAS),
         ("server-core-2022", "OPENGL32.dll", State.ABSENT),
         ("server-core-2022", "api-ms-win-crt-runtime-l1-1-0.dll", State.HAS),
         ("server-core-2022", "d3d11.dll", State.UNKNOWN),
         ("nano-server", "NETAPI32.dll", State.ABSENT),
-        ("nano-server", "user32.dll", State.HAS),
-        ("nano-server", "secur32.dll", State.UNKNOWN),
-        ("nano-server", "gdi32.dll", State.PERHAPS_ABSENT),
-        ("server-core-2022", "dxva2.dll", State.ABSENT),
-        ("server-core-2022", "WINMM.dll", State.HAS),
-        ("nano-server", "bcryptprimitives.dll", State.HAS),
-        ("nano-server", "api-ms-win-core-synch-l1-2-0.dll", State.HAS),
-        ("server-core-2022", "bcryptprimitives.dll", State.HAS),
-        ("server-core-2022", "api-ms-win-core-synch-l1-2-0.dll", State.HAS),
-        ("nano-server", "api-ms-win-core-heap-l1-1-0.dll", State.HAS),
         ("nano-server", "api-ms-win-core-winrt-l1-1-0.dll", State.UNKNOWN),
-        ("wine", "kernel32.dll", State.HAS),
         ("wine", "directml.dll", State.ABSENT),
         ("wine", "api-ms-win-core-file-l1-2-0.dll", State.HAS),
     ],
@@ -337,8 +299,6 @@ def test_what_targets_have(target: str, dll: str, state: State) -> None:
         ("windows-10-1809", "KERNEL32.dll", "SetThreadSelectedCpuSetMasks", True),
         ("server-core-2022", "KERNEL32.dll", "SetThreadSelectedCpuSetMasks", False),
         ("windows-10-1809", "KERNEL32.dll", "SetThreadDescription", False),
-        ("windows-10-1809", "KERNEL32.dll", "CreateFileW", False),
-        ("windows-11", "KERNEL32.dll", "GetMachineTypeAttributes", False),
         ("nano-server", "kernel32.dll", "GetNumaProcessorNode", True),
         ("wine", "kernel32.dll", "SetThreadSelectedCpuSetMasks", True),
         ("wine", "kernel32.dll", "CreateFileW", False),

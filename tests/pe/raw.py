@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 RVA = 0x1000
 """Address of the section."""

@@ -9,8 +9,8 @@ import struct
 import time
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -21,17 +21,12 @@ from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from tests.support.hostilebundles import PIECES, hostile_dll
 from tests.support.patience import patience
 from wheelfix.demo.forge import forge_dll
+from wheelfix.model import ByteSource
 from wheelfix.pe import gpucode
 from wheelfix.pe.gpucode import GpuCode, read_archs, read_gpu_code
 from wheelfix.pe.image import Headers, read_headers
-from wheelfix.rules.gpufit import Fit, fit
+from wheelfix.rules.gpufit import fit
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wheelfix.model import ByteSource
-
 
 PTX, SASS = 1, 2
 
@@ -153,54 +148,6 @@ def test_any_bytes_never_raise(noise: bytes, at: int) -> None:
     read_gpu_code(MemorySource(raw_pe(spoiled + good).replace(b".rdata\0\0", b".nv_fatb")))
 
 
-def cubin_heads(source: ByteSource) -> Iterator[tuple[int, bool, bytes]]:
-    """Yield compute capability, header flag and first bytes of every SASS payload that is plain or LZ4.
-
-    Found by searching for headers of that shape, not by walking the containers: a second way to the same facts.
-    """
-    headers = read_headers(source)
-    assert isinstance(headers, Headers)
-    (section,) = (section for section in headers.sections if section.name == ".nv_fatb")
-    window, base, end = b"", section.offset, section.offset + section.size
-    while base < end:
-        window = source.read_at(base, 1 << 20)
-        at = window.find(b"\x02\x00\x01\x01")
-        while 0 <= at < (1 << 20) - 2048:
-            _, _, length, _, packed, _, minor, major, arch = struct.unpack_from("<HHIQIIHHI", window, at)
-            (flags,) = struct.unpack_from("<Q", window, at + 40)
-            if 64 <= length < 1024 and length % 8 == 0 and flags & 0x41 == 0x41 and major == 1 and minor in (7, 8):
-                payload = window[at + length : at + length + 512]
-                yield arch, bool(flags & 0x100000), lz4_head(payload) if packed else payload[:64]
-            at = window.find(b"\x02\x00\x01\x01", at + 1)
-        base += (1 << 20) - 2048
-
-
-def lz4_head(data: bytes, wanted: int = 64) -> bytes:
-    """Return the first bytes of an LZ4 block."""
-
-    def run(length: int, at: int) -> tuple[int, int]:
-        while length % 255 == 15 % 255 or length > 15:
-            length, at, more = length + data[at], at + 1, data[at] == 255
-            if not more:
-                break
-        return length, at
-
-    out, at = bytearray(), 0
-    while len(out) < wanted:
-        token = data[at]
-        literals, at = run(token >> 4, at + 1) if token >> 4 == 15 else (token >> 4, at + 1)
-        out += data[at : at + literals]
-        at += literals
-        back = int.from_bytes(data[at : at + 2], "little")
-        copies, at = run(15, at + 2) if token & 15 == 15 else (token & 15, at + 2)
-        for _ in range(copies + 4):
-            out.append(out[-back])
-    return bytes(out[:wanted])
-
-
-KEPLER_ON = "sm_35 sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 ptx_80"
-
-
 def ptx_versions(source: ByteSource) -> Iterator[tuple[int, bytes, bytes]]:
     """Yield capability, version in the header and version in the text of every PTX entry that is plain or LZ4."""
     headers = read_headers(source)
@@ -236,57 +183,6 @@ def test_the_ptx_says_the_same(name: str, member: str, expected: dict[str, tuple
         told = list(ptx_versions(real))
         assert len(told) == sum(count for arch, count in found.entries.items() if arch.startswith("ptx"))
         assert [head for _, head, _ in told] == [text for _, _, text in told]
-
-
-@pytest.mark.parametrize(
-    ("name", "member", "archs"),
-    [
-        ("nvidia_cublas_cu11-11.10", "cublas64_11.dll", KEPLER_ON),
-        ("nvidia_cublas_cu11-11.10", "cublasLt64_11.dll", KEPLER_ON),
-        (
-            "nvidia_cudnn_cu11-8.9.4",
-            "cudnn_cnn_infer64_8.dll",
-            "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 ptx_80 ptx_86 ptx_90",
-        ),
-        (
-            "nvidia_cudnn_cu12-9.1.0",
-            "cudnn_engines_runtime_compiled64_9.dll",
-            "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 sm_90a ptx_90",
-        ),
-        (
-            "nvidia_cusparse_cu11",
-            "cusparse64_11.dll",
-            "sm_35 sm_37 sm_50 sm_52 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 ptx_80 ptx_90",
-        ),
-        (
-            "cupy_cuda11x-11.6.0",
-            "thrust.cp311-win_amd64.pyd",
-            "sm_35 sm_37 sm_50 sm_52 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 ptx_90",
-        ),
-        ("bitsandbytes", "_cuda128.dll", "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120"),
-    ],
-    ids=lambda value: value.split(" ")[0] if " " not in value else "",
-)
-@pytest.mark.real
-@pytest.mark.skipif(not WHEELS, reason=f"no wheels in {FOLDER}")
-def test_the_cubins_say_the_same(name: str, member: str, archs: str) -> None:
-    """The architectures of real libraries; and every cubin whose ELF header can be read agrees in its e_flags."""
-    for _, real in members(wheel(name), member):
-        found = read_gpu_code(real)
-        assert found is not None
-        assert found.archs == tuple(archs.split())
-        assert not found.oddities
-        heads: Counter[str] = Counter()
-        for arch, specific, elf in cubin_heads(real):
-            if elf[:4] != b"\x7fELF":
-                continue
-            (flags,) = struct.unpack_from("<I", elf, 48)
-            abi = elf[8]
-            assert (flags & 0xFF if abi < 8 else flags >> 8 & 0xFF) == arch
-            if arch >= 90:  # before Hopper the bit means something else
-                assert bool(flags & (0x800 if abi < 8 else 0x8)) is specific
-            heads[f"sm_{arch}{'a' if specific else ''}"] += 1
-        assert heads == {arch: count for arch, count in found.entries.items() if arch.startswith("sm")}
 
 
 CUBIN = b"\x7fELF" + bytes(60) + b".shstrtab\0.nv.info\0"
@@ -412,34 +308,6 @@ def test_the_letter_and_the_answer_of_a_real_driver(name: str, answer: str) -> N
     (arch,) = found.archs
     assert arch == name.removesuffix(".fatbin").partition("-")[0]
     assert fit(found.archs, "sm_90", found.ptx).runs is (answer == "CUDA_SUCCESS")
-
-
-@pytest.mark.parametrize(
-    ("arch", "card", "expected"),
-    [
-        ("sm_100f", "sm_100", Fit.NATIVE),
-        ("sm_100f", "sm_103", Fit.SAME_MAJOR),
-        ("sm_103f", "sm_100", Fit.NONE),
-        ("sm_100f", "sm_120", Fit.NONE),
-        ("sm_120f", "sm_121", Fit.SAME_MAJOR),
-        ("ptx_120f", "sm_121", Fit.PTX),
-        ("ptx_100f", "sm_120", Fit.NONE),
-        ("sm_100a", "sm_103", Fit.NONE),
-        ("ptx_90a", "sm_100", Fit.NONE),
-        ("gfx1100", "gfx1100", Fit.NATIVE),
-        ("gfx1100", "gfx1101", Fit.NONE),
-        ("gfx11-generic", "gfx1151", Fit.SAME_MAJOR),
-        ("gfx11-generic", "gfx1201", Fit.NONE),
-        ("amdgcnspirv", "gfx1201", Fit.PTX),
-        ("spir64", "intel_bmg-g21", Fit.PTX),
-        ("intel_ats-m150", "intel_acm-g10", Fit.SAME_MAJOR),
-        ("intel_pvc", "intel_acm-g10", Fit.NONE),
-        ("sm_86", "gfx1100", Fit.NONE),
-        ("gfx1100", "sm_86", Fit.NONE),
-    ],
-)
-def test_what_runs_where(arch: str, card: str, expected: Fit) -> None:
-    assert fit([arch], card) is expected
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import zlib
 
 import pytest
 
+from tests.support.wheels import extension
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import NumpyApi
 from wheelfix.pe import modulenames
@@ -52,7 +53,7 @@ def packed(text: bytes) -> bytes:
 
 def module(*data: bytes) -> CompiledNames:
     """An extension module with some data behind its sections, each piece where an address may be."""
-    whole = forge_dll("_ext.pyd", exports=["PyInit__ext"])
+    whole = extension(name="_ext")
     for piece in data:
         whole += bytes(-len(whole) % 16) + piece + bytes(16)
     return CompiledNames(MemorySource(whole))

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from tests.support.parts import every
-from wheelfix.model import Image
+from wheelfix.model import FileVersion, Image
 from wheelfix.pe.image import read_image
 from wheelfix.pe.version import LINKER, read_toolset, read_version
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import FileVersion
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not WHEELS, reason=f"no wheels in {FOLDER}")]
 EVERY_WHEEL = pytest.mark.parametrize("path", every(2, WHEELS), ids=lambda path: "-".join(path.name.split("-")[:2]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,9 +16,6 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Signature
 from wheelfix.pe.signature import read_signature
 from wheelfix.streams.source import MemorySource, TeeSource
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = signed()
 TABLE = len(PLAIN) + -len(PLAIN) % 8

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import struct
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from tests.real.listing import listed
 from tests.support import tiers
 from wheelfix.streams.source import FileSource, InflatedSource, StoredSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FOLDER = tiers.wheels_folder()
 WHEELS = sorted(FOLDER.glob("*.whl"))

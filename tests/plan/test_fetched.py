@@ -8,14 +8,15 @@ import random
 import re
 import shlex
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Request, Server
 from tests.support.gpucode import gpu_dll
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.provider_index import trusted_by, vendor_of
@@ -25,10 +26,6 @@ from wheelfix.remote.addresses import is_safe
 from wheelfix.roots.fetched import ambiguity
 from wheelfix.roots.release import ranked_releases
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 CUPTI = "cupti64_2022.2.1.dll"
 FOLDER = "nvidia/cuda_cupti/extras/CUPTI/lib64"
 DLL = forge_dll(CUPTI, exports=["cuptiActivityEnable"])
@@ -37,7 +34,7 @@ DLL = forge_dll(CUPTI, exports=["cuptiActivityEnable"])
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """A wheel for CUDA 11.7 that imports a DLL which no root has."""
-    module = forge_dll("_x.pyd", imports={CUPTI: ["cuptiActivityEnable"]}, exports=["PyInit__x"])
+    module = extension(f"{CUPTI}:cuptiActivityEnable")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     return build_wheel(tmp_path / "dist", "demo", "1.0+cu117", files=files)
 
@@ -82,7 +79,7 @@ def test_offline_refuses(server: Server, broken: Path, tmp_path: Path, capsys: p
 
 
 def test_an_unknown_dll_costs_the_whole_wheel(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run
 ) -> None:
     code, path = repaired(broken, tmp_path, "--fetch")
     told = " ".join(capsys.readouterr().out.split())
@@ -90,7 +87,7 @@ def test_an_unknown_dll_costs_the_whole_wheel(
     assert "trusted the whole wheel was downloaded and has the sha256 of the index" in told
     assert "licence of nvidia-cuda-cupti-cu11 11.7.101: NVIDIA Proprietary Software" in told
     assert zipfile.ZipFile(path).read(f"demo/{CUPTI}") == DLL
-    assert main(["verify", str(path)]) == 0
+    run("verify", path)
     assert any(not request.span and "/files/" in request.path for request in server.asked)
 
 
@@ -216,9 +213,10 @@ def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(
     assert not (tmp_path / "again" / broken.name).exists()
 
 
-def test_scan_shows_what_would_come(server: Server, broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["scan", str(broken), "--no-discover", "--fetch", "--format", "json"])
-    missing = json.loads(capsys.readouterr().out)["wheels"][0]["missing"]
+def test_scan_shows_what_would_come(server: Server, broken: Path, run) -> None:
+    missing = json.loads(run("scan", broken, "--no-discover", "--fetch", "--format", "json", code=None).out)["wheels"][
+        0
+    ]["missing"]
     (candidate,) = next(one["candidates"] for one in missing if one["name"] == CUPTI)
     assert candidate["path"].endswith(f"11.7.101-py3-none-win_amd64.whl!{FOLDER}/{CUPTI}")
     assert candidate["reason"] == "wheel nvidia-cuda-cupti-cu11 11.7.101, --fetch"
@@ -255,7 +253,7 @@ def test_a_dry_run_reads_no_version_of_what_it_did_not_download(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The version resources of cuDNN, which a rule compares, lie behind hundreds of megabytes."""
-    module = forge_dll("_x.pyd", imports={"cudnn64_8.dll": ["cudnnCreate"]}, exports=["PyInit__x"])
+    module = extension("cudnn64_8.dll:cudnnCreate")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     broken = build_wheel(tmp_path / "dist", "demo", "1.0+cu117", files=files)
     dll = forge_dll("cudnn64_8.dll", exports=["cudnnCreate"], version=(6, 14, 11, 11070))
@@ -283,24 +281,22 @@ def test_a_dry_run_with_a_lock_has_every_hash(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_installed_package_is_repaired_from_the_index(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_installed_package_is_repaired_from_the_index(server: Server, broken: Path, tmp_path: Path, run) -> None:
     site = tmp_path / "env" / "Lib" / "site-packages"
     with zipfile.ZipFile(broken) as archive:
         archive.extractall(site)
     (tmp_path / "env" / "python.exe").write_bytes(b"MZ")
     words = ["repair", "--env", str(tmp_path / "env"), "--package", "demo", "--no-discover"]
-    assert main(words) == 1
+    run(*words, code=1)
     assert not server.asked
-    assert main([*words, "--fetch", "--dry-run"]) == 0
+    run(*words, "--fetch", "--dry-run")
     assert not (site / "demo" / CUPTI).exists()
-    assert main([*words, "--fetch"]) == 0, capsys.readouterr()
+    run(*words, "--fetch")
     assert (site / "demo" / CUPTI).read_bytes() == DLL
 
 
 def test_what_no_vendor_has_is_said(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    module = forge_dll("_x.pyd", imports={"nvToolsExt64_1.dll": ["nvtxRangePushA"]}, exports=["PyInit__x"])
+    module = extension("nvToolsExt64_1.dll:nvtxRangePushA")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     wheel = build_wheel(tmp_path / "dist", "demo", "1.0+cu114", files=files)
     assert repaired(wheel, tmp_path, "--fetch", "--dry-run")[0] == 1
@@ -473,7 +469,7 @@ def test_a_distribution_that_the_user_trusts(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """SDL's DLL is on the index, and not from a vendor that signs: the refusal did not name who has it."""
-    module = forge_dll("_x.pyd", imports={"SDL2.dll": ["SDL_Init"]}, exports=["PyInit__x"])
+    module = extension("SDL2.dll:SDL_Init")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     broken = build_wheel(tmp_path / "dist", "demo", "1.0", files=files)
     sdl = forge_dll("SDL2.dll", exports=["SDL_Init"])

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.signing import Recipe, identity, signed, trust
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure, Exit, InputError, UsageError
 from wheelfix.plan.lock import read_lock, write_lock
@@ -103,9 +102,9 @@ class Bench:
         **more: Any,
     ) -> None:
         self.folder = folder
-        module = forge_dll("ext.pyd", imports={dll: ["omp_get_num_threads"]}, exports=["PyInit_ext"])
+        module = extension(f"{dll}:omp_get_num_threads", name="ext")
         own: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module, **(files or {})}
-        self.wheel = build_wheel(folder / "dist", "pkg", "1.0", files=own, stored=True)
+        self.wheel = build_wheel(folder / "dist", files=own, stored=True)
         self.root = folder / "root"
         self.root.mkdir()
         self.dll = self.root / dll
@@ -355,7 +354,7 @@ def test_a_share_counts_only_if_it_was_named_on_the_command_line(
     assert "another machine" not in str(caught.value)
 
 
-def test_a_lock_works_where_everything_is_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lock_works_where_everything_is_elsewhere(tmp_path: Path, run) -> None:
     """Another machine has other folders, or another kind of root: what counts is the hash. That failed, although the
     help says "elsewhere or later".
     """
@@ -368,36 +367,36 @@ def test_a_lock_works_where_everything_is_elsewhere(tmp_path: Path, capsys: pyte
     vendor = build_wheel(there / "roots", "intel-openmp", "2023.2", files={f"x/{bench.dll.name}": PLAIN})
     bench.dll.unlink()
     command = ["repair", "--locked", str(bench.lock), "--no-discover", "-w", str(there / "out"), "-q"]
-    assert main(command) == Exit.BAD_INPUT
-    assert f"wheelfix repair --locked {bench.lock} PATH" in capsys.readouterr().err
-    assert main([*command, str(there)]) == Exit.BAD_INPUT
-    assert "name the folder or wheel that has it with --root" in capsys.readouterr().err
-    assert main([*command, str(there), "--root", str(there / "other")]) == Exit.BAD_INPUT
-    assert main([*command, str(there), "--root", str(there / "other"), "--root", str(vendor)]) == Exit.OK
+    assert f"wheelfix repair --locked {bench.lock} PATH" in run(*command, code=Exit.BAD_INPUT).err
+    assert "name the folder or wheel that has it with --root" in run(*command, there, code=Exit.BAD_INPUT).err
+    run(*command, there, "--root", there / "other", code=Exit.BAD_INPUT)
+    run(*command, there, "--root", there / "other", "--root", vendor)
     assert (there / "out" / bench.wheel.name).read_bytes() == bench.made
 
 
-def test_a_wheel_that_the_lock_does_not_know_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wheel_that_the_lock_does_not_know_is_named(tmp_path: Path, run) -> None:
     bench = Bench(tmp_path / "here")
     other = build_wheel(tmp_path / "other", "other", "1.0", files={"other/__init__.py": ""})
-    assert main(["repair", "--locked", str(bench.lock), str(other), "-w", str(tmp_path / "out")]) == Exit.BAD_INPUT
-    assert f"has no plan for {other.name}" in capsys.readouterr().err
+    assert (
+        f"has no plan for {other.name}"
+        in run("repair", "--locked", bench.lock, other, "-w", tmp_path / "out", code=Exit.BAD_INPUT).err
+    )
 
 
-def test_what_was_given_relative_is_relative_in_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_given_relative_is_relative_in_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
     """A checkout with its wheels and DLLs may be anywhere."""
     first, second = tmp_path / "first", tmp_path / "second"
     Bench(first, layout="beside")
     monkeypatch.chdir(first)
     wheel = next(Path("dist").glob("*.whl"))
     lock = ["--lock", "plan.json", "-w", "made", "-q", "--layout", "beside"]
-    assert main(["repair", str(wheel), "--root", "root", "--no-discover", *lock]) == Exit.OK
+    run("repair", wheel, "--root", "root", "--no-discover", *lock)
     (plan,) = read_lock(Path("plan.json"))
     assert plan.additions[0].source.path == str(Path("root/libiomp5md.dll"))
     first.rename(second)
     monkeypatch.chdir(tmp_path)
     replayed = ["repair", "--locked", "second/plan.json", "-w", "again", "--no-discover", "-q", f"second/{wheel}"]
-    assert main(replayed) == Exit.OK
+    run(*replayed)
     assert (tmp_path / "again" / wheel.name).read_bytes() == (second / "made" / wheel.name).read_bytes()
 
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
 from wheelfix.repairs import mangled
-from wheelfix.repairs.repair import repair_wheel
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.repairs.repair import Repaired
+from wheelfix.repairs.repair import Repaired, repair_wheel
 
 HERE = "import ctypes, os\nhere = os.path.dirname(__file__)\n"
 BY_PATH = HERE + "ctypes.CDLL(os.path.join(here, 'lib', 'snd.dll'))\n"
@@ -43,7 +38,7 @@ ON_PATH = (
 )
 ADDED = HERE + "os.add_dll_directory(os.path.join(here, 'dlls'))\nfrom pkg import _m\n"
 SND = forge_dll("snd.dll", exports=["play"], imports={"low.dll": ["f"]})
-MODULE = forge_dll("_m.pyd", imports={"snd.dll": ["play"]}, exports=["PyInit__m"])
+MODULE = extension("snd.dll:play", name="_m")
 EXTENSION: dict[str, bytes | str] = {"pkg/_m.cp311-win_amd64.pyd": MODULE}
 
 
@@ -53,7 +48,7 @@ def repaired(tmp_path: Path, files: dict[str, bytes | str], **options: object) -
     root.mkdir(exist_ok=True)
     (root / "snd.dll").write_bytes(SND)
     (root / "low.dll").write_bytes(forge_dll("low.dll", exports=["f"]))
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files, requires=("cffi",))
+    wheel = build_wheel(tmp_path / "dist", files=files, requires=("cffi",))
     scanning = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
     return repair_wheel(wheel, RepairOptions(scan=scanning, wheel_dir=tmp_path / "out", **options))  # type: ignore[arg-type]
 
@@ -86,7 +81,7 @@ def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path: Pa
         "pkg/snd.dll": SND,
         "pkg/low.dll": forge_dll("low.dll", exports=["f"]),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={**wrong, **EXTENSION}, requires=("cffi",))
+    wheel = build_wheel(tmp_path, files={**wrong, **EXTENSION}, requires=("cffi",))
     report = scan(wheel)
     assert [finding.code for finding in report.findings if finding.severity.name == "ERROR"] == ["WF314"]
     result = repaired(tmp_path, {**wrong, **EXTENSION})

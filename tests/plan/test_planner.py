@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.roots.test_choice import with_code
 from tests.support.signing import Recipe, identity, signed, trust
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
-from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import CannotRepair, UsageError
+from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan, scan_all
-from wheelfix.model import Machine, Verdict
+from wheelfix.model import Finding, Machine, Verdict
 from wheelfix.plan.lock import read_lock
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.repairs.installed import repair_installed, undo
@@ -28,12 +28,6 @@ from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import PlanReport
 from wheelfix.report.repairs import render_plan
 from wheelfix.roots.lazy import lazy_index
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import Finding
-    from wheelfix.repairs.repair import Repaired
 
 
 def module(**imports: list[str]) -> bytes:
@@ -74,7 +68,7 @@ def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(
         "pkg/a/_a.cp311-win_amd64.pyd": module(flint=["solve"]),
         "pkg/b/_b.cp311-win_amd64.pyd": module(gmp=["add"], late=["x"]),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     gmp = dll("gmp", "add")
     beside = {
         "gmp.dll": gmp,
@@ -98,7 +92,7 @@ def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path: Path) -> 
         "pkg/x86/omp.dll": dll("omp", "fork", machine=Machine.X86),
         "pkg/old/omp.dll": dll("omp", "join"),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     assert contents(repair_with(wheel, write(tmp_path / "root", {"omp.dll": good})))["pkg/omp.dll"] == good
 
 
@@ -127,7 +121,7 @@ def test_namesakes_go_to_those_who_need_them(tmp_path: Path) -> None:
         "two/__init__.py": "",
         "two/_b.cp311-win_amd64.pyd": module(zip=["inflate_new"]),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     old, new = dll("zip", "inflate_old"), dll("zip", "inflate_new")
     roots = write(tmp_path / "old", {"zip.dll": old}), write(tmp_path / "new", {"zip.dll": new})
     plan = repair_wheel(wheel, options(wheel, *roots), dry_run=True).plan
@@ -140,7 +134,7 @@ def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path: 
     """The plan named a member with an empty folder in it, which nobody would write."""
     needer = dll("runtime", "go", imports={"part.dll": ["x"]})
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg-1.0.data/data/runtime.dll": needer}
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     made = contents(repair_with(wheel, write(tmp_path / "root", {"part.dll": dll("part", "x")})))
     assert "pkg-1.0.data/data/part.dll" in made
 
@@ -155,7 +149,7 @@ def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path: Path) -> No
         "pkg/y/_m0.cp311-win_amd64.pyd": module(part=["x"]),
         "pkg/y/_m1.cp311-win_amd64.pyd": module(other=["y"]),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     made = contents(repair_with(wheel, write(tmp_path / "root", {"other.dll": dll("other", "y")})))
     assert made["pkg/y/part.dll"] == part
 
@@ -186,7 +180,7 @@ def test_a_dll_goes_to_every_module_that_cannot_load_without_it(tmp_path: Path) 
         "pkg/y/_b.cp311-win_amd64.pyd": module(bar=["f"]),
     }
     root = write(tmp_path / "root", {"bar.dll": dll("bar", "f")})
-    result = repair_with(build_wheel(tmp_path, "pkg", "1.0", files=files), root)
+    result = repair_with(build_wheel(tmp_path, files=files), root)
     assert {addition.target for addition in result.plan.additions} == {"pkg/x/bar.dll", "pkg/y/bar.dll"}
 
 
@@ -328,21 +322,21 @@ def test_a_dll_that_cannot_be_used_is_replaced(
     assert list(drops) == [LIB]
 
 
-def test_a_lock_holds_what_is_cleaned(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_lock_holds_what_is_cleaned(sound: dict[str, bytes], tmp_path: Path, run) -> None:
     files = {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")}
     del files[LIB]
     wheel = torch_wheel(tmp_path / "dist", files)
     lock, out = tmp_path / "plan.json", tmp_path / "out"
-    assert main(["repair", str(wheel), "--clean", "--no-discover", "-w", str(out), "--lock", str(lock)]) == 0
+    run("repair", wheel, "--clean", "--no-discover", "-w", out, "--lock", lock)
     (plan,) = read_lock(lock)
     assert sorted(drop.path for drop in plan.drops) == ["stray.dll", PACKAGE]
-    assert main(["repair", "--locked", str(lock), "-w", str(tmp_path / "again")]) == 0
+    run("repair", "--locked", lock, "-w", tmp_path / "again")
     assert (tmp_path / "again" / wheel.name).read_bytes() == (out / wheel.name).read_bytes()
 
 
 def test_a_copy_that_a_program_beside_it_imports_is_no_stray(tmp_path: Path) -> None:
     library = forge_dll("zlib1.dll", exports=["inflate"])
-    module = forge_dll("_x.pyd", imports={"zlib1.dll": ["inflate"]}, exports=["PyInit__x"])
+    module = extension("zlib1.dll:inflate")
     files: dict[str, bytes | str] = {
         "pkg/__init__.py": "",
         "pkg/_x.cp311-win_amd64.pyd": module,
@@ -351,7 +345,7 @@ def test_a_copy_that_a_program_beside_it_imports_is_no_stray(tmp_path: Path) -> 
         "pkg/bin/zlib1.dll": library,
         "pkg/spare/zlib1.dll": library,
     }
-    found = placed(build_wheel(tmp_path, "pkg", "1.0", files=files))
+    found = placed(build_wheel(tmp_path, files=files))
     assert [finding.subject for finding in found] == ["pkg/spare/zlib1.dll"]
 
 
@@ -430,8 +424,8 @@ PART = "cudnn_ops_infer64_8.dll"
 
 
 def wheel(folder: Path) -> Path:
-    module = forge_dll("ext.pyd", imports={NEEDED: ["cudnnCreate"]}, exports=["PyInit_ext"])
-    return build_wheel(folder, "pkg", "1.0", files={"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module})
+    module = extension(f"{NEEDED}:cudnnCreate", name="ext")
+    return build_wheel(folder, files={"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module})
 
 
 def root(folder: Path, **files: bytes) -> Path:
@@ -491,25 +485,6 @@ def test_plan_and_bill_of_materials_say_who_signed(
     assert properties["wheelfix:signature-answer"] == answer
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        pytest.param(PLAIN, "is not signed", id="unsigned"),
-        pytest.param(TAMPERED, "has an invalid signature", id="changed"),
-        pytest.param(SELF_MADE, "leads to no trusted root", id="self-made"),
-    ],
-)
-def test_require_signed_lets_nothing_else_in(tmp_path: Path, data: bytes, reason: str) -> None:
-    with pytest.raises(CannotRepair):
-        repaired(tmp_path, root(tmp_path / "root", cudnn64_8=data), require_signed=True)
-    assert not (tmp_path / "out").exists()
-    with lazy_index(RootOptions(roots=(tmp_path / "root",), discover=False)) as index:
-        scan = ScanOptions(roots=RootOptions(roots=(tmp_path / "root",), discover=False))
-        options = RepairOptions(wheel_dir=tmp_path / "out", require_signed=True, scan=scan)
-        plan = repair(tmp_path / "dist" / "pkg-1.0-cp311-cp311-win_amd64.whl", options, index, dry_run=True).plan
-    assert any(reason in item.because and "--require-signed" in item.because for item in plan.remaining)
-
-
 def test_require_signed_takes_the_signed_one_of_two(tmp_path: Path) -> None:
     first, second = root(tmp_path / "a", cudnn64_8=PLAIN), root(tmp_path / "b", cudnn64_8=SIGNED)
     result = repaired(tmp_path, first, second, require_signed=True)
@@ -532,8 +507,3 @@ def test_a_card_prefers_what_has_code_for_it(tmp_path: Path) -> None:
     assert {addition.source.root for addition in result.plan.additions} == {str(old)}
     front = next(addition for addition in result.plan.additions if addition.name == NEEDED)
     assert front.rejected[0].reason.startswith(f"{PART} has no code for sm_35, only for sm_50, sm_86; take cuDNN 8.7.0")
-
-
-def test_a_card_that_nobody_knows_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--gpu Voodoo"):
-        repaired(tmp_path, root(tmp_path / "root", cudnn64_8=PLAIN), gpu="Voodoo")

@@ -6,7 +6,7 @@ import json
 import shutil
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,8 @@ from tests.repairs.test_repair import check_record_independently
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.tiers import unavailable, wheel
 from tests.support.torchlike import torch_files
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit, InputError, UsageError, WheelfixError
 from wheelfix.exam.scan import scan
@@ -25,16 +24,11 @@ from wheelfix.model import Machine, Verdict
 from wheelfix.plan.lock import read_lock
 from wheelfix.plan.model import Supplied
 from wheelfix.plan.ways import version_range, with_loading_code, with_requirements
-from wheelfix.repairs.repair import repair_wheel
+from wheelfix.repairs.repair import Repaired, repair_wheel
 from wheelfix.trial.wine import find_wine
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.repairs.repair import Repaired
-
 CUDART, NVRTC, OPENMP = "cudart64_12.dll", "nvrtc64_120_0.dll", "libiomp5md.dll"
-MODULE = forge_dll("_m.pyd", imports={CUDART: ["f"], OPENMP: ["f"]}, exports=["PyInit__m"])
+MODULE = extension(CUDART, OPENMP, name="_m")
 INIT = '"""A package."""\n\nfrom __future__ import annotations\n\nfrom pkg import _m\n'
 CUDART_121 = nvidia_dll(CUDART, "12.1.105")
 OPENMP_2023 = forge_dll(OPENMP, exports=["f"])
@@ -159,15 +153,15 @@ def test_a_requirement_alone_does_not_make_windows_look_there(tmp_path: Path, kn
     check(result.output, wheels)
 
 
-def test_a_lock_makes_the_same_wheel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lock_makes_the_same_wheel(tmp_path: Path, run) -> None:
     wheels, wheel, lock = vendors(tmp_path / "wheels"), package(tmp_path / "dist"), tmp_path / "plan.json"
     given = ["--no-discover", "--root", str(wheels)]
     planned = ["repair", str(wheel), "--via", "wheels", *given, "--lock", str(lock), "-w", str(tmp_path / "one")]
-    assert main(planned) == Exit.OK
+    run(*planned)
     assert read_lock(lock)[0].patched == ("pkg/__init__.py",)
-    assert main(["repair", "--locked", str(lock), *given, "-w", str(tmp_path / "two")]) == Exit.OK
+    said = run("repair", "--locked", lock, *given, "-w", tmp_path / "two").out
     assert (tmp_path / "one" / wheel.name).read_bytes() == (tmp_path / "two" / wheel.name).read_bytes()
-    assert "nvidia-cuda-runtime-cu12>=12.1.105,<13: cudart64_12.dll" in capsys.readouterr().out
+    assert "nvidia-cuda-runtime-cu12>=12.1.105,<13: cudart64_12.dll" in said
 
 
 @pytest.mark.parametrize(
@@ -181,10 +175,12 @@ def test_a_lock_makes_the_same_wheel(tmp_path: Path, capsys: pytest.CaptureFixtu
     ],
     ids=["stranger", "two lines", "address", "folder", "name"],
 )
-def test_a_lock_cannot_make_a_wheel_require_anything_else(tmp_path: Path, change: dict[str, object], why: str) -> None:
+def test_a_lock_cannot_make_a_wheel_require_anything_else(
+    tmp_path: Path, change: dict[str, object], why: str, run
+) -> None:
     wheels, wheel, lock = vendors(tmp_path / "wheels"), package(tmp_path / "dist"), tmp_path / "plan.json"
     words = ["--no-discover", "--root", str(wheels), "-w", str(tmp_path / "out")]
-    assert main(["repair", str(wheel), "--via", "wheels", "--dry-run", "--lock", str(lock), *words]) == Exit.OK
+    run("repair", wheel, "--via", "wheels", "--dry-run", "--lock", lock, *words)
     document = json.loads(lock.read_text(encoding="utf-8"))
     document["plans"][0]["supplied"][1].update(change)
     lock.write_text(json.dumps(document), encoding="utf-8")
@@ -215,7 +211,7 @@ def test_a_vendors_wheel_is_not_a_copy_of_itself(tmp_path: Path) -> None:
 
 def test_what_is_vendored_all_the_same_finds_them_too(tmp_path: Path) -> None:
     """A DLL of no vendor, which only a folder has, imports one that a required distribution has."""
-    module = forge_dll("_m.pyd", imports={"flux.dll": ["solve"]}, exports=["PyInit__m"])
+    module = extension("flux.dll:solve", name="_m")
     root = tmp_path / "root"
     root.mkdir()
     (root / "flux.dll").write_bytes(forge_dll("flux.dll", imports={CUDART: ["f"], OPENMP: ["f"]}, exports=["solve"]))
@@ -299,7 +295,7 @@ def test_an_installed_toolkit_serves_what_looks_for_it(tmp_path: Path) -> None:
     assert not result.plan.changes
     assert "its users need CUDA 11.7, installed by NVIDIA's installer" in result.plan.notes
     adds = 'import os\nos.add_dll_directory(os.path.join(os.environ["CUDA_PATH"], "bin"))\nfrom pkg import _m\n'
-    module = forge_dll("_m.pyd", imports={CUDART: ["f"]}, exports=["PyInit__m"])
+    module = extension(CUDART, name="_m")
     code = package(tmp_path / "code", {"pkg/__init__.py": adds, "pkg/_m.cp311-win_amd64.pyd": module})
     with pytest.raises(UsageError, match="does not say for which CUDA"):
         repaired(code, tmp_path / "out", "toolkit")
@@ -315,15 +311,14 @@ def test_wheels_are_no_way_to_a_cuda_that_the_index_does_not_have(tmp_path: Path
     assert [way.via for way in planned.plan.ways] == ["vendor", "toolkit"]
 
 
-def test_a_dry_run_shows_the_ways_with_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_shows_the_ways_with_sizes(tmp_path: Path, run) -> None:
     cuda = tmp_path / "v11.7"
     for name, data in toolkit_files("11.7").items():
         (cuda / name).parent.mkdir(parents=True, exist_ok=True)
         (cuda / name).write_bytes(data)
     names = ("cudart64_110.dll", "cupti64_2022.2.1.dll")
     wheel = build_wheel(tmp_path / "dist", "torch", "2.0.1+cu117", files=torch_files(names))
-    assert main(["repair", str(wheel), "--no-discover", "--root", str(cuda), "--dry-run"]) == Exit.OK
-    told = capsys.readouterr().out
+    told = run("repair", wheel, "--no-discover", "--root", cuda, "--dry-run").out
     sizes = {
         name: len(data) for path, data in toolkit_files("11.7").items() if (name := path.rpartition("/")[2]) in names
     }
@@ -345,7 +340,7 @@ def made_with_real_wheels(tmp_path: Path) -> tuple[Path, Path, Path]:
     core = forge_dll("_core.dll", imports={CUDART: ["cudaMalloc"], OPENMP: ["omp_get_num_threads"]})
     load = 'import ctypes\nimport os\nctypes.WinDLL(os.path.join(os.path.dirname(__file__), "_core.dll"))\n'
     files: dict[str, bytes | str] = {"pkg/__init__.py": load, "pkg/_core.dll": core}
-    built, wheels = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files), tmp_path / "wheels"
+    built, wheels = build_wheel(tmp_path / "dist", files=files), tmp_path / "wheels"
     wheels.mkdir()
     for name in REAL:
         shutil.copy(wheel(name), wheels)
@@ -366,11 +361,11 @@ def test_the_vendors_own_wheels_serve_a_package_that_requires_them(tmp_path: Pat
 @pytest.mark.real
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_and_a_windows_python_imports_it(tmp_path: Path) -> None:
+def test_and_a_windows_python_imports_it(tmp_path: Path, run) -> None:
     try:
         find_wine(None, Machine.AMD64)
     except WheelfixError as error:
         unavailable(str(error))
     built, made, wheels = made_with_real_wheels(tmp_path)
-    assert main(["try", str(built), "--no-deps", "--module", "pkg", "-q"]) == Exit.FINDINGS
-    assert main(["try", str(made), "--with", str(wheels), "--module", "pkg", "-q"]) == Exit.OK
+    run("try", built, "--no-deps", "--module", "pkg", "-q", code=Exit.FINDINGS)
+    run("try", made, "--with", wheels, "--module", "pkg", "-q")

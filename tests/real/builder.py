@@ -7,8 +7,9 @@ them, where they are not or where PyPI has none (CUDA 11.4, cuBLAS, cuDNN, MKL).
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.real.listing import named
 from tests.real.vendors import CUDART, CUPTI, OPENMP, Unpacked, lay_out
@@ -18,10 +19,6 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image, Machine
 from wheelfix.pe.image import read_image
 from wheelfix.streams.source import FileSource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 CUDART_118, CUPTI_118 = named("nvidia_cuda_runtime_cu11", "11.8.89"), named("nvidia_cuda_cupti_cu11", "11.8.87")
 CUDART_12 = named("nvidia_cuda_runtime_cu12")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from wheelfix.cli.main import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ALONE = ("--no-discover", "--no-config")
 """What this machine has installed or configured must not help."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tests.support.tiers import require
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 TARGET = "x86_64-windows-gnu"
 MACHINE = "i386:x86-64"

@@ -12,17 +12,15 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.real.listing import Listed
 from tests.support.tiers import cache_folder, unavailable, wheels_folder
 from wheelfix.archive.names import installed_path
 from wheelfix.model import canonical
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SETS = "WHEELFIX_SET_WHEELS"
 """The folder of the wheels of sets, when it is not the usual one."""

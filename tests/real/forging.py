@@ -21,18 +21,15 @@ import tempfile
 import time
 import zipfile
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.support.signing import Identity, Recipe, authority, file_digest, identity, make_key, message, raw, row
 from tests.support.tiers import wheels_folder
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import Signature, read_signature
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 LARGEST = 64 << 20
 NESTED = bytes.fromhex("2b060104018237020401")

@@ -11,7 +11,8 @@ import json
 import re
 import shutil
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -23,10 +24,6 @@ from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.long]
 

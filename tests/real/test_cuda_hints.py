@@ -12,11 +12,12 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.version import Version
 
 from tests.diagnosis.remedy_commands import shown
 from tests.real.environments import EXAMPLES, SITE, environment, unpack, wheel_of
@@ -28,11 +29,6 @@ from wheelfix.exam.scan import scan, scan_all
 from wheelfix.knowledge.cuda import cuda_majors_for
 from wheelfix.knowledge.providers import pip_packages
 from wheelfix.model import ScanReport, Verdict, canonical, dll_key
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from packaging.version import Version
 
 CUDA_11 = ("cublas64_11.dll", "cublasLt64_11.dll", "cudart64_110.dll", "cufft64_10.dll", "curand64_10.dll")
 CUDA_12 = ("cublas64_12.dll", "cublasLt64_12.dll", "cudart64_12.dll", "cufft64_11.dll")

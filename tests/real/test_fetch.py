@@ -6,37 +6,34 @@ import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.oracle.torchcode import loading_code
 from tests.real import builder
+from tests.real.builder import Machinery
 from tests.real.commands import repair, scan
 from tests.real.vendors import Unpacked
 from tests.support import tiers
 from tests.support.tiers import wheel
 from wheelfix.base.options import RemoteOptions
-from wheelfix.cli.main import main
 from wheelfix.demo import example
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.model import Image
 from wheelfix.remote.client import Client
-
-if TYPE_CHECKING:
-    from tests.real.builder import Machinery
 
 pytestmark = pytest.mark.real
 
 CUPTI = "cupti64_2022.2.1.dll"
 
 
-def test_a_scan_of_the_index_is_that_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scan_of_the_index_is_that_of_the_file(tmp_path: Path, run) -> None:
     file = wheel("nvidia_cuda_runtime_cu11-11.7.99-py3-none-win_amd64.whl")
     found = []
     for word in ("nvidia-cuda-runtime-cu11==11.7.99", str(file)):
-        main(["scan", word, "--format", "json", "--no-discover", "--cache-dir", str(tmp_path)])
-        (report,) = json.loads(capsys.readouterr().out)["wheels"]
+        (report,) = json.loads(
+            run("scan", word, "--format", "json", "--no-discover", "--cache-dir", tmp_path, code=None).out
+        )["wheels"]
         found.append({**report, "path": ""})
     assert found[0] == found[1]
 
@@ -67,9 +64,7 @@ def test_a_scan_of_a_small_cuda_wheel_reads_a_fifth_of_it(tmp_path: Path, word: 
         assert 0 < wheel.fetched <= 0.2 * wheel.size
 
 
-def test_a_torch_like_wheel_is_repaired_from_the_index_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_torch_like_wheel_is_repaired_from_the_index_alone(tmp_path: Path, run) -> None:
     """CUPTI by the table of hashes, OpenMP by table or signature; what is fetched is little more than the members."""
     story = kepler_cu117()
     own = example._common(
@@ -78,8 +73,7 @@ def test_a_torch_like_wheel_is_repaired_from_the_index_alone(
     )
     broken = write_wheel(replace(story, lib={**story.lib, **own}), tmp_path / "dist")
     words = ["--no-discover", "--fetch", "-w", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
-    assert main(["repair", str(broken), *words, "--format", "json"]) == 0
-    (report,) = json.loads(capsys.readouterr().out)["wheels"]
+    (report,) = json.loads(run("repair", broken, *words, "--format", "json").out)["wheels"]
     additions = report["plan"]["additions"]
     assert {one["name"] for one in additions} >= {CUPTI, "libiomp5md.dll", "nvperf_host.dll"}
     assert {one["source"]["trust"] for one in additions} <= {"table", "signature"}
@@ -87,7 +81,7 @@ def test_a_torch_like_wheel_is_repaired_from_the_index_alone(
     packed = {info.filename: info.compress_size for info in zipfile.ZipFile(repaired).infolist()}
     fetched = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
     assert fetched <= 1.3 * sum(packed[one["target"]] for one in additions)
-    assert main(["scan", str(repaired), "--no-discover"]) == 0
+    run("scan", repaired, "--no-discover")
 
 
 # -------------------------------------------------------------------------------------------------------------- builder

@@ -7,7 +7,9 @@ import random
 import re
 import struct
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,17 +17,9 @@ import wheelfix
 from tests.real.commands import ALONE, scan
 from tests.real.forging import FORGERIES, Osslsigncode, compare, forge, seeds_of, signed_dlls
 from tests.support.tiers import absent, require, wheel, wheels_folder
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
-from wheelfix.model import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from wheelfix.model import TargetVerdict
+from wheelfix.model import TargetVerdict, Verdict
 
 pytestmark = pytest.mark.real
 
@@ -199,13 +193,12 @@ def test_what_to_rebuild_for_a_new_card(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_candidate_without_code_is_refused_and_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_candidate_without_code_is_refused_and_said_so(tmp_path: Path, run) -> None:
     root = wheel(CUDNN)
-    module = forge_dll("_x.pyd", imports={"cudnn64_8.dll": ["cudnnCreate"]}, exports=["PyInit__x"])
+    module = extension("cudnn64_8.dll:cudnnCreate")
     files = {"pkg/__init__.py": "", "pkg/_x.cp311-win_amd64.pyd": module}
-    lacking = build_wheel(tmp_path, "pkg", "1.0", files=files)
-    assert main(["repair", str(lacking), *ALONE, "--root", str(root), "--gpu", "K40c", "--dry-run"]) == 1
-    said = " ".join(capsys.readouterr().out.split())
+    lacking = build_wheel(tmp_path, files=files)
+    said = " ".join(run("repair", lacking, *ALONE, "--root", root, "--gpu", "K40c", "--dry-run", code=1).out.split())
     assert "has no code for sm_35" in said
     assert "take cuDNN 8.7.0, the last that is known to have code for sm_35" in said
     assert "Nothing would be written: WF501 cudnn_adv_infer64_8.dll" in said

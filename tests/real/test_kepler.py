@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import struct
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,6 @@ from wheelfix.demo.example import ExampleBuild, kepler_cu114, kepler_cu117, writ
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image
 from wheelfix.pe.image import read_image
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 pytestmark = pytest.mark.real
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from tests.real.commands import ALONE
 from tests.real.environments import (
@@ -27,11 +29,6 @@ from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Severity, Verdict, canonical
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from _pytest.mark.structures import ParameterSet
 
 
 def complete_sets() -> list[ParameterSet]:

@@ -7,7 +7,9 @@ import io
 import shutil
 import subprocess
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,11 +17,6 @@ from tests.real.commands import repair, scan
 from tests.real.listing import named
 from tests.support.clients import check_with_clients
 from tests.support.tiers import program, wheel
-from wheelfix.cli.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.real
 
@@ -101,10 +98,10 @@ def test_what_came_back_is_intels_own(repaired: Path) -> None:
     assert dict(packed(repaired))[LOST][:3] == dict(packed(wheel(OPENMP.file)))[inside][:3]
 
 
-def test_it_can_be_imported_and_every_byte_is_accounted_for(repaired: Path, tmp_path: Path) -> None:
+def test_it_can_be_imported_and_every_byte_is_accounted_for(repaired: Path, tmp_path: Path, run) -> None:
     status, report = scan(repaired, tmp_path)
     assert (status, report["verdict"], report["first_failure"]) == (0, "ok", None)
-    assert main(["verify", str(repaired)]) == 0
+    run("verify", repaired)
 
 
 @pytest.mark.long  # 1.2 GB each; every change gives the wheels of test_kepler.py and tests/repairs to all clients

@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 import lief
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from tests.real.environments import CANNOT_LOAD, EXTENSIONS, SITE, TAGS, TORCH, environment, unpack, wheel_of
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.model import EdgeKind, Verdict, dll_key
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from _pytest.mark.structures import ParameterSet
 
 pytestmark = pytest.mark.real
 

@@ -7,14 +7,11 @@ import json
 import os
 import shutil
 import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from tests.real.listing import named
 from tests.support.tiers import wheel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 MKL, OPENMP = named("mkl", "2025.3.0"), named("intel_openmp", "2023.2.0")
 CUPTI, CUDART = named("nvidia_cuda_cupti_cu11", "11.7.101"), named("nvidia_cuda_runtime_cu11", "11.7.99")

@@ -6,15 +6,12 @@ import contextlib
 import hashlib
 import html
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
 from tests.remote.server import Server, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 JSON = "application/vnd.pypi.simple.v1+json"
 

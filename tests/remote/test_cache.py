@@ -10,21 +10,17 @@ import random
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.remote.server import running
 from tests.support.tiers import impossible
 from wheelfix.base.options import RemoteOptions
-from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.remote.cache import _LARGEST_PART, MARK, Cache, Segments, Version, default_limit
 from wheelfix.remote.client import Client
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 URL = "https://me:secret@example.org/x.whl?token=secret"
 
@@ -100,16 +96,15 @@ def test_a_temporary_cache_is_gone(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
     monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("WHEELFIX_CACHE_SIZE", "1G")
     Cache().segments(URL, "", Version(9, '"x"', "")).add(0, bytes(1000))
-    assert main(["cache", "info"]) == 0
-    assert capsys.readouterr().out == (
-        f"folder  {tmp_path}\nsize    1 kB of at most 1.07 GB\nholds   parts of 1 files, 0 whole wheels\n"
+    assert (
+        run("cache", "info").out
+        == f"folder  {tmp_path}\nsize    1 kB of at most 1.07 GB\nholds   parts of 1 files, 0 whole wheels\n"
     )
-    assert main(["cache", "clear", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["freed"] == 1000
+    assert json.loads(run("cache", "clear", "--format", "json").out)["freed"] == 1000
     assert not list((tmp_path / "parts").iterdir())
 
 
@@ -170,7 +165,7 @@ def test_a_file_system_that_is_read_only(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_disk_that_is_full(tmp_path: Path, whole: bool) -> None:
+def test_a_disk_that_is_full(tmp_path: Path, whole: bool, run) -> None:
     """The error names the folder, the reason and what to do; nothing half-written stays."""
     digest = hashlib.sha256(DATA).hexdigest()
     with mounted(tmp_path / "small", "size=1m") as folder, running({"/x.whl": DATA}) as server:
@@ -182,7 +177,7 @@ def test_a_disk_that_is_full(tmp_path: Path, whole: bool) -> None:
         assert str(folder) in caught.value.what
         assert "No space left" in caught.value.because
         assert not [path for path in folder.rglob("*") if path.is_file() and path.name.endswith((".tmp", ".whl"))]
-        assert main(["cache", "clear", "--cache-dir", str(folder / "cache")]) == 0
+        run("cache", "clear", "--cache-dir", folder / "cache")
 
 
 @pytest.mark.slow
@@ -253,16 +248,13 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "command", [["cache", "clear"], ["cache", "info"], ["scan", "https://127.0.0.1:9/x-1.0-py3-none-any.whl"]]
 )
-def test_a_folder_with_other_files_is_refused(
-    tmp_path: Path, names: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path: Path, names: list[str], command: list[str], run) -> None:
     """--cache-dir named a folder of the user's: everything in its folders "wheels" and "parts" was removed."""
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"mine")
     before = snapshot(tmp_path)
-    assert main([*command, "--cache-dir", str(tmp_path)]) == 2
-    error = capsys.readouterr().err
+    error = run(*command, "--cache-dir", tmp_path, code=2).err
     assert f"{tmp_path} is not used as a cache" in error
     assert "name a new or empty folder" in error
     with pytest.raises(UsageError):
@@ -270,7 +262,7 @@ def test_a_folder_with_other_files_is_refused(
     assert snapshot(tmp_path) == before
 
 
-def test_only_what_we_wrote_is_removed(tmp_path: Path) -> None:
+def test_only_what_we_wrote_is_removed(tmp_path: Path, run) -> None:
     filled(tmp_path)
     part = next(path for path in (tmp_path / "parts").iterdir())
     strange = [tmp_path / "wheels" / "mine.whl", tmp_path / "parts" / "mine.txt", part / "mine.txt", tmp_path / "mine"]
@@ -280,7 +272,7 @@ def test_only_what_we_wrote_is_removed(tmp_path: Path) -> None:
     folder = tmp_path / "wheels" / ("1" * 64 + ".whl")
     folder.mkdir()
     (folder / "x").write_bytes(b"mine")
-    assert main(["cache", "clear", "--cache-dir", str(tmp_path)]) == 0
+    run("cache", "clear", "--cache-dir", tmp_path)
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(
         [*strange, folder / "x", tmp_path / MARK]
     )
@@ -293,7 +285,7 @@ def test_only_what_we_wrote_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 @pytest.mark.parametrize("name", ["parts", "wheels"])
-def test_a_link_in_the_cache_is_not_followed(tmp_path: Path, name: str) -> None:
+def test_a_link_in_the_cache_is_not_followed(tmp_path: Path, name: str, run) -> None:
     """A link named "parts" emptied the folder behind it."""
     target, cache = filled(tmp_path / "other"), filled(tmp_path / "cache")
     before = snapshot(target)
@@ -301,7 +293,7 @@ def test_a_link_in_the_cache_is_not_followed(tmp_path: Path, name: str) -> None:
 
     shutil.rmtree(cache / name)
     (cache / name).symlink_to(target / name)
-    assert main(["cache", "clear", "--cache-dir", str(cache)]) == 2
+    run("cache", "clear", "--cache-dir", cache, code=2)
     with pytest.raises(UsageError, match="is a link"):
         Cache(cache)
     assert snapshot(target) == before

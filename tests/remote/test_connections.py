@@ -5,18 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.remote.programs import Certificates, make_certificates, nginx, tinyproxy
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,7 +29,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A folder that is a package index: a page, and the wheel that it links to."""
-    module = forge_dll("_x.pyd", imports={"KERNEL32.dll": ["Sleep"]}, exports=["PyInit__x"])
+    module = extension("KERNEL32.dll:Sleep")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     wheel = build_wheel(tmp_path / "www" / "files", "demo", "1.0", files=files)
     page = tmp_path / "www" / "simple" / "demo" / "index.html"

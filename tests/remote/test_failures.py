@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import ssl
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import requests
@@ -16,9 +16,6 @@ from wheelfix.errors import InputError, NetworkFailure
 from wheelfix.remote.ranges import refuse_status
 from wheelfix.remote.settings import Connection, Setting
 from wheelfix.remote.transport import CutShort, Downgrade, Patience, Transport, explain, innermost
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 URL = "https://user:secret@host.example/pkg/a.whl?token=secret"
 PROXIED = Connection(https_proxy=Setting("http://me:secret@proxy.example:3128", "pip.conf"))

@@ -6,7 +6,7 @@ import gzip
 import json
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from packaging.requirements import Requirement
@@ -30,10 +30,6 @@ from wheelfix.remote.packageindex import (
 )
 from wheelfix.remote.settings import IndexSettings
 from wheelfix.remote.transport import Patience, Transport
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 PATIENT = Patience(connect=20, idle=20, answer=20, tries=3, first_wait=0.01, longest_wait=0.5)
 QUICK = Patience(connect=2, idle=0.3, answer=0.4, least_rate=10 << 20, tries=3, first_wait=0.01, longest_wait=0.5)

@@ -7,7 +7,8 @@ import hashlib
 import random
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +18,6 @@ from wheelfix.errors import InputError, NetworkFailure, WheelfixError
 from wheelfix.remote.cache import MARK, Cache
 from wheelfix.remote.ranges import GAP, RangeSource, RemoteWheel, joined
 from wheelfix.remote.transport import Patience, Transport
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 DATA = random.Random(20).randbytes(700_000)
 HASH = hashlib.sha256(DATA).hexdigest()
@@ -408,15 +405,6 @@ def test_a_file_that_changes_during_a_download_is_begun_again(server: Server, tm
 
     server.fault = swap
     assert Opened(server, tmp_path).wheel.whole().read_bytes() == newer
-
-
-def test_redirects_are_followed(server: Server, tmp_path: Path) -> None:
-    def moved(request: Request, reply: Reply) -> Reply | None:
-        return None if request.path.startswith("/there") else Reply(302, {"Location": f"/there{request.path}"}, b"")
-
-    server.files["/there/x-1.0-py3-none-any.whl"] = DATA
-    server.fault = moved
-    assert Opened(server, tmp_path).source.read_at(10, 20) == DATA[10:30]
 
 
 def test_a_circle_of_redirects_ends(server: Server, tmp_path: Path) -> None:

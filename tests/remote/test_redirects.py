@@ -7,14 +7,16 @@ import json
 import os
 import socket
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.remote.indexes import pages
 from tests.remote.programs import Certificates, make_certificates
 from tests.remote.server import Reply, Request, Server, running
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -23,10 +25,6 @@ from wheelfix.remote.client import Client
 from wheelfix.remote.packageindex import IndexFile, PackageIndex
 from wheelfix.remote.settings import Connection, IndexSettings, Setting
 from wheelfix.remote.transport import Patience, Transport
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DLL = "libiomp5md.dll"
 MEMBER = f"intel_openmp-2023.2.0.data/data/Library/bin/{DLL}"
@@ -66,7 +64,7 @@ def secure(tmp_path: Path, certificates: Certificates, request: pytest.FixtureRe
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
-    module = forge_dll("_x.pyd", imports={DLL: ["omp_get_max_threads"]}, exports=["PyInit__x"])
+    module = extension(f"{DLL}:omp_get_max_threads")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     return build_wheel(tmp_path / "dist", "demo", "1.0", files=files)
 
@@ -161,7 +159,7 @@ def test_an_address_without_a_scheme_stays_with_https(secure: Server, broken: Pa
 
 
 def test_a_file_that_comes_over_http_is_proved_by_the_hash_of_a_safe_page(
-    secure: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    secure: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run
 ) -> None:
     """It is downloaded as a whole even for a scan: no hash proves a part."""
     (name,) = (path for path in secure.files if path.startswith("/files/"))
@@ -171,15 +169,13 @@ def test_a_file_that_comes_over_http_is_proved_by_the_hash_of_a_safe_page(
         secure.files[f"/moved{name}"] = honest
         secure.files[PAGE] = secure.files[PAGE].replace(b"../../files", f"{outside(plain)}/files".encode())
         words = ["--no-discover", "--index-url", f"{secure.url}/simple", "--no-cache", "--format", "json"]
-        assert main(["scan", "intel-openmp==2023.2.0", *words]) == 0
-        said = " ".join(capsys.readouterr().err.split())
+        said = " ".join(run("scan", "intel-openmp==2023.2.0", *words).err.split())
         assert "is asked over plain http" in said
         assert "downloaded whole, and its hash checked" in said
         assert repaired(broken, tmp_path, secure.url)[0] == 0
         capsys.readouterr()
         secure.files[f"/moved{name}"] = honest[:200] + bytes([honest[200] ^ 1]) + honest[201:]
-        assert main(["scan", "intel-openmp==2023.2.0", *words]) == 4
-        assert "is not what was expected" in capsys.readouterr().err
+        assert "is not what was expected" in run("scan", "intel-openmp==2023.2.0", *words, code=4).err
 
 
 def test_a_later_part_that_comes_over_http_is_refused(tmp_path: Path, certificates: Certificates) -> None:

@@ -6,25 +6,21 @@ import hashlib
 import json
 import sys
 import urllib.request
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.remote.programs import free_port, nginx, started
 from tests.remote.server import Reply, Request, running
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    module = forge_dll("_x.pyd", imports={"dep.dll": ["f"]}, exports=["PyInit__x"])
+    module = extension("dep.dll")
     ballast = b"".join(hashlib.sha256(bytes([number % 256, number // 256])).digest() for number in range(60_000))
     files = {
         "demo/__init__.py": b"from demo import _x\n",
@@ -60,7 +56,7 @@ def test_nginx(wheel: Path, capsys: pytest.CaptureFixture[str], more: str) -> No
         assert share < 20
 
 
-def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str], run) -> None:
     pytest.importorskip("pypiserver")
     port = free_port()
     command = [sys.executable, "-m", "pypiserver", "run", "-i", "127.0.0.1", "-p", str(port), str(wheel.parent)]
@@ -68,7 +64,7 @@ def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with started([*command, "--disable-fallback"], port):
         words = ["demo==1.0", "--python-version", "3.11", "--index-url", f"{url}/simple"]
         code, remote, _ = scan(capsys, *words)
-        assert main(["scan", "nothing==1", "--index-url", f"{url}/simple"]) == 3
+        run("scan", "nothing==1", "--index-url", f"{url}/simple", code=3)
     capsys.readouterr()
     assert (code, remote) == scan(capsys, str(wheel))[:2]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +14,6 @@ from wheelfix.errors import Exit, InputError, UsageError, redacted, shown_url
 from wheelfix.remote.addresses import is_remote, is_safe
 from wheelfix.remote.settings import PYPI, Credentials, Setting, index_settings
 from wheelfix.remote.transport import trusted_prefixes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -5,23 +5,21 @@ from __future__ import annotations
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.support.clients import check_with_clients
 from tests.support.tiers import program
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
 from wheelfix.repairs.repair import RepairOutcome, repair_wheel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.slow
 LACKS = ("cupti64_2022.2.1.dll", "libiomp5md.dll", "mkl_intel_thread.2.dll")
@@ -82,9 +80,9 @@ def test_stored_and_without_a_bill_of_materials(tmp_path: Path) -> None:
 
 
 def test_renamed_into_libs(tmp_path: Path) -> None:
-    extension = forge_dll("_x.pyd", imports={"odd.dll": ["f"], "python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
-    files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": extension}
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    module = extension("odd.dll", "python311.dll:Py_IncRef")
+    files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": module}
+    wheel = build_wheel(tmp_path / "dist", files=files)
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "odd.dll").write_bytes(forge_dll("odd.dll", exports=["f"], size=8192))
     made = repaired(wheel, tmp_path, tmp_path / "root")

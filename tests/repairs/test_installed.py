@@ -282,18 +282,6 @@ def test_what_is_no_journal_is_an_input_error(place: JournalPlace, text: str) ->
         read_journal(place)
 
 
-@pytest.mark.parametrize("name", ["wheelfix-journal.json", "Wheelfix-Journal.JSON"])
-def test_a_journal_that_a_wheel_installed_is_not_read(place: JournalPlace, name: str) -> None:
-    """pip installs whatever a wheel has in dist-info; --undo believed it, and removed files of others."""
-    write(place, added(f"{SITE}/pkg/new.dll"))
-    place.journal.rename(place.info / name)
-    before = snapshot_with_journal(place)
-    discard_stale(place)
-    with pytest.raises(InputError, match="there is nothing to undo"):
-        read_journal(place)
-    assert snapshot_with_journal(place) == before
-
-
 def test_a_folder_of_journals_in_the_environment_is_refused(
     place: JournalPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,12 +6,12 @@ import json
 import re
 import tempfile
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.signing import signed, trust
-from tests.support.wheels import EPOCH, build_wheel
+from tests.support.wheels import EPOCH, build_wheel, extension
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -20,17 +20,14 @@ from wheelfix.pe.signature import read_signature
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.source import MemorySource
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.mark.slow
 def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """delvewheel writes its command line and the time of day into the wheel, unless SOURCE_DATE_EPOCH is set."""
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-    module = forge_dll("ext.pyd", imports={"frobnicate.dll": ["frob"]}, exports=["PyInit_ext"])
+    module = extension("frobnicate.dll:frob", name="ext")
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "dist", files=files)
     root = tmp_path / "root"
     root.mkdir()
     (root / "frobnicate.dll").write_bytes(forge_dll("frobnicate.dll", exports=["frob"]))
@@ -53,9 +50,9 @@ def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path: Path) -> Non
     """delvewheel changes a DLL that imports another renamed one, and removes its signature; the plan and the bill of
     materials used to go on naming the signer. Before 1.13.1 it did not find a file with capital letters on Linux.
     """
-    module = forge_dll("_C.pyd", imports={"outer.dll": ["f"]}, exports=["PyInit__C"])
+    module = extension("outer.dll", name="_C")
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/_C.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "dist", files=files)
     root = tmp_path / "root"
     root.mkdir()
     (root / "outer.dll").write_bytes(signed(forge_dll("outer.dll", exports=["f"], imports={"inner.dll": ["g"]})))
@@ -73,7 +70,7 @@ def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path: Path) -> Non
     assert answers["outer.dll"] != "trusted: Some Vendor"
 
 
-MODULE = forge_dll("ext.pyd", imports={"outer.dll": ["f"]}, exports=["PyInit_ext"])
+MODULE = extension("outer.dll", name="ext")
 
 
 @pytest.fixture
@@ -86,9 +83,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def wheel_of(folder: Path, files: dict[str, bytes | str] | None = None) -> Path:
-    return build_wheel(
-        folder / "dist", "pkg", "1.0", files=files or {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": MODULE}
-    )
+    return build_wheel(folder / "dist", files=files or {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": MODULE})
 
 
 def repair(wheel: Path, root: Path, *words: str, code: int = Exit.OK) -> Path:
@@ -169,29 +164,30 @@ def test_namespace_package(tmp_path: Path, root: Path, capsys) -> None:
     assert "the wheel has no such package" in capsys.readouterr().err
 
 
-def test_a_lock_repeats_it(tmp_path: Path, root: Path) -> None:
+def test_a_lock_repeats_it(tmp_path: Path, root: Path, run) -> None:
     lock = tmp_path / "plan.json"
     first = repair(wheel_of(tmp_path), root, "-L", ".dlls", "--no-mangle-all", "--lock", str(lock)).read_bytes()
-    assert main(["repair", "--locked", str(lock), "-w", str(tmp_path / "again"), "-q"]) == Exit.OK
+    run("repair", "--locked", lock, "-w", tmp_path / "again", "-q")
     again = tmp_path / "again" / "pkg-1.0-cp311-cp311-win_amd64.whl"
     assert again.read_bytes() == first
 
 
-def test_a_lock_cannot_pass_other_options_to_delvewheel(tmp_path: Path, root: Path, capsys) -> None:
+def test_a_lock_cannot_pass_other_options_to_delvewheel(tmp_path: Path, root: Path, run) -> None:
     lock = tmp_path / "plan.json"
     repair(wheel_of(tmp_path), root, "--lock", str(lock))
     document = json.loads(lock.read_text())
     document["plans"][0]["renaming"]["lib_sdir"] = "/../../evil"
     lock.write_text(json.dumps(document))
-    assert main(["repair", "--locked", str(lock), "-w", str(tmp_path / "again")]) == Exit.BAD_INPUT
-    assert "--lib-sdir" in capsys.readouterr().err
+    assert "--lib-sdir" in run("repair", "--locked", lock, "-w", tmp_path / "again", code=Exit.BAD_INPUT).err
 
 
-def test_an_option_that_is_not_used_is_mentioned(tmp_path: Path, capsys) -> None:
-    plain = forge_dll("ext.pyd", imports={"KERNEL32.dll": ["Sleep"]}, exports=["PyInit_ext"])
+def test_an_option_that_is_not_used_is_mentioned(tmp_path: Path, run) -> None:
+    plain = extension("KERNEL32.dll:Sleep", name="ext")
     wheel = wheel_of(tmp_path, {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": plain})
-    assert main(["repair", str(wheel), "--no-discover", "-w", str(tmp_path / "out"), "--no-mangle-all"]) == Exit.OK
-    assert "--no-mangle-all: not used" in capsys.readouterr().out
+    assert (
+        "--no-mangle-all: not used"
+        in run("repair", wheel, "--no-discover", "-w", tmp_path / "out", "--no-mangle-all").out
+    )
 
 
 REFUSED = {

@@ -33,26 +33,6 @@ def problem(subject: str, severity: Severity = Severity.WARNING) -> Problem:
     return Problem("WF301", "missing-dependency", severity, subject, f"about {subject}")
 
 
-def test_nothing_changed():
-    one = build(File("x/a.dll", 1))
-    assert compare(one, one).is_empty
-
-
-def test_lost_and_new():
-    found = compare(build(File("x/a.dll", 1), File("x/b.dll", 2)), build(File("x/b.dll", 2), File("x/c.dll", 3)))
-    assert [file.path for file in found.lost] == ["x/a.dll"]
-    assert [file.path for file in found.appeared] == ["x/c.dll"]
-    assert found.pairs == ()
-
-
-def test_what_was_lost_may_still_be_needed():
-    """The releases that forgot a DLL would have been caught by this."""
-    old = build(File("torch/lib/libomp140.x86_64.dll", 1))
-    new = build(missing={"libomp140.x86_64.dll": ("torch/lib/fbgemm.dll",)})
-    found = compare(old, new)
-    assert found.still_needed(found.lost[0]) == ("torch/lib/fbgemm.dll",)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "how"),
     [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import typing
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from html.parser import HTMLParser
 
 import pytest
@@ -34,9 +34,6 @@ from wheelfix.report.document import (
 from wheelfix.report.html.scan import render_comparison, render_repairs
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.scans import render_scan, render_summary
-
-if typing.TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LOOKS = [TextStyle(), TextStyle(unicode=True), TextStyle(width=40), TextStyle(unicode=True, colour=True)]
 COMMAND = "::error::owned ::error::owned"

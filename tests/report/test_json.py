@@ -65,27 +65,6 @@ def test_facts_that_were_asked_for_are_added():
     assert document["wheels"][0]["images"][0]["signer"] == "unsigned"
 
 
-@pytest.mark.parametrize(
-    ("signature", "signer"),
-    [
-        (Signature("trusted", "NVIDIA Corporation", timestamp="2024-01-01T00:00:00Z"), "NVIDIA Corporation"),
-        (Signature("untrusted-root", "NVIDIA Corporation", "its root is not on the list"), "untrusted-root"),
-        (Signature("invalid", reason="the file was changed after it was signed"), "invalid"),
-        (Signature("not-checked", reason="cryptography is missing"), "not-checked"),
-    ],
-)
-def test_a_name_stands_alone_only_if_it_is_trusted(signature: Signature, signer: str):
-    report = clean_wheel()
-    image = dataclasses.replace(report.images[0], signature=signature)
-    document = json.loads(render("json", [dataclasses.replace(report, images=(image,))]))
-    check(document)
-    shown = document["wheels"][0]["images"][0]
-    assert shown["signer"] == signer
-    assert shown["signature"]["status"] == signature.status
-    assert shown["signature"].get("signer", "") == signature.signer
-    assert shown["signature"].get("reason", "") == signature.reason
-
-
 def test_gpu_code_and_cuda_are_added():
     report = clean_wheel()
     image = dataclasses.replace(report.images[0], archs=("sm_86",), gpu=GpuFit("RTX 5070", "sm_120", "none"))

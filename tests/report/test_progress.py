@@ -15,7 +15,7 @@ import pytest
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.report import canvas as module
-from wheelfix.report.canvas import Canvas, ProgressBar, TextStyle, look_of
+from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
 
 PATHS = [Path(f"dist/pkg{number}-1.0-py3-none-win_amd64.whl") for number in range(4)]
 
@@ -131,7 +131,7 @@ def test_on_a_terminal(tmp_path, term, shown):
     """The result is all that is left on the screen, whatever was drawn before."""
     import pty
 
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/x.dll": forge_dll("x.dll")})
+    wheel = build_wheel(tmp_path, files={"pkg/x.dll": forge_dll("x.dll")})
     code = (
         "import sys, threading; from wheelfix.report import canvas as progress\n"
         "progress.PATIENCE = progress.PAUSE = 0.01\n"
@@ -196,15 +196,6 @@ def test_look(encoding, terminal, environ, colour, unicode):
     assert (look.colour, look.unicode) == (colour, unicode)
 
 
-def test_a_pipe_gets_whole_lines_unless_a_width_is_set():
-    assert look_of(Stream("utf-8", False), {}).width == 0
-    assert look_of(Stream("utf-8", False), {"COLUMNS": "72"}).width == 72
-    words = "a sentence of several words " * 9
-    canvas = Canvas(look_of(Stream("utf-8", False), {}))
-    canvas.paragraph(words)
-    assert canvas.text() == f"{words.strip()}\n"
-
-
 def test_a_terminal_has_its_own_width_within_reason(monkeypatch):
     for columns, width in ((100, 100), (500, 120), (10, 40)):
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -215,17 +206,3 @@ def test_a_closed_stream_is_a_pipe():
     stream = io.StringIO()
     stream.close()
     assert look_of(stream, {}) == TextStyle()
-
-
-@pytest.mark.parametrize(
-    ("choice", "terminal", "environ", "colour"),
-    [
-        ("always", False, {}, True),
-        ("always", False, {"NO_COLOR": "1"}, True),
-        ("never", True, {}, False),
-        ("never", True, {"FORCE_COLOR": "1"}, False),
-        ("auto", True, {"NO_COLOR": "1"}, False),
-    ],
-)
-def test_an_option_decides_before_the_environment(choice, terminal, environ, colour):
-    assert look_of(Stream("utf-8", terminal), environ, choice).colour is colour

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import struct
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -16,14 +16,14 @@ from tests.roots.trees import dll, grow
 from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.model import Exports, FileVersion, Image, Machine
+from wheelfix.model import Exports, FileVersion, Image, ImageFacts, Machine
 from wheelfix.pe.image import read_image
 from wheelfix.roots.choice import (
     Choice,
     DllRequest,
     Needer,
     NoChoice,
-    Objection,
+    Outcome,
     Terms,
     choose,
     choose_release,
@@ -36,12 +36,6 @@ from wheelfix.roots.index import RootIndex
 from wheelfix.roots.release import OneRelease, Wanted, possible_releases
 from wheelfix.roots.root import Root, RootFile, RootFolder
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from wheelfix.model import ImageFacts
-    from wheelfix.roots.choice import Outcome
 
 HOST = Host()
 
@@ -89,109 +83,86 @@ def test_the_only_candidate(tmp_path: Path) -> None:
     assert [(entry.verdict, entry.file.name) for entry in outcome.considered] == [("chosen", CUPTI["11.7"])]
 
 
-def test_no_candidate() -> None:
-    outcome = decide([], DllRequest("zlibwapi.dll"))
-    assert outcome == NoChoice("no root has zlibwapi.dll")
-
-
-def test_another_machine_is_rejected(tmp_path: Path) -> None:
-    wrong = folder(tmp_path / "x86", {"zlibwapi.dll": dll("zlibwapi.dll", machine=Machine.X86)})
-    right = discovered(folder(tmp_path / "x64", {"zlibwapi.dll": dll("zlibwapi.dll")}))
-    outcome = decide([wrong, right], DllRequest("zlibwapi.dll"))
-    assert winner(outcome).root.path == right.path
-    assert [reason for _, reason in rejected(outcome)] == ["for x86, not for amd64"]
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "the file has no bytes"),
+        (None, "no root has uv.dll"),
+        (b"", "not a DLL that can be loaded: the file has no bytes"),
         (b"version https://git-lfs.github.com/spec/v1\n", "git-lfs"),
-        (b"MZ" + b"\0" * 200, ""),
+        (b"MZ" + b"\0" * 200, "not a DLL that can be loaded"),
+        (dll("uv.dll", "uv_a"), "it does not export uv_run, which torch/lib/a.dll imports (and 1 more)"),
+        (dll("uv.dll", "uv_run"), "it does not export ordinal 7, which b.dll imports"),
+        (dll("uv.dll", machine=Machine.X86), "for x86, not for amd64"),
     ],
-    ids=["empty", "git-lfs pointer", "no PE"],
+    ids=["nothing", "empty", "git-lfs pointer", "no PE", "symbol", "ordinal", "machine"],
 )
-def test_what_is_no_dll_is_rejected(tmp_path: Path, data: bytes, reason: str) -> None:
-    outcome = decide([folder(tmp_path, {"uv.dll": data})], DllRequest("uv.dll"))
+def test_what_does_not_serve_is_rejected_with_the_reason(tmp_path: Path, data: bytes | None, reason: str) -> None:
+    roots = [folder(tmp_path, {"uv.dll": data})] if data is not None else []
+    needers = (Needer("torch/lib/a.dll", ("uv_run",)), Needer("b.dll", (7,)))
+    outcome = decide(roots, DllRequest("uv.dll", needers=needers))
     assert isinstance(outcome, NoChoice)
-    assert "not a DLL that can be loaded" in outcome.reason
     assert reason in outcome.reason
+    assert len(rejected(outcome)) == len(roots)
 
 
-def test_a_missing_symbol_is_named_with_who_imports_it(tmp_path: Path) -> None:
-    old = folder(tmp_path / "old", {CUPTI["11.7"]: dll(CUPTI["11.7"], "cuptiGetVersion")})
-    outcome = decide([old], DllRequest(CUPTI["11.7"], needers=(TORCH_CUDA, Needer("b.dll", (7,)))))
-    assert isinstance(outcome, NoChoice)
-    ((_, reason),) = rejected(outcome)
-    assert reason == "it does not export cuptiActivityEnable, which torch/lib/torch_cuda.dll imports (and 1 more)"
+STUB = dll("libiomp5md.dll", forwarders={"omp_init": "libomp.dll.omp_init"})
+OMP = dll("libomp.dll", "omp_init")
+INIT = (Needer("torch_cpu.dll", ("omp_init",)),)
 
 
-def test_a_missing_ordinal(tmp_path: Path) -> None:
-    outcome = decide(
-        [folder(tmp_path, {"uv.dll": dll("uv.dll", "a")})], DllRequest("uv.dll", needers=(Needer("b.dll", (7,)),))
-    )
-    assert "it does not export ordinal 7, which b.dll imports" in outcome.reason
-
-
-class TestForwarders:
+@pytest.mark.parametrize(
+    ("beside", "needers", "refused"),
+    [
+        ({"LibOmp.dll": OMP}, INIT, ""),
+        ({"libomp.dll": OMP}, (), ""),
+        ({}, INIT, "it forwards omp_init to libomp.dll, which is not beside it"),
+        ({}, (), "libomp.dll"),
+        ({"libomp.dll": dll("libomp.dll", "other")}, INIT, "to libomp.dll, which does not export omp_init"),
+    ],
+    ids=["with its target", "no symbol is named", "alone", "alone, no symbol is named", "the target does not have it"],
+)
+def test_a_stub_needs_its_target(tmp_path: Path, beside: dict[str, bytes], needers: tuple, refused: str) -> None:
     """libiomp5md.dll of conda-forge's llvm-openmp is nothing but forwarders to libomp.dll."""
+    root = folder(tmp_path, {"libiomp5md.dll": STUB, **beside})
+    outcome = decide([root], DllRequest("libiomp5md.dll", needers=needers))
+    assert isinstance(outcome, NoChoice) is bool(refused)
+    assert refused in outcome.reason
 
-    STUB = dll("libiomp5md.dll", forwarders={"omp_get_num_threads": "libomp.dll.omp_get_num_threads"})
-    OMP = dll("libomp.dll", "omp_get_num_threads")
-    NEED = DllRequest("libiomp5md.dll", needers=(Needer("torch_cpu.dll", ("omp_get_num_threads",)),))
 
-    def test_the_target_comes_along(self, tmp_path: Path) -> None:
-        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB, "LibOmp.dll": self.OMP})], self.NEED)
-        assert isinstance(outcome, Choice)
+def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path: Path) -> None:
+    terms = Terms(provided=lambda name: read_image(MemorySource(OMP)) if name == "libomp.dll" else None)
+    root = folder(tmp_path, {"libiomp5md.dll": STUB})
+    assert isinstance(decide([root], DllRequest("libiomp5md.dll", needers=INIT), terms), Choice)
 
-    def test_even_when_nobody_names_a_symbol(self, tmp_path: Path) -> None:
-        root = folder(tmp_path, {"libiomp5md.dll": self.STUB, "libomp.dll": self.OMP})
-        outcome = decide([root], DllRequest("libiomp5md.dll"))
-        assert isinstance(outcome, Choice)
 
-    def test_without_its_target_it_is_rejected(self, tmp_path: Path) -> None:
-        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], self.NEED)
-        assert "it forwards omp_get_num_threads to libomp.dll, which is not beside it" in outcome.reason
+@pytest.mark.parametrize(
+    ("forwarders", "symbol", "refused"),
+    [
+        ({"unused": "gone.f"}, "used", ""),
+        ({"unused": "gone.f"}, "", ""),
+        ({"unused": "gone.f"}, "unused", "gone"),
+        ({"f": "NTDLL.RtlZeroMemory"}, "", ""),
+        ({"f": "b.f"}, "f", "its forwarder of f to b.f has no end"),
+    ],
+    ids=["not asked for", "nothing asked for", "asked for", "to Windows", "in a circle"],
+)
+def test_forwarders_among_others(tmp_path: Path, forwarders: dict[str, str], symbol: str, refused: str) -> None:
+    files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}
+    needers = (Needer("c.dll", (symbol,)),) if symbol else ()
+    outcome = decide([folder(tmp_path, files)], DllRequest("a.dll", needers=needers))
+    assert isinstance(outcome, NoChoice) is bool(refused)
+    assert refused in outcome.reason
 
-    def test_with_a_target_that_lacks_the_symbol_it_is_rejected(self, tmp_path: Path) -> None:
-        root = folder(tmp_path, {"libiomp5md.dll": self.STUB, "libomp.dll": dll("libomp.dll", "other")})
-        outcome = decide([root], self.NEED)
-        assert "forwards omp_get_num_threads to libomp.dll, which does not export omp_get_num_threads" in outcome.reason
 
-    def test_the_wheel_may_have_the_target_already(self, tmp_path: Path) -> None:
-        def provided(name: str) -> ImageFacts | None:
-            return read_image(MemorySource(self.OMP)) if name == "libomp.dll" else None
-
-        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], self.NEED, Terms(provided=provided))
-        assert isinstance(outcome, Choice)
-
-    def test_a_broken_forwarder_that_nobody_asked_for_does_no_harm(self, tmp_path: Path) -> None:
-        mixed = dll("a.dll", "used", forwarders={"unused": "gone.f"})
-        root = folder(tmp_path, {"a.dll": mixed})
-        assert isinstance(decide([root], DllRequest("a.dll", needers=(Needer("b.dll", ("used",)),))), Choice)
-        assert isinstance(decide([root], DllRequest("a.dll")), Choice)
-        assert isinstance(decide([root], DllRequest("a.dll", needers=(Needer("b.dll", ("unused",)),))), NoChoice)
-
-    def test_a_stub_without_its_target_is_nothing(self, tmp_path: Path) -> None:
-        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], DllRequest("libiomp5md.dll"))
-        assert isinstance(outcome, NoChoice)
-
-    def test_one_that_stands_by_itself_comes_first(self, tmp_path: Path) -> None:
-        stub = folder(tmp_path / "conda", {"libiomp5md.dll": self.STUB, "libomp.dll": self.OMP})
-        real = folder(tmp_path / "intel", {"libiomp5md.dll": dll("libiomp5md.dll", "omp_get_num_threads")})
-        outcome = decide([stub, real], self.NEED)
-        assert winner(outcome).root.path == real.path
-        assert [entry.reason for entry in outcome.considered] == [
-            "it has the code itself, the others only forward",
-            "it only forwards to libomp.dll; the chosen one has the code itself",
-        ]
-
-    def test_system_targets_need_nothing_and_loops_end(self, tmp_path: Path) -> None:
-        system = dll("a.dll", forwarders={"f": "NTDLL.RtlZeroMemory"})
-        assert isinstance(decide([folder(tmp_path / "1", {"a.dll": system})], DllRequest("a.dll")), Choice)
-        loop = {"a.dll": dll("a.dll", forwarders={"f": "b.f"}), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}
-        outcome = decide([folder(tmp_path / "2", loop)], DllRequest("a.dll", needers=(Needer("c.dll", ("f",)),)))
-        assert "its forwarder of f to b.f has no end" in outcome.reason
+def test_one_that_stands_by_itself_comes_before_a_stub(tmp_path: Path) -> None:
+    stub = folder(tmp_path / "conda", {"libiomp5md.dll": STUB, "libomp.dll": OMP})
+    real = folder(tmp_path / "intel", {"libiomp5md.dll": dll("libiomp5md.dll", "omp_init")})
+    outcome = decide([stub, real], DllRequest("libiomp5md.dll", needers=INIT))
+    assert winner(outcome).root.path == real.path
+    assert [entry.reason for entry in outcome.considered] == [
+        "it has the code itself, the others only forward",
+        "it only forwards to libomp.dll; the chosen one has the code itself",
+    ]
 
 
 def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path: Path) -> None:
@@ -388,23 +359,18 @@ def test_a_whole_family_comes_before_a_newer_part(tmp_path: Path) -> None:
     assert alone.warnings == ("cudnn_ops_infer64_8.dll is not beside cudnn64_8.dll",)
 
 
-class TestNotRedistributable:
+@pytest.mark.parametrize("where", ["14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM", "copied"])
+def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_path: Path, where: str) -> None:
     """libomp140.x86_64.dll lies in debug_nonredist, and torch 2.4.0 needs it."""
-
-    NAME = "libomp140.x86_64.dll"
-
-    def test_only_when_asked_for_by_name_and_with_a_warning(self, tmp_path: Path) -> None:
-        where = "14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM"
-        root = named_root(grow(tmp_path, {f"{where}/{self.NAME}": dll(self.NAME)}), HOST)
-        outcome = decide([root], DllRequest(self.NAME))
-        assert isinstance(outcome, NoChoice)
-        assert f"the vendor does not allow redistribution; --include {self.NAME} adds it nevertheless" in outcome.reason
-        asked = decide([root], DllRequest(self.NAME), Terms(included=frozenset({self.NAME})))
-        assert isinstance(asked, Choice)
-        assert asked.warnings == (f"the vendor does not allow redistributing {self.NAME} (it is in {where})",)
-
-    def test_wherever_it_was_copied_to(self, tmp_path: Path) -> None:
-        assert isinstance(decide([folder(tmp_path, {self.NAME: dll(self.NAME)})], DllRequest(self.NAME)), NoChoice)
+    name = "libomp140.x86_64.dll"
+    grow(tmp_path, {f"{where}/{name}": dll(name)})
+    root = named_root(tmp_path / where if where == "copied" else tmp_path, HOST)
+    outcome = decide([root], DllRequest(name))
+    assert isinstance(outcome, NoChoice)
+    assert f"the vendor does not allow redistribution; --include {name} adds it nevertheless" in outcome.reason
+    asked = decide([root], DllRequest(name), Terms(included=frozenset({name})))
+    assert isinstance(asked, Choice)
+    assert asked.warnings[0].startswith(f"the vendor does not allow redistributing {name}")
 
 
 @pytest.mark.parametrize(
@@ -440,27 +406,6 @@ def test_never_vendored(tmp_path: Path, name: str, because: str) -> None:
 )
 def test_the_runtime_on_request(name: str, allowed: bool) -> None:
     assert (never_vendored(name, Machine.AMD64, runtime=True) == "") is allowed
-
-
-def test_objections_such_as_gpu_code(tmp_path: Path) -> None:
-    new = folder(tmp_path / "new", {"cudnn64_8.dll": dll("cudnn64_8.dll", version=(2, 0, 0, 0))})
-    old = folder(tmp_path / "old", {"cudnn64_8.dll": dll("cudnn64_8.dll", version=(1, 0, 0, 0))})
-
-    def against(file: RootFile, *, fatal: bool) -> Objection | None:
-        return Objection("it has no code for sm_35", fatal) if file.root.path == new.path else None
-
-    warned = Terms(objection=lambda file: against(file, fatal=False))
-    outcome = decide([new, old], DllRequest("cudnn64_8.dll"), warned)
-    assert winner(outcome).root.path == old.path
-    assert [entry.reason for entry in outcome.considered] == [
-        "the only one without an objection",
-        "it has no code for sm_35",
-    ]
-    alone = decide([new], DllRequest("cudnn64_8.dll"), warned)
-    assert isinstance(alone, Choice)
-    assert alone.warnings == ("it has no code for sm_35",)
-    refused = decide([new], DllRequest("cudnn64_8.dll"), Terms(objection=lambda file: against(file, fatal=True)))
-    assert isinstance(refused, NoChoice)
 
 
 def test_warnings_of_the_root_reach_the_choice(tmp_path: Path) -> None:
@@ -553,14 +498,6 @@ def test_all_libraries_come_from_the_release_that_the_wheel_was_built_for(
     )
 
 
-@pytest.mark.parametrize("order", [("11.7", "11.8"), ("11.8", "11.7")], ids=" ".join)
-def test_without_a_label_everything_comes_from_the_newest(tmp_path: Path, order: tuple[str, ...]) -> None:
-    """cuRAND 10.3.0 has the file version 6.14.11.1030, 10.2.10 has 6.14.11.10210."""
-    one, found = take(bins(tmp_path, *order), NAMES)
-    assert found == dict.fromkeys(NAMES, "11.8")
-    assert one.because == "the newest of those that have most of what is needed"
-
-
 def test_wheels_of_two_generations_are_not_mixed(tmp_path: Path) -> None:
     packages = {"cublas64_11.dll": "nvidia-cublas-cu11", "curand64_10.dll": "nvidia-curand-cu11"}
     roots = [
@@ -586,15 +523,6 @@ def test_folders_of_path_are_not_mixed(tmp_path: Path) -> None:
         grow(tmp_path / f"v{release}", toolkit_files(release))
     host = Host(env={"PATH": f"{tmp_path / 'v11.8/bin'}:{tmp_path / 'v11.7/bin'}"})
     assert take(search_path_roots(host), NAMES, CU117)[1] == dict.fromkeys(NAMES, "11.7")
-
-
-def test_what_the_release_does_not_have_stays_missing_and_is_reported(tmp_path: Path) -> None:
-    first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
-    (first / "bin/cufft64_10.dll").unlink()
-    second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
-    one, found = take([named_root(second, HOST), named_root(first, HOST)], NAMES, CU117)
-    assert found == dict.fromkeys([name for name in NAMES if name != "cufft64_10.dll"], "11.7")
-    assert one.refused == ("CUDA 11.8: releases are not mixed, although only it has cufft64_10.dll",)
 
 
 def test_another_release_is_taken_when_it_was_asked_for_by_name(tmp_path: Path) -> None:

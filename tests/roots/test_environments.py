@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from tests.roots.trees import folders, grow, windows
 from wheelfix.roots.gather import discover
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.toolkits import CONDA, PIP
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def meta(name: str, version: str, *files: str) -> str:

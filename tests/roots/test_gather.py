@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -30,16 +30,7 @@ from wheelfix.roots.gather import (
 from wheelfix.roots.host import Host, this_machine
 from wheelfix.roots.index import RootIndex
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 HOST = Host()
-
-
-def test_a_folder_of_a_known_kind(tmp_path: Path) -> None:
-    root = named_root(grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"]), HOST)
-    assert (root.kind, root.version, root.learned, root.explicit) == ("cuda", "11.7", "--root", True)
 
 
 def test_a_plain_folder(tmp_path: Path) -> None:
@@ -91,11 +82,6 @@ def test_not_of_the_wanted_kind(tmp_path: Path, kind: str, option: str, because:
     assert caught.value.what == f"{option} {folder}: not what was expected"
     assert caught.value.because.startswith(because)
     assert caught.value.hint == hint
-
-
-def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the file or folder does not exist"):
-        named_root(tmp_path / "gone", HOST)
 
 
 @pytest.mark.parametrize("text", ["", "  ", '""', "~nobody-has-this-name/x", "a\0b", "x" * 300])

@@ -13,13 +13,13 @@ import pytest
 from tests.roots.trees import dll, grow, link
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.model import Image, Malformed
+from wheelfix.model import Malformed
 from wheelfix.roots import root as tree
 from wheelfix.roots.choice import family_files
 from wheelfix.roots.gather import VENDORS, named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.root import LABELS, Root
+from wheelfix.roots.root import LABELS
 
 HOST = Host()
 
@@ -102,48 +102,6 @@ def test_a_member_that_is_there_twice_is_skipped(tmp_path: Path) -> None:
     with RootIndex([named_root(path, HOST)]) as index:
         assert [file.name for file in index.files()] == ["b.dll"]
         assert all(skipped.reason.startswith("more than once") for skipped in index.skipped)
-
-
-def test_bytes_and_facts_of_a_file_on_disk(tmp_path: Path) -> None:
-    data = dll("a.dll", "hello", version=(1, 2, 3, 4))
-    grow(tmp_path, {"a.dll": data, "bad.dll": b"version https://git-lfs.github.com/spec/v1\n"})
-    with RootIndex([named_root(tmp_path, HOST)]) as index:
-        (file,) = index.candidates("a.dll")
-        image, version = index.image(file), index.version(file)
-        assert isinstance(image, Image)
-        assert image.exports.names == {"hello"}
-        assert version is not None
-        assert version.file == (1, 2, 3, 4)
-        assert index.sha256(file) == hashlib.sha256(data).hexdigest()
-        assert index.open(file).read_at(0, 2) == b"MZ"
-        assert index.packed(file) is None
-        assert index.disk_path(file) == tmp_path / "a.dll"
-        bad = index.image(index.candidates("bad.dll")[0])
-        assert isinstance(bad, Malformed)
-        assert bad.kind == "lfs-pointer"
-
-
-def test_bytes_and_facts_of_a_member_of_a_wheel(tmp_path: Path) -> None:
-    data = dll("libiomp5md.dll", "omp_get_num_threads", version=(5, 0, 2023, 0))
-    member = "intel_openmp-2023.2.0.data/data/Library/bin/libiomp5md.dll"
-    path = build_wheel(tmp_path, "intel-openmp", "2023.2.0", "py3-none-win_amd64", {member: data})
-    with RootIndex([named_root(path, HOST)]) as index:
-        (file,) = index.candidates("LIBIOMP5MD.dll")
-        assert (file.path, file.size, file.origin) == (member, len(data), "wheel intel-openmp 2023.2.0")
-        assert file.location == f"{path}!{member}"
-        image, version = index.image(file), index.version(file)
-        assert isinstance(image, Image)
-        assert version is not None
-        assert (image.exports.names, str(version)) == ({"omp_get_num_threads"}, "5.0.2023.0")
-        assert index.sha256(file) == hashlib.sha256(data).hexdigest()
-        assert index.open(file).read_at(0, 2) == b"MZ"
-        packed = index.packed(file)
-        assert packed is not None
-        archive, entry = packed
-        offset, length = archive.data_span(entry)
-        assert (entry.name, length < len(data)) == (member, True)
-        assert offset > 0
-        assert index.disk_path(file) is None
 
 
 def test_a_damaged_member_is_a_fact_not_an_error(tmp_path: Path) -> None:
@@ -260,11 +218,6 @@ def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path: Path) -> None
     assert tree.locate(tmp_path, "Bin") == tmp_path / "BIN"
 
 
-def test_what_cannot_be_read_is_empty(tmp_path: Path) -> None:
-    assert tree.names(tmp_path / "gone") == ()
-    assert tree.dll_names(tmp_path / "gone") == ()
-
-
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [
@@ -279,11 +232,6 @@ def test_numbers(text: str, numbers: tuple[int, ...]) -> None:
     assert tree.numbers(text) == numbers
 
 
-def test_ten_comes_after_nine() -> None:
-    folders = tuple(Path(name) for name in ("v9.4", "v10.2", "v9.24"))
-    assert [folder.name for folder in tree.newest_first(folders)] == ["v10.2", "v9.24", "v9.4"]
-
-
 # ----------------------------------------------------------------------------------------------------------------- root
 # Kinds of roots: each has a label, a place in the schema, and one vendor that recognises it.
 
@@ -293,21 +241,3 @@ def test_a_kind_has_one_vendor() -> None:
     assert len({*kinds}) == len(kinds)
     assert {*kinds} <= {*LABELS}
     assert {*LABELS} - {*kinds} == {"folder", "wheel", "conda-package"}
-
-
-@pytest.mark.parametrize(
-    ("kind", "version", "label", "is_file"),
-    [
-        ("cuda", "11.7", "CUDA 11.7", False),
-        ("folder", "", "folder", False),
-        ("wheel", "2.7.1", "wheel 2.7.1", True),
-        ("conda-package", "", "conda package", True),
-    ],
-)
-def test_a_root_is_named_by_kind_and_version(kind: str, version: str, label: str, is_file: bool) -> None:
-    root = Root(kind, Path("place"), version)
-    assert (root.label, root.where, root.is_file) == (label, "place", is_file)
-
-
-def test_notes_are_added_to_those_that_are_there() -> None:
-    assert Root("folder", Path("place"), notes=("one",)).with_notes("two").notes == ("one", "two")

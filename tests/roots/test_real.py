@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.release import cuda_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.real
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,8 +12,8 @@ from hypothesis import strategies as st
 from tests.roots.trees import dll, grow
 from tests.support.nvidia import TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
-from wheelfix.model import Exports, FileVersion, Image, Machine, dll_key
-from wheelfix.roots.choice import Choice, DllRequest, Needer, choose, choose_release
+from wheelfix.model import Exports, FileVersion, Image, ImageFacts, Machine, dll_key
+from wheelfix.roots.choice import Choice, DllRequest, Needer, Outcome, choose, choose_release
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
@@ -29,10 +28,6 @@ from wheelfix.roots.release import (
     stated_version,
 )
 from wheelfix.roots.root import Root, RootFile, RootFolder
-
-if TYPE_CHECKING:
-    from wheelfix.model import ImageFacts
-    from wheelfix.roots.choice import Outcome
 
 HOST = Host()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +21,6 @@ from wheelfix.roots.toolkits import (
     searched_toolkit,
     toolkit_release,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 V102 = {
     "version.txt": "CUDA Version 10.2.89\n",

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import pytest
 
 from wheelfix.demo.forge import forge_dll
-from wheelfix.model import Machine
+from wheelfix.model import Machine, Symbol
 from wheelfix.roots.host import Host, RegistryKey
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from wheelfix.model import Symbol
-    from wheelfix.roots.root import Root
+from wheelfix.roots.root import Root
 
 
 def grow(base: Path, files: Iterable[str] | Mapping[str, bytes | str]) -> Path:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.support.wheels import build_wheel
+from wheelfix.archive.faults import ArchiveFault, RecordFault
 from wheelfix.archive.metadata import Metadata, WheelInfo
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.loader.installations import Distribution
+from wheelfix.loader.packageloading import PackageLoading
 from wheelfix.loader.packages.torch import recognise
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
@@ -37,13 +40,6 @@ from wheelfix.pe.gpucode import GpuCode
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.rules import registry
 from wheelfix.rules.context import Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
-    from wheelfix.archive.faults import ArchiveFault, RecordFault
-    from wheelfix.loader.packageloading import PackageLoading
 
 SITE = "Lib/site-packages/"
 LIB = SITE + "torch/lib/"

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
 from tests.support.environments import lay
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.profile import Profile
-from wheelfix.model import Import, Verdict
+from wheelfix.model import Import, ScanReport, Verdict
 from wheelfix.rules import abi
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import ScanReport
-    from wheelfix.rules.context import Subject
-
+from wheelfix.rules.context import Subject
 
 PYD = SITE + "pkg/_core.pyd"
 
@@ -119,7 +113,7 @@ def scanned(folder: Path, files: dict[str, str | bytes]) -> ScanReport:
     return scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
 
 
-MODULE = forge_dll("_core.pyd", imports={"python311.dll": ["Py_DecRef"]}, exports=["PyInit__core"])
+MODULE = extension("python311.dll:Py_DecRef", name="_core")
 OTHER = forge_dll("_core.pyd", imports={"python311.dll": ["Py_DecRef"]}, exports=["PyInit__other"])
 UNLESS = "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"
 
@@ -215,7 +209,7 @@ def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path: Path) -> No
 
 
 def test_the_debug_interpreter_is_on_no_normal_machine(tmp_path: Path) -> None:
-    debug = forge_dll("_core.pyd", imports={"python311_d.dll": ["Py_DecRef"]}, exports=["PyInit__core"])
+    debug = extension("python311_d.dll:Py_DecRef", name="_core")
     report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/_core.cp311-win_amd64.pyd": debug})
     assert [(item.code, item.subject) for item in report.findings if str(item.severity) == "error"] == [
         ("WF301", "python311_d.dll")
@@ -224,7 +218,7 @@ def test_the_debug_interpreter_is_on_no_normal_machine(tmp_path: Path) -> None:
 
 def test_a_git_lfs_pointer_that_modules_import_is_broken(tmp_path: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
-    module = forge_dll("_core.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__core"])
+    module = extension("helper.dll", name="_core")
     init = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
     report = scanned(
         tmp_path,
@@ -236,7 +230,7 @@ def test_a_git_lfs_pointer_that_modules_import_is_broken(tmp_path: Path) -> None
 
 
 def test_a_symbol_that_the_interpreter_does_not_have_is_error_127(tmp_path: Path) -> None:
-    newer = forge_dll("_core.pyd", imports={"python311.dll": ["PyType_GetDict"]}, exports=["PyInit__core"])
+    newer = extension("python311.dll:PyType_GetDict", name="_core")
     report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/_core.cp311-win_amd64.pyd": newer})
     (found,) = [item for item in report.findings if item.code == "WF310"]
     assert (found.subject, str(found.severity)) == ("python311.dll", "error")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -18,16 +19,10 @@ from wheelfix.cli.main import main
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
-from wheelfix.model import Repairable, Severity
+from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.rules.archive import _ARCHIVE_CODES, _RECORD_CODES
 from wheelfix.rules.registry import all_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from wheelfix.model import Finding
 
 
 @pytest.mark.parametrize("kind", [*_ARCHIVE_CODES, "any-other"])
@@ -154,7 +149,7 @@ def test_severity_of_record_faults(kind: str, severity: Severity) -> None:
 )
 def test_a_file_that_poses_as_ours_is_found_and_left_out_by_a_repair(tmp_path, name, expected):
     """A wheel shipped the journal of a repair that never was; verify and scan were silent."""
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "", name: "{}"})
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", name: "{}"})
     found = [finding for finding in verify(wheel).findings if finding.code == "WF132"]
     assert [finding.subject for finding in found] == ([name] if expected else [])
     assert [finding.code for finding in scan(wheel).findings if finding.code == "WF132"] == ["WF132"] * expected

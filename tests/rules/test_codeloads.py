@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.rules.subjects import SITE, run, scanned, subject
 from tests.support.environments import install
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 HERE = "import os, sys, ctypes\nhere = os.path.dirname(__file__)\n"
 LOAD = HERE + "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
@@ -112,9 +108,9 @@ BY_NAME = "import ctypes\nctypes.windll.LoadLibrary('cudnn64_9.dll')\n"
 )
 def test_cudnn_by_its_bare_name_in_an_environment(tmp_path: Path, there: bool, code: str) -> None:
     """nvidia-cudnn-frontend does so; NVIDIA's installers put their folders on PATH, where this load does not look."""
-    module = forge_dll("_x.pyd", exports=["PyInit__x"])
+    module = extension()
     files: dict[str, str | bytes] = {"pkg/__init__.py": BY_NAME, "pkg/_x.pyd": module}
-    env = install(build_wheel(tmp_path, "pkg", "1.0", files=files), tmp_path / "env")
+    env = install(build_wheel(tmp_path, files=files), tmp_path / "env")
     if there:
         install(build_wheel(tmp_path, "other", "1.0", files={"other/cudnn64_9.dll": forge_dll("cudnn64_9.dll")}), env)
     found = scan_all([env], ScanOptions(roots=RootOptions(discover=False)))

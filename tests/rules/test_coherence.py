@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
-from wheelfix.model import EdgeKind, System
-
-if TYPE_CHECKING:
-    from wheelfix.model import Image
-    from wheelfix.rules.context import Subject
-
+from wheelfix.model import EdgeKind, Image, System
+from wheelfix.rules.context import Subject
 
 CPU, C10 = LIB + "torch_cpu.dll", LIB + "c10_cuda.dll"
 PYD = SITE + "pkg/_core.pyd"

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch, wheel
 from wheelfix.model import System
-from wheelfix.rules.context import wanted_cuda
+from wheelfix.rules.context import Subject, wanted_cuda
 from wheelfix.rules.cuda import cuda_summary
-
-if TYPE_CHECKING:
-    from wheelfix.rules.context import Subject
-
 
 CUDA = LIB + "torch_cuda.dll"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, scanned, subject, torch, wheel
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
@@ -23,12 +23,7 @@ from wheelfix.model import (
     VcRedist,
     Verdict,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.rules.context import Subject
-
+from wheelfix.rules.context import Subject
 
 PYD = SITE + "pkg/_core.pyd"
 PLUGIN = SITE + "pkg/plugins/qsql.dll"
@@ -175,7 +170,7 @@ def test_qt_passes_over_plugins_that_do_not_load(path: str, needed: str, core: b
 @pytest.mark.parametrize(
     ("other", "severity", "ending"),
     [
-        ({"pkg/_base.pyd": forge_dll("_base.pyd", exports=["PyInit__base"])}, "info", "and continues"),
+        ({"pkg/_base.pyd": extension(name="_base")}, "info", "and continues"),
         ({}, "warning", "and continues, without any of its extension modules"),
     ],
     ids=["one of two", "the only one"],
@@ -186,7 +181,7 @@ def test_an_import_that_the_code_catches_is_told_as_such(
     """numba tries its TBB backend, and takes another when there is no tbb12.dll; pymongoarrow has one module."""
     files = {
         "pkg/__init__.py": b"try:\n    from pkg import _tbb\nexcept ImportError:\n    pass\n",
-        "pkg/_tbb.pyd": forge_dll("_tbb.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__tbb"]),
+        "pkg/_tbb.pyd": extension("gone.dll", name="_tbb"),
         **other,
     }
     report = scanned(tmp_path, files)
@@ -367,41 +362,6 @@ def test_an_owner_out_of_reach(loaded: bool, severity: str) -> None:
     assert "nvidia-cublas-cu12, but out of reach: its folder is not added" in found[0].message
 
 
-def test_a_private_module_that_no_python_file_imports_is_a_warning_where_another_package_has_the_dll(tmp_path) -> None:
-    bridge = forge_dll("_bridge.pyd", imports={"torch_cpu.dll": ["f"]}, exports=["PyInit__bridge"])
-    files = {"pkg/__init__.py": "", "pkg/_bridge.cp311-win_amd64.pyd": bridge}
-    told = scanned(tmp_path / "alone", files)
-    assert told.verdict is Verdict.RISKY
-    assert "no Python file of the package imports it, and torch" in told.findings[0].message
-    imported = {**files, "pkg/__init__.py": "from pkg import _bridge"}
-    assert scanned(tmp_path / "imported", imported).verdict is Verdict.BROKEN
-    public = {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": bridge}
-    assert scanned(tmp_path / "public", public).verdict is Verdict.BROKEN
-
-
-def test_an_optional_import_of_a_package_that_also_has_a_vendors_dll_does_not_make_up_for_it(tmp_path) -> None:
-    module = forge_dll("_x.pyd", imports={"libiomp5md.dll": ["omp_get_num_threads"]}, exports=["PyInit__x"])
-    files = {
-        "pkg/__init__.py": "from pkg import _x",
-        "pkg/board.py": "def show():\n    import tensorflow\n",
-        "pkg/_x.cp311-win_amd64.pyd": module,
-    }
-    assert scanned(tmp_path, files).verdict is Verdict.BROKEN
-
-
-def test_what_a_dll_loads_is_unsure_where_it_is_unsure_whether_that_dll_is_there(tmp_path) -> None:
-    """CuPy adds the folder of an installed toolkit, which has NVRTC and its built-ins."""
-    module = forge_dll("_x.pyd", imports={"nvrtc64_112_0.dll": ["nvrtcVersion"]}, exports=["PyInit__x"])
-    adds = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
-    files = {"pkg/__init__.py": adds, "pkg/_x.cp311-win_amd64.pyd": module}
-    told = scanned(tmp_path / "adds", files)
-    assert (told.verdict, told.first_failure) == (Verdict.UNSURE, None)
-    files["pkg/__init__.py"] = "from pkg import _x\n"
-    told = scanned(tmp_path / "not", files)
-    assert told.verdict is Verdict.BROKEN
-    assert told.first_failure is not None
-
-
 def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path: Path) -> None:
     """ONNX Runtime's import succeeds without CUDA; a session that asks for CUDA does not."""
     files = {
@@ -419,38 +379,69 @@ def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path: 
     )
 
 
-def test_a_public_module_is_a_warning_where_the_code_imports_others_of_its_kind(tmp_path) -> None:
-    """daal4py has a module for Intel MPI, which no Python file imports and which nobody needs for anything else."""
-    files = {
-        "pkg/__init__.py": "from pkg import _main\n",
-        "pkg/_main.cp311-win_amd64.pyd": forge_dll("_main.pyd", exports=["PyInit__main"]),
-        "pkg/mpi.cp311-win_amd64.pyd": forge_dll("mpi.pyd", imports={"impi.dll": ["f"]}, exports=["PyInit_mpi"]),
-    }
-    assert scanned(tmp_path / "aside", files).verdict is Verdict.RISKY
-    named = {**files, "pkg/run.py": "from pkg import mpi\n"}
-    assert scanned(tmp_path / "named", named).verdict is Verdict.BROKEN
-    other = forge_dll("mpi.pyd", imports={"unheard-of.dll": ["f"]}, exports=["PyInit_mpi"])
-    unknown = {**files, "pkg/mpi.cp311-win_amd64.pyd": other}
-    assert scanned(tmp_path / "unknown", unknown).verdict is Verdict.BROKEN
+BRIDGE = extension("torch_cpu.dll", name="_bridge")
+MPI = {
+    "pkg/__init__.py": "from pkg import _main\n",
+    "pkg/_main.cp311-win_amd64.pyd": extension(name="_main"),
+    "pkg/mpi.cp311-win_amd64.pyd": extension("impi.dll", name="mpi"),
+}
+ADDS_CUDA = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
+NVRTC = extension("nvrtc64_112_0.dll:nvrtcVersion")
+LOADER = "MODULES = ['_heif']\ndef load(name):\n    try:\n        return importlib.import_module(name)\n"
+HEIF = extension("heif.dll", name="_heif")
+IF_IT_CAN = "try:\n    import pkg_libs\nexcept ImportError:\n    pass\nfrom . import _ext\n"
+VERDICTS = {
+    "a private module that no Python file imports, of a DLL that another package has": (
+        Verdict.RISKY,
+        {"pkg/__init__.py": "", "pkg/_bridge.cp311-win_amd64.pyd": BRIDGE},
+    ),
+    "it is imported": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": "from pkg import _bridge", "pkg/_bridge.cp311-win_amd64.pyd": BRIDGE},
+    ),
+    "it is public": (Verdict.BROKEN, {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": BRIDGE}),
+    "an optional import of a package that also has a vendor's DLL does not make up for it": (
+        Verdict.BROKEN,
+        {
+            "pkg/__init__.py": "from pkg import _x",
+            "pkg/board.py": "def show():\n    import tensorflow\n",
+            "pkg/_x.cp311-win_amd64.pyd": extension("libiomp5md.dll:omp_get_num_threads"),
+        },
+    ),
+    "CuPy adds the folder of an installed toolkit, which has NVRTC and its built-ins": (
+        Verdict.UNSURE,
+        {"pkg/__init__.py": ADDS_CUDA, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
+    ),
+    "nothing adds that folder": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": "from pkg import _x\n", "pkg/_x.cp311-win_amd64.pyd": NVRTC},
+    ),
+    "daal4py has a module for Intel MPI, which no Python file imports": (Verdict.RISKY, MPI),
+    "a file imports it": (Verdict.BROKEN, {**MPI, "pkg/run.py": "from pkg import mpi\n"}),
+    "its DLL is not known": (
+        Verdict.BROKEN,
+        {**MPI, "pkg/mpi.cp311-win_amd64.pyd": extension("unheard-of.dll", name="mpi")},
+    ),
+    "imagecodecs has a table of its modules, and stubs for those that cannot be imported": (
+        Verdict.RISKY,
+        {"pkg/__init__.py": f"{LOADER}    except ImportError:\n        return None\n", "pkg/_heif.pyd": HEIF},
+    ),
+    "the failure is not caught": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": f"{LOADER}    finally:\n        pass\n", "pkg/_heif.pyd": HEIF},
+    ),
+    "tensorrt_bindings imports tensorrt_libs, which it does not require, if it is there": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": IF_IT_CAN, "pkg/_ext.pyd": extension("nvpkg_11.dll", name="_ext")},
+    ),
+}
 
 
-def test_modules_that_are_imported_by_computed_names_and_caught_are_warnings(tmp_path) -> None:
-    """imagecodecs has a table of its modules, and stubs for those that cannot be imported."""
-    code = "MODULES = ['_heif']\ndef load(name):\n    try:\n        return importlib.import_module(name)\n"
-    module = forge_dll("_heif.pyd", imports={"heif.dll": ["f"]}, exports=["PyInit__heif"])
-    files = {"pkg/__init__.py": f"{code}    except ImportError:\n        return None\n", "pkg/_heif.pyd": module}
-    assert scanned(tmp_path / "caught", files).verdict is Verdict.RISKY
-    raised = {**files, "pkg/__init__.py": f"{code}    finally:\n        pass\n"}
-    assert scanned(tmp_path / "raised", raised).verdict is Verdict.BROKEN
-
-
-def test_a_module_that_code_imports_if_it_can_is_no_evidence(tmp_path) -> None:
-    """tensorrt_bindings imports tensorrt_libs, which it does not require, if it is there."""
-    code = "try:\n    import pkg_libs\nexcept ImportError:\n    pass\nfrom . import _ext\n"
-    module = forge_dll("_ext.pyd", imports={"nvpkg_11.dll": ["f"]}, exports=["PyInit__ext"])
-    files = {"pkg_bindings/__init__.py": code, "pkg_bindings/_ext.pyd": module}
-    told = scanned(tmp_path, files, "pkg-bindings")
-    assert told.verdict is Verdict.BROKEN
+@pytest.mark.parametrize(("verdict", "files"), VERDICTS.values(), ids=VERDICTS)
+def test_what_the_code_of_the_package_says_about_a_missing_dll(tmp_path, verdict, files) -> None:
+    report = scanned(tmp_path, files)
+    assert report.verdict is verdict
+    assert (report.first_failure is None) is (verdict is not Verdict.BROKEN)
 
 
 @pytest.mark.parametrize(
@@ -467,7 +458,7 @@ def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path: Pat
     )
     files = {
         "pkg/__init__.py": init,
-        "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"]),
+        "pkg/_core.pyd": extension("foo.dll", name="_core"),
         "pkg/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
     }
     report = scanned(tmp_path, files)
@@ -484,10 +475,10 @@ def test_a_dll_in_the_folder_of_a_distribution_that_is_required(
     """The __init__.py of meshlib, which adds meshlib_core.libs, is in meshlib-core."""
     name = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
     files = {
-        "pkg/_core.pyd": forge_dll("_core.pyd", imports={name: ["f"]}, exports=["PyInit__core"]),
+        "pkg/_core.pyd": extension(name, name="_core"),
         f"frobnicate_core.libs/{name}": forge_dll(name, exports=["f"]),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files, requires=requires)
+    wheel = build_wheel(tmp_path, files=files, requires=requires)
     report = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
     assert report.verdict is verdict
     (item,) = (one for one in report.findings if one.code == "WF305")
@@ -510,7 +501,7 @@ def test_a_dll_that_delvewheel_named_for_the_wheel_is_missing_also_where_the_fai
     gone = "libde265-0-da04b6b2448c39c0b7f218769dedb2f1.dll"
     files = {
         "pkg/__init__.py": "try:\n    import _pkg\nexcept ImportError:\n    _pkg = None\n",
-        "_pkg.cp311-win_amd64.pyd": forge_dll("_pkg.pyd", imports={gone: ["f"]}, exports=["PyInit__pkg"]),
+        "_pkg.cp311-win_amd64.pyd": extension(gone, name="_pkg"),
     }
     wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files)
     report = scan(wheel)

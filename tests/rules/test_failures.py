@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
@@ -17,10 +17,6 @@ from wheelfix.exam.scan import scan_all
 from wheelfix.model import Alone, LoadEvent, LoadOutcome, ScanReport, Severity, Verdict
 from wheelfix.rules.failures import visible_failure
 from wheelfix.rules.registry import with_allowed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 PYD = SITE + "pkg/_core.pyd"
 FAILED = loads(PYD, 1114, ("_core.pyd", "odd.dll"))
@@ -229,7 +225,7 @@ def test_what_the_code_sees_to_is_said() -> None:
 
 def wheel_of_two(folder: Path, init: str, *, name: str = "mesher") -> ScanReport:
     """A wheel with the packages mesh, which has a DLL, and meshcore, whose module needs it."""
-    module = forge_dll("_core.pyd", imports={"meshlib.dll": ["f"]}, exports=["PyInit__core"])
+    module = extension("meshlib.dll", name="_core")
     files = {
         "mesh/__init__.py": init,
         "mesh/meshlib.dll": forge_dll("meshlib.dll", exports=["f"]),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,10 +27,6 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
 from wheelfix.rules import registry
 from wheelfix.rules.hints import where_from
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 PYD = "pkg/_x.cp311-win_amd64.pyd"
 

@@ -227,11 +227,10 @@ def test_the_hint_of_an_unknown_provider(tmp_path: Path, capsys: pytest.CaptureF
     assert "WF318" not in codes(capsys.readouterr().out)
 
 
-def test_the_hint_of_a_module_that_is_not_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_hint_of_a_module_that_is_not_installed(tmp_path: Path, run) -> None:
     user, flux = user_and_flux(tmp_path)
     prefix = lay(install(made(SOUND, tmp_path), tmp_path / "env"), {"python.exe": b"MZ"})
-    assert main(["scan", str(user), "--with", str(prefix), "--no-discover"]) == 1
-    output = capsys.readouterr().out
+    output = run("scan", user, "--with", prefix, "--no-discover", code=1).out
     assert "WF320" in codes(output)
     assert "add its wheel with --with" in " ".join(output.split())
-    assert main(["scan", str(user), "--with", str(prefix), "--with", str(flux), "--no-discover"]) == 0
+    run("scan", user, "--with", prefix, "--with", flux, "--no-discover")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
@@ -70,7 +70,7 @@ def environment(tmp_path, extra):
         "pkg/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["f"]}),
         "pkg/bin/helper.dll": forge_dll("helper.dll", exports=["f"]),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     return lay(install(wheel, tmp_path / "env"), {"python.exe": b"", "python311.dll": b"", **extra})
 
 
@@ -84,31 +84,21 @@ def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path) -> None:
     assert "not the package's own" in found.message
 
 
-def test_one_for_another_processor_makes_the_environment_broken(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "error", "code"),
+    [
+        (forge_dll("helper.dll", exports=["f"], machine=Machine.X86), 193, "WF204"),
+        (forge_dll("helper.dll", exports=["g"]), 127, "WF310"),
+        (forge_dll("helper.dll", exports=["f"], imports={"gone.dll": ["f"]}), 126, "WF301"),
+        (b"MZ", 193, "WF201"),
+    ],
+    ids=["for another processor", "of another version", "with needs of its own", "damaged"],
+)
+def test_one_that_does_not_load_makes_the_environment_broken(tmp_path, wrong, error, code) -> None:
     """An x86 DLL dropped beside python.exe: "will raise 193" stood above "Verdict: ok"."""
-    wrong = forge_dll("helper.dll", exports=["f"], machine=Machine.X86)
     report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
-    assert report.first_failure.code == 193
-    assert str(report.verdict) == "broken"
-    assert {finding.code for finding in report.findings} == {"WF204", "WF313"}
-
-
-def test_one_of_another_version_makes_the_environment_broken(tmp_path) -> None:
-    wrong = forge_dll("helper.dll", exports=["g"])
-    report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
-    assert (report.first_failure.code, str(report.verdict)) == (127, "broken")
-
-
-def test_one_with_needs_of_its_own_makes_the_environment_broken(tmp_path) -> None:
-    wrong = forge_dll("helper.dll", exports=["f"], imports={"gone.dll": ["f"]})
-    report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
-    assert (report.first_failure.code, str(report.verdict)) == (126, "broken")
-    assert "WF301" in {finding.code for finding in report.findings}
-
-
-def test_one_that_is_damaged_makes_the_environment_broken(tmp_path) -> None:
-    report = scan(environment(tmp_path, {"helper.dll": b"MZ"}), QUIET)
-    assert (report.first_failure.code, str(report.verdict)) == (193, "broken")
+    assert (report.first_failure.code, str(report.verdict)) == (error, "broken")
+    assert code in {finding.code for finding in report.findings}
 
 
 def test_a_file_of_another_distribution_is_not_to_be_removed(tmp_path) -> None:
@@ -116,14 +106,14 @@ def test_a_file_of_another_distribution_is_not_to_be_removed(tmp_path) -> None:
     loads_own = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'helper.dll'))\n"
     files = {
         "pkg/__init__.py": "import first\n",
-        "pkg/_core.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__core"]),
+        "pkg/_core.pyd": extension("helper.dll", name="_core"),
         "pkg/helper.dll": forge_dll("helper.dll", exports=["f"]),
     }
     for number, exports in enumerate((["f"], ["f", "g"])):
         here = tmp_path / str(number)
         first = {"first/__init__.py": loads_own, "first/helper.dll": forge_dll("helper.dll", exports=exports)}
         env = install(build_wheel(here, "first", "1.0", files=first), here / "env")
-        report = scan(install(build_wheel(here, "pkg", "1.0", files=files, requires=["first"]), env), WITH_PKG)
+        report = scan(install(build_wheel(here, files=files, requires=["first"]), env), WITH_PKG)
         found = [item for item in report.findings if item.code == "WF313"]
         assert [item.hint for item in found] == (
             ["let first and pkg use one helper.dll: install releases that were built together"] if number else []

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
 from wheelfix.model import Severity, Signature
-
-if TYPE_CHECKING:
-    from wheelfix.rules.context import Subject
-
+from wheelfix.rules.context import Subject
 
 AOTI, CPU = LIB + "aoti_custom_ops.dll", LIB + "torch_cpu.dll"
 

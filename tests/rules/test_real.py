@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from tests.support.wheels import build_wheel
 from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.real
 

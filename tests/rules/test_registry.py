@@ -9,7 +9,7 @@ import sys
 import zipfile
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -22,10 +22,6 @@ from wheelfix.errors import UsageError
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Severity
 from wheelfix.rules import registry
 from wheelfix.rules.registry import Theme, finding, matches_any, with_allowed
-
-if TYPE_CHECKING:
-    from random import Random
-
 
 CODES = """
 101 102 103 104 105 106 107 108 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127 128 129
@@ -177,25 +173,6 @@ BROKEN = subject(
     events=[loads(LIB + "a.dll", 126, ("a.dll", "gone.dll")), loads(LIB + "b.dll", 193, ("b.dll",))],
     torch=torch(),
 )
-
-
-@pytest.mark.parametrize(
-    ("select", "ignore", "expected"),
-    [
-        ((), (), ["WF202", "WF301", "WF301"]),
-        (("WF3",), (), ["WF301", "WF301"]),
-        (("wf202",), (), ["WF202"]),
-        (("missing-dependency",), (), ["WF301", "WF301"]),
-        ((), ("WF3",), ["WF202"]),
-        (("WF2", "WF3"), ("empty-dll",), ["WF301", "WF301"]),
-        (("WF1",), (), []),
-    ],
-    ids=["all", "prefix", "code", "name", "ignored", "both", "others"],
-)
-def test_rules_are_selected_by_code_prefix_and_name(
-    select: tuple[str, ...], ignore: tuple[str, ...], expected: list[str]
-) -> None:
-    assert [item.code for item in registry.run(BROKEN, select, ignore)] == expected
 
 
 def test_findings_come_worst_first_then_by_code_and_subject() -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.pe.test_version import rich, with_rich
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
 from wheelfix.model import Import, VcRedist
-
-if TYPE_CHECKING:
-    from wheelfix.rules.context import Subject
+from wheelfix.rules.context import Subject
 
 PYD = SITE + "pkg/_core.pyd"
 OWN_NAME = "msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll"

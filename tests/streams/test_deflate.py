@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -13,13 +13,8 @@ from tests.support.chance import random_bytes
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams import codec
 from wheelfix.streams import codec as deflate
-from wheelfix.streams.codec import BLOCK, Deflating
+from wheelfix.streams.codec import BLOCK, DeflatedData, Deflating
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from wheelfix.streams.codec import DeflatedData
 
 WORDS = [b"torch", b"lib", b"kernel", b"\0\0\0\0", b"mov eax", bytes(range(200, 256))]
 

@@ -5,7 +5,8 @@ import os
 import random
 import threading
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,6 @@ from hypothesis import strategies as st
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import source as steps
 from wheelfix.streams.source import FileSource, InflatedSource, MemorySource, StoredSource, TeeSource, chunks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def deflate(data: bytes) -> bytes:

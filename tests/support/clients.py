@@ -17,14 +17,11 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.support.tiers import absent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 PLATFORMS = {
     "win_amd64": "x86_64-pc-windows-msvc",

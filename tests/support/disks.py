@@ -6,15 +6,12 @@ import contextlib
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.tiers import IMPOSSIBLE, impossible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 root_only = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("mount"), reason=f"{IMPOSSIBLE}only root mounts"

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import zipfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path
 
 
 def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:

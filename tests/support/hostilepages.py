@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import random
 import time
-from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
 from tests.support.patience import patience
 from wheelfix.base.options import InstallTarget
 from wheelfix.errors import InputError
-from wheelfix.remote.packageindex import choose_file, read_page
-
-if TYPE_CHECKING:
-    from wheelfix.remote.packageindex import IndexFile
+from wheelfix.remote.packageindex import IndexFile, choose_file, read_page
 
 SECONDS = 20
 URL = "https://index.example/simple/demo/"

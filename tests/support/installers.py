@@ -21,9 +21,9 @@ import sys
 import threading
 import warnings
 import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tests.support.clients import find
@@ -33,9 +33,6 @@ from wheelfix.errors import WheelfixError
 from wheelfix.exam.verify import verify
 from wheelfix.loader.places import view_of_wheel
 from wheelfix.model import Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SITE, SCRIPTS, HEADERS = "Lib/site-packages", "Scripts", "Include"
 OWN_FILES = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json"})

@@ -6,19 +6,16 @@ import itertools
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+
+import pytest
 
 from wheelfix.archive import writer
 from wheelfix.archive.reader import Archive
 from wheelfix.streams import pool
 from wheelfix.streams.output import AtomicFile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-    from types import FrameType
-
-    import pytest
 
 
 def wait_for_interrupt() -> None:

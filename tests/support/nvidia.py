@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from wheelfix.demo.forge import forge_dll
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from wheelfix.model import Symbol
+from wheelfix.model import Symbol
 
 TOOLKITS: dict[str, dict[str, str]] = {
     "11.4": {

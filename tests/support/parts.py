@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from _pytest.mark.structures import ParameterSet
+from _pytest.mark.structures import ParameterSet
 
 EVERY_CHANGE = 1
 

@@ -7,8 +7,9 @@ import functools
 import hashlib
 import random
 import struct
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -20,10 +21,6 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.pe.image import Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 UTC = datetime.timezone.utc
 CODE_SIGNING, TIME_STAMPING = ExtendedKeyUsageOID.CODE_SIGNING, ExtendedKeyUsageOID.TIME_STAMPING

@@ -5,27 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from wheelfix.demo.forge import forge_dll
 from wheelfix.survey.tables import TABLES, ask
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any
 
 
 def forged_wheel(
     folder: Path, name: str, dll: str = "helper.dll", needs: str = "msvcp140.dll", padding: int = 0
 ) -> Path:
     """Write a wheel with an extension module, which needs something, and a DLL beside it."""
-    extension = forge_dll(
-        "_x.pyd", imports={"python311.dll": ["Py_IncRef"], needs: ["f"], dll: ["g"]}, exports=["PyInit__x"]
-    )
+    module = extension("python311.dll:Py_IncRef", needs, f"{dll}:g")
     files = {
         f"{name}/__init__.py": b"from . import _x\n",
-        f"{name}/_x.cp311-win_amd64.pyd": extension,
+        f"{name}/_x.cp311-win_amd64.pyd": module,
         f"{name}/{dll}": forge_dll(dll, exports=["g", name]),
     }
     if padding:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from wheelfix.loader.view import FileView, Layer, ViewFile
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from wheelfix.model import ByteSource
+from wheelfix.model import ByteSource
 
 
 class BytesSource:

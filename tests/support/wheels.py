@@ -6,11 +6,10 @@ import base64
 import hashlib
 import re
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from wheelfix.demo.forge import forge_dll
 
 DEFAULT_TAGS = ("cp311-cp311-win_amd64",)
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -18,8 +17,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def build_wheel(
     folder: Path,
-    name: str,
-    version: str,
+    name: str = "pkg",
+    version: str = "1.0",
     tags: str | Sequence[str] = DEFAULT_TAGS,
     files: Mapping[str, bytes | str] | None = None,
     *,
@@ -54,6 +53,13 @@ def build_wheel(
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, members[path])
     return target
+
+
+def extension(*needs: str, name: str = "_x") -> bytes:
+    """An extension module that imports ``f`` of each of these DLLs, or what follows a colon: ``a.dll:g,h``."""
+    parts = [need.partition(":") for need in needs]
+    imports = {dll: functions.split(",") if functions else ["f"] for dll, _, functions in parts}
+    return forge_dll(f"{name}.pyd", imports=imports, exports=[f"PyInit_{name}"])
 
 
 def _escape(name: str) -> str:

@@ -6,13 +6,10 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from wheelfix.streams.output import WorkFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import io
 import logging
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import fsspec
 import pytest
@@ -15,12 +15,8 @@ from fsspec import AbstractFileSystem
 
 from tests.remote.indexes import index_of
 from tests.support.surveys import forged_wheel, start_survey
-from wheelfix.cli.main import main
 from wheelfix.errors import Exit
 from wheelfix.survey.tables import ask
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -30,13 +26,12 @@ pytestmark = pytest.mark.slow
     [("s3://bucket/wheels", "s3fs"), ("gs://b/w", "gcsfs"), ("abfs://b/w", "adlfs"), ("https://host/w/", "aiohttp")],
 )
 def test_a_driver_that_is_not_installed_is_named(
-    url: str, driver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    url: str, driver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run
 ) -> None:
     monkeypatch.setitem(sys.modules, driver, None)
     if driver == "aiohttp":
         monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
-    assert main(["survey", url, "-o", str(tmp_path / "out")]) == Exit.USAGE
-    assert f"hint: pip install {driver}" in capsys.readouterr().err
+    assert f"hint: pip install {driver}" in run("survey", url, "-o", tmp_path / "out", code=Exit.USAGE).err
 
 
 class Unreachable(AbstractFileSystem):
@@ -55,64 +50,61 @@ class Unreachable(AbstractFileSystem):
         raise FileNotFoundError(path)
 
 
-def test_a_server_that_does_not_answer_is_not_an_empty_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_that_does_not_answer_is_not_an_empty_folder(tmp_path: Path, run) -> None:
     fsspec.register_implementation("unreachable", Unreachable, clobber=True)
     words = ["-o", str(tmp_path / "out")]
-    assert main(["survey", "unreachable://host/wheels", *words]) == Exit.ENVIRONMENT
-    said = capsys.readouterr().err
+    said = run("survey", "unreachable://host/wheels", *words, code=Exit.ENVIRONMENT).err
     assert "unreachable://host/wheels cannot be reached" in said
     assert "name or service not known" in said
     assert "long traceback" not in said
-    assert main(["survey", "unreachable://host/x-1.0-py3-none-any.whl", *words]) == Exit.BAD_INPUT
-    assert "x-1.0-py3-none-any.whl does not exist" in capsys.readouterr().err
+    assert (
+        "x-1.0-py3-none-any.whl does not exist"
+        in run("survey", "unreachable://host/x-1.0-py3-none-any.whl", *words, code=Exit.BAD_INPUT).err
+    )
 
 
 def test_a_line_of_a_list_that_stands_for_nothing_is_a_row_until_it_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run
 ) -> None:
     there, later = forged_wheel(tmp_path / "a", "there"), tmp_path / "b"
     lines = f"{there}\n{later}\nnosuch://bucket\n{there}\n"
     words = ["survey", "-", "-o", str(tmp_path / "out"), "-q", "-j", "1"]
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
-    assert main(words) == Exit.OK
+    run(*words)
     status = "SELECT file, status, passing FROM wheels ORDER BY ALL"
     failed = [(str(later), "failed", True), ("nosuch://bucket", "failed", True)]
     assert list(ask(tmp_path / "out", status).rows) == sorted([*failed, (there.name, "scanned", False)])
     made = forged_wheel(later, "made")
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
-    assert main(words) == Exit.OK
+    run(*words)
     expected = [failed[1], (there.name, "scanned", False), (made.name, "scanned", False)]
     assert list(ask(tmp_path / "out", status).rows) == sorted(expected)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="makes a symbolic link")
-def test_a_link_to_nowhere_is_a_row(tmp_path: Path) -> None:
+def test_a_link_to_nowhere_is_a_row(tmp_path: Path, run) -> None:
     folder = forged_wheel(tmp_path / "w", "there").parent
     (folder / "gone-1.0-cp311-cp311-win_amd64.whl").symlink_to(tmp_path / "nowhere")
-    assert main(["survey", str(folder), "-o", str(tmp_path / "out"), "-q", "-j", "1"]) == Exit.OK
+    run("survey", folder, "-o", tmp_path / "out", "-q", "-j", "1")
     ((file, error, again),) = ask(tmp_path / "out", "failures").rows
     assert (file, again) == ("gone-1.0-cp311-cp311-win_amd64.whl", True)
     assert "No such file" in error
 
 
-def test_a_name_with_a_url_is_not_looked_up_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_with_a_url_is_not_looked_up_by_its_name(tmp_path: Path, run) -> None:
     wheel = forged_wheel(tmp_path / "w", "pkg")
     names = tmp_path / "names.txt"
     names.write_text("pkg @ https://example.org/other-1.0-py3-none-any.whl\n")
     with index_of([wheel], as_html=False) as server:
         words = ["--names", str(names), "-o", str(tmp_path / "out"), "--index-url", f"{server.url}/simple"]
-        assert main(["survey", *words]) == Exit.OK
-    assert "0 wheels to read" in capsys.readouterr().err
+        assert "0 wheels to read" in run("survey", *words).err
     ((_, error, _),) = ask(tmp_path / "out", "failures").rows
     assert "it has a URL" in error
 
 
-def test_an_output_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_output_that_is_a_file(tmp_path: Path, run) -> None:
     wheel = forged_wheel(tmp_path, "pkg")
-    assert main(["survey", str(wheel), "-o", str(wheel)]) == Exit.USAGE
-    assert f"{wheel} is not a folder" in capsys.readouterr().err
+    assert f"{wheel} is not a folder" in run("survey", wheel, "-o", wheel, code=Exit.USAGE).err
 
 
 HOLDER = """\
@@ -127,7 +119,7 @@ with folder.locked():
 """
 
 
-def test_two_surveys_do_not_write_into_one_folder(tmp_path: Path) -> None:
+def test_two_surveys_do_not_write_into_one_folder(tmp_path: Path, run) -> None:
     wheel, out = forged_wheel(tmp_path, "pkg"), tmp_path / "out"
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -142,7 +134,7 @@ def test_two_surveys_do_not_write_into_one_folder(tmp_path: Path) -> None:
         assert f"another survey is writing into {out}" in said
         assert draft.exists(), "it belongs to the other one"
         holder.kill()
-    assert main(["survey", str(wheel), "-o", str(out), "-q"]) == Exit.OK
+    run("survey", wheel, "-o", out, "-q")
     assert not draft.exists(), "the other one was killed"
 
 
@@ -154,13 +146,10 @@ def test_two_surveys_do_not_write_into_one_folder(tmp_path: Path) -> None:
         ("SELECT now() AS x, 1", "CAST(... AS TIMESTAMP)"),
     ],
 )
-def test_a_query_that_cannot_be_answered_says_what_to_write(
-    query: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_query_that_cannot_be_answered_says_what_to_write(query: str, text: str, tmp_path: Path, run) -> None:
     if "now()" in query and importlib.util.find_spec("pytz"):
         pytest.skip("not possible on this machine: pytz is installed, so times can be shown")
-    assert main(["survey", str(forged_wheel(tmp_path, "pkg")), "-o", str(tmp_path / "out"), "-q"]) == Exit.OK
-    assert main(["survey", "query", query, "-o", str(tmp_path / "out")]) == Exit.USAGE
-    said = capsys.readouterr().err
+    run("survey", forged_wheel(tmp_path, "pkg"), "-o", tmp_path / "out", "-q")
+    said = run("survey", "query", query, "-o", tmp_path / "out", code=Exit.USAGE).err
     assert text in said
     assert "Traceback" not in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.survey import run
 from wheelfix.survey.tables import ask
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, root_only, pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")]
 

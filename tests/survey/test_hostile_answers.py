@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from tests.support.surveys import forged_wheel
 from tests.survey.test_survey import survey
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 HOSTILE = [
@@ -34,11 +31,10 @@ def tables(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["csv", "json", "table"])
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-def test_a_cell_is_only_text(kind: str, text: str, tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_is_only_text(kind: str, text: str, tables: Path, run) -> None:
     codes = " || ".join(f"chr({ord(char)})" for char in text) if "\x00" not in text else "'zero'"
     sql = f"SELECT {codes} AS a, 'behind' AS b, -5 AS c FROM wheels"
-    assert main(["survey", "query", sql, "-o", str(tables), "--format", kind]) == Exit.OK
-    shown = capsys.readouterr().out
+    shown = run("survey", "query", sql, "-o", tables, "--format", kind).out
     assert all(char.isprintable() or char == "\n" for char in shown)
     assert not any(line.lstrip().startswith("::") for line in shown.splitlines())
     if kind == "json":
@@ -51,11 +47,10 @@ def test_a_cell_is_only_text(kind: str, text: str, tables: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("name", ["[x] *", "a'b", "a?b", "[a-z]", "**", "part=1", "x]["])
-def test_a_folder_with_an_odd_name(name: str, tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_with_an_odd_name(name: str, tables: Path, run) -> None:
     shutil.move(tables, tables.parent / name)
     sql = "SELECT name FROM wheels"
-    assert main(["survey", "query", sql, "-o", str(tables.parent / name), "--format", "csv"]) == Exit.OK
-    assert capsys.readouterr().out == "name\npkg\n"
+    assert run("survey", "query", sql, "-o", tables.parent / name, "--format", "csv").out == "name\npkg\n"
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "zeros", "other", "middle"])

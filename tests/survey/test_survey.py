@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +17,15 @@ from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.survey import run as running
 from wheelfix.survey.run import local_engine, run_survey
 from wheelfix.survey.tables import SCHEMA, TABLES, SurveyFolder, ask, questions
-from wheelfix.survey.wheelrows import OPTIONS, WheelSource, failed_rows, is_for_windows, survey_wheel, wheel_sources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from wheelfix.survey.wheelrows import WheelRows
+from wheelfix.survey.wheelrows import (
+    OPTIONS,
+    WheelRows,
+    WheelSource,
+    failed_rows,
+    is_for_windows,
+    survey_wheel,
+    wheel_sources,
+)
 
 pytestmark = pytest.mark.slow
 NOTHING_SAID: dict[str, list[str]] = {"assume": [], "no_assume": []}
@@ -98,9 +101,7 @@ def test_who_ships_a_dll_whose_name_has_a_hash(tmp_path: Path) -> None:
     assert {row[0] for row in ask(tmp_path / "out", "who-ships", ["libpq.dll"]).rows} == {"one", "two"}
 
 
-def test_wheels_that_load_what_a_kind_of_windows_does_not_have(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wheels_that_load_what_a_kind_of_windows_does_not_have(tmp_path: Path, run) -> None:
     wheels = tmp_path / "wheels"
     forged_wheel(wheels, "media", needs="MFPlat.dll")
     forged_wheel(wheels, "plain", needs="kernel32.dll")
@@ -114,8 +115,10 @@ def test_wheels_that_load_what_a_kind_of_windows_does_not_have(
         "SELECT DISTINCT state FROM targets WHERE target = 'server-core-2022' AND dll = 'mfplat.dll'",
     ).rows
     assert state == "absent"
-    assert main(["survey", "query", "breaks-on", "windows-m", "-o", str(tmp_path / "out")]) == Exit.USAGE
-    assert "targets: windows-11" in capsys.readouterr().err
+    assert (
+        "targets: windows-11"
+        in run("survey", "query", "breaks-on", "windows-m", "-o", tmp_path / "out", code=Exit.USAGE).err
+    )
 
 
 def test_every_named_question_runs_on_an_empty_survey(tmp_path: Path) -> None:
@@ -238,37 +241,32 @@ def test_a_source_that_cannot_be_read_is_a_clear_error(
     assert "Traceback" not in said
 
 
-def test_a_list_on_stdin(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_on_stdin(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
     import io
 
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{wheels / 'deep'}\n\n{next(wheels.glob('old*'))}\n"))
-    assert main(["survey", "-", "-o", str(tmp_path / "out"), "-q", "-j", "1"]) == Exit.OK
+    run("survey", "-", "-o", tmp_path / "out", "-q", "-j", "1")
     assert len(ask(tmp_path / "out", "SELECT * FROM wheels").rows) == 4
 
 
-def test_tables_of_another_version_are_refused(
-    wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_of_another_version_are_refused(wheels: Path, tmp_path: Path, run) -> None:
     survey(wheels, tmp_path / "out")
     manifest = tmp_path / "out" / "survey.json"
     manifest.write_text(manifest.read_text().replace(SCHEMA, "wheelfix.survey/99"))
     for words in ([str(wheels)], ["query", "verdicts"]):
-        assert main(["survey", *words, "-o", str(tmp_path / "out")]) == Exit.BAD_INPUT
-        assert "wheelfix.survey/99" in capsys.readouterr().err
+        assert "wheelfix.survey/99" in run("survey", *words, "-o", tmp_path / "out", code=Exit.BAD_INPUT).err
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null"])
-def test_a_damaged_manifest_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_manifest_is_refused(text: str, tmp_path: Path, run) -> None:
     (tmp_path / "survey.json").write_text(text)
-    assert main(["survey", "query", "verdicts", "-o", str(tmp_path)]) == Exit.BAD_INPUT
-    assert "survey.json" in capsys.readouterr().err
+    assert "survey.json" in run("survey", "query", "verdicts", "-o", tmp_path, code=Exit.BAD_INPUT).err
 
 
-def test_a_damaged_part_is_named(wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_part_is_named(wheels: Path, tmp_path: Path, run) -> None:
     survey(wheels, tmp_path / "out")
     (tmp_path / "out" / "part=00001" / "wheels.parquet").write_bytes(b"PAR1")
-    assert main(["survey", str(wheels), "-o", str(tmp_path / "out")]) == Exit.BAD_INPUT
-    assert "part=00001" in capsys.readouterr().err
+    assert "part=00001" in run("survey", wheels, "-o", tmp_path / "out", code=Exit.BAD_INPUT).err
 
 
 def test_other_options_and_other_folders_are_refused(wheels: Path, tmp_path: Path) -> None:
@@ -292,13 +290,12 @@ def test_queries_that_cannot_be_answered(wheels: Path, tmp_path: Path, capsys: p
         assert text in capsys.readouterr().err
 
 
-def test_answers_as_table_csv_and_json(wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_as_table_csv_and_json(wheels: Path, tmp_path: Path, run) -> None:
     survey(wheels, tmp_path / "out")
     sql = "SELECT name, count(*) AS n FROM wheels WHERE name = 'old' GROUP BY 1"
     shown = {}
     for kind in ("table", "csv", "json"):
-        assert main(["survey", "query", sql, "-o", str(tmp_path / "out"), "--format", kind]) == Exit.OK
-        shown[kind] = capsys.readouterr().out
+        shown[kind] = run("survey", "query", sql, "-o", tmp_path / "out", "--format", kind).out
     assert shown["table"] == "name  n\n----  -\nold   1\n1 rows\n"
     assert shown["csv"] == "name,n\nold,1\n"
     assert json.loads(shown["json"]) == [{"name": "old", "n": 1}]
@@ -321,7 +318,7 @@ def test_which_files_are_looked_at(file: str, wanted: bool) -> None:
 
 @pytest.mark.parametrize("library", ["pyarrow", "duckdb", "fsspec", "distributed"])
 def test_a_library_that_is_not_installed_is_named_with_the_extra(
-    library: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    library: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run
 ) -> None:
     survey(wheels, tmp_path / "out")
     monkeypatch.setitem(__import__("sys").modules, library, None)
@@ -331,8 +328,7 @@ def test_a_library_that_is_not_installed_is_named_with_the_extra(
         "fsspec": ["s3://bucket"],
         "distributed": [str(wheels), "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"],
     }[library]
-    assert main(["survey", *words, "-o", str(tmp_path / "out")]) == Exit.ENVIRONMENT
-    said = capsys.readouterr().err
+    said = run("survey", *words, "-o", tmp_path / "out", code=Exit.ENVIRONMENT).err
     assert library in said
     assert 'python -m pip install "wheelfix[' in said
 
@@ -342,15 +338,17 @@ def test_a_library_that_is_not_installed_is_named_with_the_extra(
 
 @pytest.mark.parametrize("as_html", [False, True])
 def test_wheels_of_an_index_are_read_in_parts_and_names_without_wheels_are_rows(
-    wheels: Path, tmp_path: Path, as_html: bool, capsys: pytest.CaptureFixture[str]
+    wheels: Path, tmp_path: Path, as_html: bool, run
 ) -> None:
     names = tmp_path / "names.txt"
     names.write_text("pkg0 # the first\nold==1.0\n\nabsent\nold==7\n")
     words = ["--names", str(names), "-o", str(tmp_path / "out"), "-j", "1"]
     with index_of([*wheels.glob("deep/*.whl"), *wheels.glob("old*.whl")], as_html=as_html) as server:
         for done in (0, 2):
-            assert main(["survey", *words, "--index-url", f"{server.url}/simple"]) == Exit.OK
-            assert f"{2 - done} wheels to read, {done} done before" in capsys.readouterr().err
+            assert (
+                f"{2 - done} wheels to read, {done} done before"
+                in run("survey", *words, "--index-url", f"{server.url}/simple").err
+            )
     survey(wheels, tmp_path / "plain")
     sql = "SELECT images.* FROM images JOIN wheels USING (sha256) WHERE name IN ('pkg0', 'old') ORDER BY ALL"
     assert ask(tmp_path / "out", sql) == ask(tmp_path / "plain", sql)
@@ -359,10 +357,8 @@ def test_wheels_of_an_index_are_read_in_parts_and_names_without_wheels_are_rows(
     assert "there is no distribution absent" in failed["absent"]
 
 
-def test_a_file_of_names_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_names_that_cannot_be_used(tmp_path: Path, run) -> None:
     (tmp_path / "empty").write_text("# nothing\n")
     for file, code in (("empty", Exit.USAGE), ("absent", Exit.BAD_INPUT)):
-        assert main(["survey", "--names", str(tmp_path / file), "-o", str(tmp_path / "out")]) == code
-        assert file in capsys.readouterr().err
-    assert main(["survey", "-o", str(tmp_path / "out")]) == Exit.USAGE
-    assert "needs a SOURCE" in capsys.readouterr().err
+        assert file in run("survey", "--names", tmp_path / file, "-o", tmp_path / "out", code=code).err
+    assert "needs a SOURCE" in run("survey", "-o", tmp_path / "out", code=Exit.USAGE).err

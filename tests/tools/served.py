@@ -8,11 +8,8 @@ import io
 import json
 import threading
 import zipfile
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 class ServedIndex:

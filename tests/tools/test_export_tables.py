@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tools import export_tables
-
-if TYPE_CHECKING:
-    import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "data.md"
 
@@ -29,8 +25,3 @@ def test_the_document_is_as_its_page_says(tmp_path: Path) -> None:
     (mkl,) = (row for row in document["dlls"]["mkl_rt.2.dll"] if row["distribution"] == "mkl")
     assert mkl["folder"] == "Library/bin"
     assert mkl["versions"]
-
-
-def test_it_wants_one_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert export_tables.main([]) == 2
-    assert "FILE" in capsys.readouterr().err

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tools.make_card_names import chip_of, devices, lines, of_known_chips, split_names
+from tools.make_card_names import devices, lines, of_known_chips
 
 PCI_IDS = """\
 10de  NVIDIA Corporation
@@ -17,24 +15,6 @@ PCI_IDS = """\
 \t744c  Navi 31 [Radeon RX 7900 XT/7900 XTX/7900M]
 \t\t1da2 471e  PULSE RX 7900 XTX
 """
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Radeon RX 7900 XT/7900 XTX/7900M", ["Radeon RX 7900 XT", "Radeon RX 7900 XTX", "Radeon RX 7900M"]),
-        ("GeForce RTX 4060 Max-Q / Mobile", ["GeForce RTX 4060 Max-Q"]),
-        ("GeForce GT 1030", ["GeForce GT 1030"]),
-    ],
-)
-def test_names_of_one_device(text: str, names: list[str]) -> None:
-    assert split_names(text) == names
-
-
-def test_chips_without_the_letters_of_their_package() -> None:
-    assert chip_of("NVIDIA", "GA107BM") == "GA107"
-    assert chip_of("NVIDIA", "GA10B") == "GA10B"
-    assert chip_of("AMD", "Navi 31 XTX") == "Navi 31"
 
 
 def test_a_name_gets_the_architecture_of_its_chip() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from packaging.version import Version
@@ -12,15 +13,10 @@ from packaging.version import Version
 from tests.tools.served import ServedIndex
 from tools import make_provider_index, package_index
 from tools.make_provider_index import Survey, best_wheels, sample, series, survey_all
-from tools.package_index import IndexFault, IndexFile, PackageIndex, index_url
-from tools.provider_tables import Looked, write_tables
-from tools.remote_wheel import Contents, comparable, dlls_of, modules_of, read_contents, requires_of, wheel_rank
+from tools.package_index import IndexFault, IndexFile, PackageIndex
+from tools.remote_wheel import Contents, comparable, dlls_of, modules_of, read_contents, requires_of
 from wheelfix.knowledge.provider_index import ProviderIndex, RequiredEntry
 from wheelfix.remote.transport import Patience
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LARGE = random.Random(7).randbytes(400_000)
 MKL = {"mkl-2.0.data/data/Library/bin/MKL_core.2.dll": LARGE, "mkl-2.0.data/data/Library/lib/mkl.lib": b"x"}
@@ -50,24 +46,6 @@ def test_only_parts_of_a_wheel_are_read(served: ServedIndex, pages: str) -> None
     assert any(asked.endswith(".metadata") for asked in served.asked) == served.json
 
 
-def test_a_large_directory_is_read_in_one_piece(served: ServedIndex) -> None:
-    names = {f"package/{'long_' * 20}{number}.dll": b"" for number in range(900)}
-    served.add("package-1.0-cp311-cp311-win_amd64.whl", {"package/data.bin": LARGE} | names)
-    index, file = _file(served, "package")
-    contents = read_contents(index, file)
-    assert len(contents.dlls) == 900
-    assert [asked.partition(" ")[2] for asked in served.asked].count("") == 1  # the page of the project
-    assert len(served.asked) == 4  # and the end, the directory, METADATA
-
-
-def test_a_server_without_parts_is_asked_for_the_whole(served: ServedIndex) -> None:
-    served.ranges = False
-    served.add("mkl-2.0-py3-none-win_amd64.whl", MKL)
-    index, file = _file(served, "mkl")
-    assert read_contents(index, file).dlls == ("Library/bin/mkl_core.2.dll",)
-    assert len(served.asked) == 3  # the page, an attempt to get a part, the whole
-
-
 def test_a_large_file_is_not_read_whole(served: ServedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package_index, "MOST_WHOLE", 100_000)
     served.ranges = False
@@ -75,26 +53,6 @@ def test_a_large_file_is_not_read_whole(served: ServedIndex, monkeypatch: pytest
     index, file = _file(served, "mkl")
     with pytest.raises(IndexFault, match="is not downloaded"):
         read_contents(index, file)
-
-
-def test_a_file_that_is_smaller_than_the_first_part(served: ServedIndex) -> None:
-    served.add("small-1.0-py3-none-any.whl", {"small/__init__.py": b""})
-    index, file = _file(served, "small")
-    assert read_contents(index, file) == Contents((), ("small",), ())
-
-
-@pytest.mark.slow
-def test_a_busy_server_is_asked_again(served: ServedIndex) -> None:
-    served.add("small-1.0-py3-none-any.whl", {"small.py": b""})
-    served.busy = 2
-    index, file = _file(served, "small")
-    assert file.name == "small-1.0-py3-none-any.whl"
-    assert len(served.asked) == 3
-    assert index.names() == ["small"]
-
-
-def test_a_project_that_does_not_exist_has_no_files(served: ServedIndex) -> None:
-    assert PackageIndex(served.url).files("nothing") == []
 
 
 def test_a_damaged_wheel_is_a_fault_that_names_it(served: ServedIndex, tmp_path: Path) -> None:
@@ -189,29 +147,6 @@ def _read(folder: Path) -> ProviderIndex:
     return ProviderIndex(*((folder / table).read_text("utf-8") for table in tables))
 
 
-def _looked(wheel: str, *dlls: str) -> Looked:
-    project, version = wheel.split("-")[:2]
-    return Looked(project, Version(version), wheel, Contents(dlls, (), ()))
-
-
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    looked = [
-        _looked("b-10.0-py3-none-win_amd64.whl", "x.dll", "Lib/site-packages/b/y.dll"),
-        _looked("b-9.0-py3-none-win_amd64.whl", "x.dll"),
-        _looked("b-8.0-cp311-cp311-win_amd64.whl", "Lib/site-packages/b/y.dll"),
-        _looked("a-1.0-py3-none-any.whl"),
-    ]
-    write_tables(looked, tmp_path, "command", "2026-01-01")
-    before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
-    index = _read(tmp_path)
-    assert [wheel.version for wheel in index.looked_at("b")] == ["8.0", "9.0", "10.0"]
-    assert [(dll.folder, dll.versions) for dll in index.shipped("y.dll")] == [("Lib/site-packages/b", ("8.0", "10.0"))]
-    assert [(dll.folder, dll.versions) for dll in index.shipped("x.dll")] == [("", ("9.0", "10.0"))]
-    assert index.shipped_by("a", "1.0") == ()
-    write_tables(reversed(looked), tmp_path, "command", "2026-01-01")
-    assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
-
-
 @pytest.mark.parametrize(
     ("member", "wheel", "expected"),
     [
@@ -242,19 +177,6 @@ def test_where_dlls_lie(member: str, wheel: str, expected: tuple[str, ...]) -> N
 )
 def test_the_version_of_python_in_a_name(name: str, wheel: str, expected: str) -> None:
     assert comparable(Contents((f"Lib/{name}",), (), ()), wheel).dlls == (f"Lib/{expected}",)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll",
-        "rdkitga-f2e06f1a.dll",
-        "libopenblas.fb5ae2tyxyh2ijrdkgdgq3xbklktf43h.gfortran-win_amd64.dll",
-    ],
-)
-def test_names_with_a_hash_are_left_out(name: str) -> None:
-    dlls = (f"Lib/{name}", "Lib/data-20240131.dll", "Lib/made-feedface.dll")
-    assert comparable(Contents(dlls, (), ()), "p-1-cp311-cp311-win_amd64.whl").dlls == dlls[1:]
 
 
 def test_modules_of_a_wheel() -> None:
@@ -300,19 +222,6 @@ def test_which_wheel_stands_for_a_version(worse: str, better: str) -> None:
     assert best_wheels(files) == best_wheels(reversed(files)) == {Version("1"): files[1]}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a-1.tar.gz",
-        "a-1-cp27-cp27m-win_amd64.whl",
-        "a-1-cp313-cp313t-win_amd64.whl",
-        "a-1-cp311-cp311-linux_x86_64.whl",
-    ],
-)
-def test_what_is_not_looked_at(name: str) -> None:
-    assert wheel_rank(name) is None
-
-
 def test_pre_releases_only_where_there_is_nothing_else() -> None:
     names = ["a-2.0rc1-py3-none-any.whl", "a-1.0-py3-none-any.whl"]
     assert list(best_wheels(IndexFile(name, "") for name in names)) == [Version("1.0")]
@@ -335,26 +244,3 @@ def test_the_first_version_with_a_dll_is_found() -> None:
     assert len(looks) <= 12
     same = sample(versions, lambda _: Contents((), (), ()), series(versions, 1), 12)
     assert list(same) == [versions[0], versions[-1]]
-
-
-def test_the_first_versions_to_look_at() -> None:
-    versions = [Version(text) for text in ("1.0", "1.1.0", "1.1.1", "2.0", "2.1")]
-    assert series(versions, 1) == [4, 0, 2]
-    assert series(versions, 2) == [4, 0, 3, 2]
-    assert series(versions[:1], 1) == [0]
-
-
-def test_versions_that_cannot_be_read_are_left_out() -> None:
-    versions = [Version(f"{major}.0") for major in range(1, 6)]
-    seen = sample(versions, lambda version: None if version.major == 5 else Contents((), (), ()), [4, 0], 12)
-    assert Version("5.0") not in seen
-    assert Version("1.0") in seen
-
-
-def test_the_index_that_pip_uses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "https://example.org/simple/")
-    assert index_url() == "https://example.org/simple"
-    monkeypatch.delenv("PIP_INDEX_URL")
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("UV_NO_CONFIG", "1")
-    assert index_url() == "https://pypi.org/simple"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tools import make_system_dlls as maker
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import entries, read_text
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def wine_tree(folder: Path, builtins: list[str]) -> Path:
@@ -18,11 +15,6 @@ def wine_tree(folder: Path, builtins: list[str]) -> Path:
     for name in builtins:
         (folder / "dlls" / name).mkdir(parents=True)
     return folder
-
-
-def test_contracts_lose_their_last_digit() -> None:
-    spec = "apiset API-MS-Win-Core-Path-l1-1-0 = kernelbase.dll\n| ext-ms-win-gdi-dc-l1-2-3.dll | no-l1-1-0 |"
-    assert maker.contracts(spec) == {"api-ms-win-core-path-l1-1", "ext-ms-win-gdi-dc-l1-2"}
 
 
 def test_known_dlls_bring_their_companions() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from tools import make_target_list as maker
 from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.targets import State, chosen_targets, missing_exports, presence
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def schema(*sets: tuple[str, bool]) -> bytes:
@@ -56,18 +53,6 @@ def test_what_it_writes_is_read(tmp_path: Path) -> None:
     assert presence(target, "api-ms-win-core-file-l1-2-0.dll").state is State.HAS
     assert presence(target, "api-ms-win-gone-l1-1-0.dll").state is State.ABSENT
     assert list(missing_exports(target, "kernel32.dll", ["ReadFile", "WriteFile"])) == ["WriteFile"]
-
-
-def test_names_alone(tmp_path: Path) -> None:
-    output = tmp_path / "mine.txt"
-    maker.main([str(system32(tmp_path / "System32")), "--name", "m", "--title", "t", "--no-exports", "-o", str(output)])
-    (target,) = chosen_targets([str(output)])
-    assert target.exports == {}
-
-
-def test_ordinals_are_written_as_ranges() -> None:
-    assert list(maker.ranges([7, 1, 2, 3, 9])) == ["@1-3", "@7", "@9"]
-    assert list(maker.ranges([])) == []
 
 
 def test_a_windows_describes_itself() -> None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pytest
+from pathlib import Path
 
 from tools import make_windows_since as maker
 from wheelfix.knowledge.targets import functions_since
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = """\
 ---
@@ -27,26 +22,6 @@ api_name:
  - {name}
 ---
 """
-
-
-@pytest.mark.parametrize(
-    ("text", "build"),
-    [
-        ("Windows 10, version 1607 [desktop apps only]", 14393),
-        ("Windows 10 Build 19041", 19041),
-        ("Windows 11 (Build 10.0.22000.194)", 22000),
-        ("Windows Server 2022", 20348),
-        ("Windows Server, version 1903", 18362),
-        ("Windows 11 2022 Update", 22621),
-        ("Windows 8.1 [desktop apps only]", 9600),
-        ("Windows 8 and Platform Update for Windows 7", 0),
-        ("Windows 2000 Professional", 0),
-        ("None supported", None),
-        ("", None),
-    ],
-)
-def test_releases_are_read_from_their_names(text: str, build: int | None) -> None:
-    assert maker.build_of(text) == build
 
 
 def test_the_table(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from tests.remote.indexes import index_of
 from tests.support.surveys import forged_wheel
 from tools.provider_index_from_survey import known_names, main
 from wheelfix.cli.main import main as wheelfix
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TABLES = ("provider_dlls.txt", "provider_distributions.txt", "modules.txt")
 

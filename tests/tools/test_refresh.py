@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from packaging.version import Version
@@ -14,10 +15,6 @@ from tools.package_index import IndexFault, PackageIndex
 from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.cuda import release_for
 from wheelfix.knowledge.system import python_exports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HEADER = """\
 #ifndef Py_X_H

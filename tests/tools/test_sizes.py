@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from tools import sizes
-from tools.sizes import Module, Package, main, summary, table
+from tools.sizes import Module, Package, main
 
 FILES = {
     "p/__init__.py": "from p.a import Low as Offered\n",
@@ -47,33 +47,12 @@ def test_tokens(text, tokens):
     assert Module("m", text).tokens == tokens
 
 
-def test_modules_are_named_as_they_are_imported(package):
-    assert list(package.modules) == ["p", "p.a", "p.b", "p.room", "p.room.c"]
-    assert [module.room for module in package.modules.values()] == ["p (top)"] * 3 + ["p.room"] * 2
-
-
 def test_imports_inside_functions_are_counted_once_each(package):
     assert [module.inner_imports for module in package.modules.values()] == [0, 3, 0, 0, 0]
 
 
-def test_importers(package):
-    assert package.importers() == {
-        "p": {"p.b"},
-        "p.a": {"p", "p.room.c"},
-        "p.b": {"p.a"},
-        "p.room": set(),
-        "p.room.c": {"p.b"},
-    }
-    assert package.with_one_importer() == ["p.b", "p.room.c"]
-
-
 def test_the_longest_chain_of_base_classes_is_found_through_other_names(package):
     assert package.longest_chain == ["p.b.High", "p.room.c.T", "p.a.Middle", "p.a.Low"]
-
-
-def test_summary(package):
-    tokens = sum(module.tokens for module in package.modules.values())
-    assert summary("p", package) == ["p", 5, 21, tokens, 4, 3, 2, 3]
 
 
 def test_a_wheel_is_counted_without_what_it_vendors(tmp_path):
@@ -84,15 +63,6 @@ def test_a_wheel_is_counted_without_what_it_vendors(tmp_path):
         archive.writestr("pip-1.0.dist-info/METADATA", "")
         archive.writestr("other.py", "a = 1")
     assert [(one.name, one.lines, one.tokens) for one in Package.from_wheel(wheel).modules.values()] == [("pip", 2, 3)]
-
-
-def test_table():
-    assert table(["", "a"], [["one", 1], ["b", 100]]) == [
-        "|     |   a |",
-        "| --- | --: |",
-        "| one |   1 |",
-        "| b   | 100 |",
-    ]
 
 
 @pytest.mark.slow

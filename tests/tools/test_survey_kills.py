@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.surveys import forged_wheel
 from tools.survey_kills import compare, main, report
 from wheelfix.cli.main import main as wheelfix
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from tools import take_one_out
 from tools.import_tables import read_tables
 from tools.take_one_out import Row, need_of, page, rows_of, write_without
 from wheelfix.demo.forge import forge_dll
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

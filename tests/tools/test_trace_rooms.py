@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.trace_rooms import Step, Trace, main, trace_repair, trace_sarif
+from tools.trace_rooms import Step, Trace, trace_repair, trace_sarif
 
 
 def trace(*modules: str) -> Trace:
@@ -44,9 +44,3 @@ def test_a_finding_goes_straight_into_sarif():
 )
 def test_backward_changes(modules, expected):
     assert trace(*modules).backward() == expected
-
-
-@pytest.mark.slow
-def test_a_name_that_goes_nowhere_is_no_success(capsys):
-    assert main(["--name", "nowhere.dll"]) == 1
-    assert "0 modules, 0 room changes" in capsys.readouterr().out

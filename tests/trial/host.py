@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from wheelfix.base.programs import Finished, run_program
 from wheelfix.model import Machine
 from wheelfix.trial.model import Interpreter, PythonFacts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 class HostPython(Interpreter):

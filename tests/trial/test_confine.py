@@ -7,17 +7,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from wheelfix.base.programs import run_program
 from wheelfix.errors import UsageError
 from wheelfix.trial.wine import NOT_SEALED, OUTLIVES, Confinement, confined, in_container, refuse_root
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.mark.parametrize("mark", ["/.dockerenv", "/run/.containerenv"])

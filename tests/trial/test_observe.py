@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from wheelfix.model import Machine
 from wheelfix.trial import child
 from wheelfix.trial.model import Agreement, Expected, ImportAnswer, LoadedFile, Observed, RaisedError
 from wheelfix.trial.run import compare, loaded_by, observe, windows_codes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOG = """\
 0024:trace:loaddll:build_module Loaded L"C:\\\\windows\\\\system32\\\\ntdll.dll" at 00006FFFFFF40000: builtin

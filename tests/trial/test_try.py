@@ -6,13 +6,14 @@ import contextlib
 import io
 import json
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.test_schemas import validate
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from tests.trial.host import HostPython
 from wheelfix.cli import try_
 from wheelfix.cli.main import main
@@ -23,9 +24,6 @@ from wheelfix.pycode.importer import import_end
 from wheelfix.trial import run, wine
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import expectations, expected_end, install, modules_to_try, requirements_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -95,7 +93,7 @@ def test_a_difference_has_a_code_of_its_own(
     """The host imports what Windows could not: the prediction says 126 for code that is skipped here."""
     put_in_place(monkeypatch)
     code = "import sys\nif sys.platform == 'win32':\n    from . import _m\n"
-    needs = forge_dll("_m.pyd", imports={"absent.dll": ["f"]}, exports=["PyInit__m"])
+    needs = extension("absent.dll", name="_m")
     path = wheel_of(tmp_path, code, **{"p/_m.cp311-win_amd64.pyd": needs})
     assert main(["try", str(path), "--module", "p"]) == 6
     out = capsys.readouterr().out

@@ -6,23 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.tiers import unavailable
-from tests.support.wheels import build_wheel
-from wheelfix.cli.main import main
+from tests.support.wheels import build_wheel, extension
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, UsageError, WheelfixError
 from wheelfix.model import Machine
 from wheelfix.trial import wine
 from wheelfix.trial.wine import environment, find_wine, wine_version
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no Wine on Windows")
 
@@ -94,12 +89,12 @@ def write(folder: Path, name: str, files: Mapping[str, bytes | str]) -> str:
 
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_wheels_are_imported_as_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wheels_are_imported_as_predicted(tmp_path: Path, run) -> None:
     try:
         find_wine(None, Machine.AMD64)
     except WheelfixError as error:
         unavailable(str(error))
-    needs = forge_dll("_m.pyd", imports={"KERNEL32.dll": ["Sleep"], "helper.dll": ["call"]}, exports=["PyInit__m"])
+    needs = extension("KERNEL32.dll:Sleep", "helper.dll:call", name="_m")
     wheels = [
         write(
             tmp_path, "good", {"good/__init__.py": LOADS, "good/helper.dll": forge_dll("helper.dll", exports=["call"])}
@@ -108,8 +103,7 @@ def test_wheels_are_imported_as_predicted(tmp_path: Path, capsys: pytest.Capture
         write(tmp_path, "code", {"code_/__init__.py": LOADS}),
     ]
     before = leftovers()
-    assert main(["try", *wheels, "--format", "json"]) == 1
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(run("try", *wheels, "--format", "json", code=1).out)
     rows = {
         (wheel["name"], one["module"]): (one["agreement"], one["observed"])
         for wheel in document["wheels"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +16,6 @@ from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Machine
 from wheelfix.trial import winpython
 from wheelfix.trial.winpython import VenvPython, windows_home
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 EXE = forge_dll("python.exe", is_dll=False)
 DLL = forge_dll("python312.dll")

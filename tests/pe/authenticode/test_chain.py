@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -29,14 +30,10 @@ from tests.support.signing import (
     small_key,
     trust,
 )
+from wheelfix.model import Signature
 from wheelfix.pe.authenticode.certificates import microsoft_roots
 from wheelfix.pe.signature import read_signature
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import Signature
 
 SERVER = ExtendedKeyUsageOID.SERVER_AUTH
 ANY = ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE

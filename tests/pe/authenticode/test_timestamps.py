@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -30,15 +31,11 @@ from tests.support.signing import (
     token,
     trust,
 )
+from wheelfix.model import Signature
 from wheelfix.pe.authenticode.message import DerError, parse
 from wheelfix.pe.authenticode.signers import read_time
 from wheelfix.pe.signature import read_signature
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import Signature
 
 THEN = datetime.datetime(2022, 5, 1, tzinfo=UTC)
 EXPIRED = {"begin": datetime.datetime(2022, 1, 1, tzinfo=UTC), "end": datetime.datetime(2023, 1, 1, tzinfo=UTC)}

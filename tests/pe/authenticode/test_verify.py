@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
@@ -35,13 +36,9 @@ from tests.support.signing import (
     trust,
     with_table,
 )
+from wheelfix.model import Signature
 from wheelfix.pe.signature import read_signature
 from wheelfix.streams.source import MemorySource
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import Signature
 
 STRANGER = make_key(999)
 RSA_VENDOR = identity("Some Vendor", ISSUER, key=rsa_key())
