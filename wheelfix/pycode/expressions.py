@@ -6,8 +6,8 @@ import ast
 import builtins
 import functools
 import importlib
-import ntpath
 import operator
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
@@ -31,7 +31,6 @@ from wheelfix.pycode.objects import (
     Thrown,
     Undecided,
     UnknownValue,
-    WindowsPathValue,
     alternatives,
     error,
     is_error,
@@ -85,14 +84,6 @@ class ExpressionValues:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.value = self.value
-        run.condition = self.condition
-        run.part = self.part
-        run.compared = self.compared
-        run.binary = self.binary
-        run.text_of = self.text_of
-        run.printed = self.printed
-        run.as_set = self.as_set
         self._unclear = False
         """Whether a comprehension of a file that is read has items of which it is not known whether they are there."""
 
@@ -134,7 +125,7 @@ class ExpressionValues:
 
     def _used(self, names: dict[str, PyValue], name: str) -> PyValue:
         found = names[name]
-        return self.run.used(names, name) if isinstance(found, ImportedName) else found
+        return self.run.importer.used(names, name) if isinstance(found, ImportedName) else found
 
     def _binds(self, name: str) -> bool:
         """Whether the code of the running file gives a value to a name anywhere."""
@@ -143,15 +134,13 @@ class ExpressionValues:
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> PyValue:
         found = self.value(node.value)
-        self.run.assign(node.target, found)
+        self.run.statements.assign(node.target, found)
         return found
 
     def text_of(self, value: PyValue) -> PyValue:
         """What ``str(value)`` gives."""
         if isinstance(value, Alternatives):
             return self.run.combined(self.text_of, value)
-        if isinstance(value, WindowsPathValue):
-            return value.text
         if isinstance(value, Instance):
             args: PyValue = value.attributes.get("args", UNKNOWN)
             code = value.attributes.get("winerror")
@@ -242,8 +231,6 @@ class ExpressionValues:
         """What an operator between two values gives."""
         if isinstance(left, Alternatives) or isinstance(right, Alternatives):
             return self.run.combined(lambda one, other: self.binary(op, one, other), left, right)
-        if isinstance(op, ast.Div) and (isinstance(left, WindowsPathValue) or isinstance(right, WindowsPathValue)):
-            return self._joined(left, right)
         if isinstance(op, ast.Mod) and isinstance(left, str | bytes):
             return self._percent(left, right)
         if isinstance(left, Instance | UnknownValue | Native) or isinstance(right, Instance | UnknownValue | Native):
@@ -270,16 +257,6 @@ class ExpressionValues:
         if isinstance(count, int) and isinstance(what, str | list | tuple) and len(what) * max(count, 0) <= MAX_ITEMS:
             return what * count
         return UNKNOWN
-
-    def _joined(self, left: PyValue, right: PyValue) -> PyValue:
-        parts = [part.text if isinstance(part, WindowsPathValue) else part for part in (left, right)]
-        if not all(isinstance(part, str) for part in parts):
-            if any(part is None for part in parts):
-                raise error("TypeError", "unsupported operand type(s) for /")
-            return UNKNOWN
-        if sum(map(len, parts)) > MAX_TEXT:
-            return UNKNOWN
-        return WindowsPathValue(ntpath.normpath(ntpath.join(*parts)) if parts[0] != "" else parts[1])
 
     # ---------------------------------------------------------------------------------------- comparisons
 
@@ -330,7 +307,7 @@ class ExpressionValues:
             return (
                 wanted if left == right else (not wanted if is_builtin(left.name) and is_builtin(right.name) else None)
             )
-        known = (WindowsPathValue, CodeFunction, CodeClass, CodeModule, LoadedDll)
+        known = (CodeFunction, CodeClass, CodeModule, LoadedDll)
         if isinstance(left, known) and isinstance(right, known):
             return (left == right) is wanted
         if isinstance(left, known) and isinstance(right, (Native, *PLAIN)):
@@ -353,7 +330,7 @@ class ExpressionValues:
             if not isinstance(wanted, str):
                 raise error("TypeError", "'in <string>' requires string as left operand")
             return wanted in owner
-        if isinstance(owner, WindowsPathValue) or owner is None:
+        if isinstance(owner, PurePath) or owner is None:
             raise error("TypeError", "argument is not iterable")
         if isinstance(owner, list | tuple | set | frozenset | range):
             self.run.step(2 * len(owner))
@@ -399,7 +376,7 @@ class ExpressionValues:
             if isinstance(unpacked, UnknownValue | Native):
                 known = False
             else:
-                found += list(self.run.iterate(unpacked))
+                found += list(self.run.attributes.iterate(unpacked))
                 known = known and not isinstance(unpacked, SomeOf)
         if not known and self.run.reading is not None:
             return SomeOf(found)
@@ -424,7 +401,7 @@ class ExpressionValues:
 
     def as_set(self, items: list[PyValue]) -> PyValue:
         """A set; unknown if Python could not compare its items."""
-        if not all(self.run.is_plain(item) or isinstance(item, WindowsPathValue) for item in items):
+        if not self.run.is_plain(items):
             return UNKNOWN
         return set(map(self.run.key, items))
 
@@ -450,7 +427,7 @@ class ExpressionValues:
             found = self._collected(node, lambda: self.value(node.elt))
             return found if isinstance(found, SomeOf) else Iteration(iter(found or ()))
         outer = self.run.environment
-        first = list(self.run.iterate(self.value(node.generators[0].iter)))
+        first = list(self.run.attributes.iterate(self.value(node.generators[0].iter)))
 
         def items() -> Iterator[PyValue]:
             within = Namespace({}, outer.globals, outer.file, outer)
@@ -469,7 +446,7 @@ class ExpressionValues:
 
     def _goes_through_unknown(self, node: ast.expr, generators: list[ast.comprehension]) -> bool:
         """Whether a comprehension goes through something unknown, and does nothing that concerns DLLs."""
-        return self.run.reading is None and self._is_unknown(generators[0].iter) and not self.run.concerns(node)
+        return self.run.reading is None and self._is_unknown(generators[0].iter) and not self.run.flow.concerns(node)
 
     def _collected(
         self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, make: Callable[[], PyValue]
@@ -484,7 +461,7 @@ class ExpressionValues:
             found = list(self._comprehend(generators, make))
             return SomeOf(found) if self._unclear else found
         except Undecided:
-            if self.run.reading is not None or self.run.concerns(node):
+            if self.run.reading is not None or self.run.flow.concerns(node):
                 raise
             return None  # cupy asks for the names of all that is installed
         finally:
@@ -494,10 +471,10 @@ class ExpressionValues:
         """What a comprehension goes through."""
         found = self.value(node)
         if self.run.reading is None:
-            return self.run.iterate(found)
+            return self.run.attributes.iterate(found)
         unknown = isinstance(found, UnknownValue | Native)
         self._unclear |= unknown or isinstance(found, SomeOf | Alternatives)
-        return iter([UNKNOWN]) if unknown else self.run.iterate(found)
+        return iter([UNKNOWN]) if unknown else self.run.attributes.iterate(found)
 
     def _comprehend(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> Iterator[PyValue]:
         first = self._items(generators[0].iter)
@@ -514,7 +491,7 @@ class ExpressionValues:
         first, rest = generators[0], generators[1:]
         for item in items:
             self.run.step()
-            self.run.assign(first.target, item)
+            self.run.statements.assign(first.target, item)
             holds = [self.condition(test) for test in first.ifs]
             if None in holds:
                 if self.run.reading is None:
@@ -537,13 +514,13 @@ class ExpressionValues:
         return self.value(node.body if holds else node.orelse) if holds is not None else UNKNOWN
 
     def visit_Lambda(self, node: ast.Lambda) -> PyValue:
-        return self.run.function(node)
+        return self.run.calls.function(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> PyValue:
         owner = self.value(node.value)
         if self.run.reading is not None:
             self.run.reading.node = node
-        return self.run.attribute(owner, node.attr)
+        return self.run.attributes.attribute(owner, node.attr)
 
     def visit_Subscript(self, node: ast.Subscript) -> PyValue:
         owner = self.value(node.value)
@@ -555,8 +532,8 @@ class ExpressionValues:
         if self.run.reading is not None:
             key = self.value(node.slice)
             self.run.reading.node = node
-            return self.run.item(owner, key)
-        return self.run.item(owner, self.value(node.slice))
+            return self.run.attributes.item(owner, key)
+        return self.run.attributes.item(owner, self.value(node.slice))
 
     def _sliced(self, owner: PyValue, node: ast.Slice) -> PyValue:
         limits = [self.value(part) if part is not None else None for part in (node.lower, node.upper, node.step)]
@@ -570,7 +547,7 @@ class ExpressionValues:
         function = self.value(node.func)
         args = self._elements(node.args)
         if not isinstance(args, list):
-            return self.run.call_with_unknown(function)
+            return self.run.calls.call_with_unknown(function)
         keywords: dict[str, PyValue] = {}
         for word in node.keywords:
             value = self.value(word.value)
@@ -582,7 +559,7 @@ class ExpressionValues:
                 raise Undecided("arguments of a call are not known")
         if self.run.reading is not None:
             self.run.reading.node = node
-        return self.run.call(function, args, keywords)
+        return self.run.calls.call(function, args, keywords)
 
 
 @functools.cache

@@ -63,10 +63,6 @@ class Flow:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.follow = self.follow
-        run.concerns = self.concerns
-        run.enter = self.enter
-        run.leave = self.leave
 
     def follow(self, node: ast.stmt) -> Flowing:
         """Carry out a statement that has others inside."""
@@ -83,7 +79,7 @@ class Flow:
         environment, depth = run.environment, run.depth
         run.begin_branch()
         try:
-            flow = yield from run.block(body)
+            flow = yield from run.statements.block(body)
         except Thrown as thrown:
             run.environment, run.depth = environment, depth
             reading.raised = thrown
@@ -102,7 +98,7 @@ class Flow:
         """Whether a condition holds; where a file is read, one that cannot be followed is one that is not known."""
         if never_holds(test):
             return False
-        return self.run.truth(self.run.part(test))
+        return self.run.truth(self.run.expressions.part(test))
 
     # ------------------------------------------------------------------------------------------ branches and loops
 
@@ -115,7 +111,7 @@ class Flow:
         if self.run.reading is not None and _asks_environment(node.test):
             # With the variable set, the other way is taken: what is loaded there may be loaded.
             yield from self._apart(node.orelse if holds else node.body, later=True)
-        return (yield from self.run.block(node.body if holds else node.orelse))
+        return (yield from self.run.statements.block(node.body if holds else node.orelse))
 
     def _both_ways(self, node: ast.If) -> Flowing:
         flow, branches = 0, []
@@ -159,10 +155,10 @@ class Flow:
         found = self._gone_through(node.iter)
         if isinstance(found, UnknownValue | Native) and self.run.reading is None:
             self._leave_out(node, [node.body])
-            return (yield from self.run.block(node.orelse))
+            return (yield from self.run.statements.block(node.orelse))
         environment, flow, left = self.run.environment, 0, 0
         reading = self.run.reading
-        items = self.run.iterate(found) if not isinstance(found, UnknownValue | Native) else iter([UNKNOWN])
+        items = self.run.attributes.iterate(found) if not isinstance(found, UnknownValue | Native) else iter([UNKNOWN])
         unclear = isinstance(found, UnknownValue | Native | SomeOf)
         for count, item in enumerate(items):
             self.run.environment = environment
@@ -171,8 +167,8 @@ class Flow:
             if reading is not None and (unclear or left):
                 inner = yield from self._perhaps_a_turn(node, item)
             else:
-                self.run.assign(node.target, item)
-                inner = yield from self.run.block(node.body)
+                self.run.statements.assign(node.target, item)
+                inner = yield from self.run.statements.block(node.body)
             flow |= inner
             left = flow & (BREAK | RETURN | RAISE)
             if not inner & (NEXT | CONTINUE) and not unclear:
@@ -184,17 +180,17 @@ class Flow:
 
     def _gone_through(self, node: ast.expr) -> PyValue:
         """What a loop goes through; where a file is read, all that it may go through."""
-        found = self.run.part(node)
+        found = self.run.expressions.part(node)
         if isinstance(found, Alternatives):
             items: SomeOf = SomeOf()
             for one in alternatives(found):
-                items += [UNKNOWN] if isinstance(one, UnknownValue | Native) else self.run.iterate(one)
+                items += [UNKNOWN] if isinstance(one, UnknownValue | Native) else self.run.attributes.iterate(one)
             return items
         return found
 
     def _perhaps_a_turn(self, node: ast.For | ast.AsyncFor, item: PyValue) -> Flowing:
         self.run.begin_branch()
-        self.run.assign(node.target, item)
+        self.run.statements.assign(node.target, item)
         inner, changes = yield from self._apart(node.body)
         changes = {**self.run.end_branch(), **changes}
         self.run.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
@@ -203,7 +199,7 @@ class Flow:
     def _else(self, body: list[ast.stmt], *, perhaps: bool) -> Flowing:
         """The ``else`` of a loop, which is left out after ``break``."""
         if not perhaps or not body:
-            return (yield from self.run.block(body))
+            return (yield from self.run.statements.block(body))
         flow, changes = yield from self._apart(body)
         self.run.merge([changes, {}] if flow & NEXT else [{}])
         return flow | NEXT
@@ -219,8 +215,8 @@ class Flow:
                 self.run.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
                 return NEXT | ((flow | inner) & (RETURN | RAISE))
             if not holds:
-                return (flow & (RETURN | RAISE)) | (yield from self.run.block(node.orelse))
-            inner = yield from self.run.block(node.body)
+                return (flow & (RETURN | RAISE)) | (yield from self.run.statements.block(node.orelse))
+            inner = yield from self.run.statements.block(node.body)
             flow |= inner
             if not inner & (NEXT | CONTINUE):
                 return (flow & (RETURN | RAISE)) | (NEXT if flow & BREAK else 0)
@@ -229,7 +225,7 @@ class Flow:
         raise Undecided("a loop goes on for too long")
 
     def follow_match(self, node: ast.Match) -> Flowing:
-        subject = self.run.part(node.subject)
+        subject = self.run.expressions.part(node.subject)
         flow = 0
         branches: list[Changes] = []
         for case in node.cases:
@@ -239,7 +235,7 @@ class Flow:
             if fits is None and self.run.reading is None:
                 return self._leave_out(node, [one.body for one in node.cases])
             if fits and not branches:
-                return flow | (yield from self.run.block(case.body))
+                return flow | (yield from self.run.statements.block(case.body))
             if fits is not False:
                 inner, changes = yield from self._apart(case.body)
                 flow |= inner
@@ -266,7 +262,7 @@ class Flow:
         if isinstance(pattern, ast.MatchOr):
             return any_of(self._fits(one, subject) for one in pattern.patterns)
         if isinstance(pattern, ast.MatchValue):
-            return self.run.compared(ast.Eq(), subject, self.run.value(pattern.value))
+            return self.run.expressions.compared(ast.Eq(), subject, self.run.expressions.value(pattern.value))
         if isinstance(pattern, ast.MatchSingleton):
             return subject is pattern.value
         if isinstance(pattern, ast.MatchSequence) and not any(
@@ -321,7 +317,7 @@ class Flow:
         around = len(self.run.guards)
         self.run.guards.append(node)
         try:
-            flow = yield from self.run.block(node.body)
+            flow = yield from self.run.statements.block(node.body)
         except Thrown as thrown:
             self.run.environment, self.run.depth = environment, depth
             failed = thrown
@@ -333,7 +329,7 @@ class Flow:
         if failed is not None:
             return (yield from self._handle(node, failed))
         if reading is None:
-            return flow if flow != NEXT else (yield from self.run.block(node.orelse))
+            return flow if flow != NEXT else (yield from self.run.statements.block(node.orelse))
         if reading.unsure_calls == unsure and not reading.later and not flow & RAISE and _only_loads(node.body):
             self.run.guards.append(Managed("suppress", Native("BaseException")))
             for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
@@ -341,11 +337,11 @@ class Flow:
             self.run.guards.pop()
         else:
             yield from self._other_handlers(node, changes, raised=bool(flow & RAISE))
-        return (flow & ~NEXT) | (yield from self.run.block(node.orelse)) if flow & NEXT else flow
+        return (flow & ~NEXT) | (yield from self.run.statements.block(node.orelse)) if flow & NEXT else flow
 
     def _other_handlers(self, node: ast.Try, changes: Changes, *, raised: bool) -> Generator[PyValue, None, None]:
         """Follow handlers of exceptions that may be raised; they may run where a module of others is imported."""
-        risky = raised or any(self.run.imports_of_others(inner) for inner in node.body)
+        risky = raised or any(self.run.importer.imports_of_others(inner) for inner in node.body)
         for handler in node.handlers:
             if handler.name:
                 self.run.bind(handler.name, UNKNOWN)
@@ -357,7 +353,7 @@ class Flow:
 
     def _finally(self, node: ast.Try, flow: int = NEXT) -> Flowing:
         returned = list(self.run.returned)
-        last = yield from self.run.block(node.finalbody)
+        last = yield from self.run.statements.block(node.finalbody)
         if last == NEXT:
             self.run.returned[:] = returned
         elif not last & NEXT:
@@ -366,7 +362,7 @@ class Flow:
 
     def _handle(self, node: ast.Try, thrown: Thrown) -> Flowing:
         for handler in node.handlers:
-            wanted = Native("BaseException") if handler.type is None else self.run.value(handler.type)
+            wanted = Native("BaseException") if handler.type is None else self.run.expressions.value(handler.type)
             caught = self.catches(wanted, thrown.error)
             if caught is None and self.run.reading is None:
                 # It is not taken for caught: a failed load must not be hidden by what is not known.
@@ -379,7 +375,7 @@ class Flow:
             self.run.handled.append(thrown.error)
             try:
                 if caught:
-                    return (yield from self.run.block(handler.body))
+                    return (yield from self.run.statements.block(handler.body))
                 flow, changes = yield from self._apart(handler.body)
                 self.run.merge([changes])
                 return flow | RAISE
@@ -402,12 +398,12 @@ class Flow:
 
     def _with(self, node: ast.With, at: int) -> Flowing:
         if at == len(node.items):
-            return (yield from self.run.block(node.body))
+            return (yield from self.run.statements.block(node.body))
         item = node.items[at]
-        manager = self.run.part(item.context_expr)
+        manager = self.run.expressions.part(item.context_expr)
         entered = self.enter(manager)
         if item.optional_vars is not None:
-            self.run.assign(item.optional_vars, entered)
+            self.run.statements.assign(item.optional_vars, entered)
         environment, depth = self.run.environment, self.run.depth
         around = len(self.run.guards)
         if isinstance(manager, Managed) and manager.kind == "generator":
@@ -436,7 +432,7 @@ class Flow:
                 return next(manager.value.items, UNKNOWN)
             return manager if manager.kind in ("stack", "file") else manager.value
         if isinstance(manager, Instance):
-            return self.run.call(self.run.attribute(manager, "__enter__"), [], {})
+            return self.run.calls.call(self.run.attributes.attribute(manager, "__enter__"), [], {})
         return manager
 
     def leave(self, manager: PyValue, thrown: Instance | None) -> bool:
@@ -452,7 +448,7 @@ class Flow:
         elif isinstance(manager, Instance):
             given = [None] * 3 if thrown is None else [thrown.kind, thrown, UNKNOWN]
             return (
-                bool(self.run.truth(self.run.call(self.run.attribute(manager, "__exit__"), given, {})))
+                bool(self.run.truth(self.run.calls.call(self.run.attributes.attribute(manager, "__exit__"), given, {})))
                 and thrown is not None
             )
         return False
@@ -476,7 +472,9 @@ class Flow:
         self.run.step(found.size)
         if found.changes or found.raises or (found.leaves and depth == DEEPEST):
             return True
-        return any(map(self.run.imports_own, found.imports)) or any(self._calls_own(one, depth) for one in found.calls)
+        return any(map(self.run.importer.imports_own, found.imports)) or any(
+            self._calls_own(one, depth) for one in found.calls
+        )
 
     def _calls_own(self, function: ast.expr, depth: int) -> bool:
         """Whether a call leads to code of the package in which something concerns DLLs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ntpath
+from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import parse_json
@@ -25,7 +26,6 @@ from wheelfix.pycode.objects import (
     Thrown,
     Undecided,
     UnknownValue,
-    WindowsPathValue,
     path_text,
 )
 from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS
@@ -63,8 +63,8 @@ def _scan_folder(call: Call) -> PyValue:
         return UNKNOWN
     entries = []
     for name in names:
-        path = WindowsPathValue(ntpath.join(call.text(0, default="."), name))
-        known = {"name": name, "path": path.text, "is_file": Method(path, "is_file"), "is_dir": Method(path, "is_dir")}
+        path = PureWindowsPath(ntpath.join(call.text(0, default="."), name))
+        known = {"name": name, "path": str(path), "is_file": Method(path, "is_file"), "is_dir": Method(path, "is_dir")}
         entries.append(Instance(Native("os.DirEntry"), known))
     return SomeOf(entries) if isinstance(names, SomeOf) else entries
 
@@ -105,8 +105,7 @@ def _path(call: Call) -> PyValue:
     texts = call.texts()
     if texts is None or sum(map(len, texts)) > MAX_TEXT:
         return UNKNOWN
-    joined = ntpath.join(*texts) if texts else ""
-    return WindowsPathValue(ntpath.normpath(joined) if ".." not in joined and joined else joined.replace("/", "\\"))
+    return PureWindowsPath(*texts)
 
 
 def _fspath(call: Call) -> PyValue:
@@ -166,8 +165,8 @@ MACHINE: dict[str, LibraryFunction] = {
     **dict.fromkeys(
         [f"pathlib.{name}" for name in ("Path", "PurePath", "WindowsPath", "PureWindowsPath", "PurePosixPath")], _path
     ),
-    "pathlib.Path.cwd": lambda call: WindowsPathValue(call.run.machine.folder),
-    "pathlib.Path.home": lambda call: WindowsPathValue(HOME),
+    "pathlib.Path.cwd": lambda call: PureWindowsPath(call.run.machine.folder),
+    "pathlib.Path.home": lambda call: PureWindowsPath(HOME),
     "open": _open,
     "io.open": _open,
     "json.load": _json,
@@ -222,7 +221,7 @@ def _load(call: Call) -> PyValue:
     if call.words.get("handle") is not None:
         return UNKNOWN
     if run.reading is None and mode is None:
-        early = isinstance(name, WindowsPathValue) and run.machine.python < WITH_PATH_NAMES
+        early = isinstance(name, PurePath) and run.machine.python < WITH_PATH_NAMES
         if early or name is None:
             kind = "NoneType" if name is None else "WindowsPath"
             raise Thrown(Instance(Native("TypeError"), {"args": (f"argument of type '{kind}' is not iterable",)}))

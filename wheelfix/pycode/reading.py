@@ -24,10 +24,10 @@ from wheelfix.pycode.objects import (
     PyValue,
     Thrown,
     Undecided,
-    WindowsPathValue,
     alternatives,
     error,
     joined,
+    path_text,
 )
 from wheelfix.pycode.run import NEXT, OutOfSteps
 from wheelfix.pycode.sourcecode import (
@@ -176,7 +176,7 @@ class CodeReading:
         unknown: list[PyValue] = [UNKNOWN] * (len(wanted) - len(function.defaults))
         unknown += [UNKNOWN if default is None else joined([default, UNKNOWN]) for default in function.defaults]
         given = [*(args or []), *unknown[len(args or []) :]]
-        return self.run.call(function, given, {})
+        return self.run.calls.call(function, given, {})
 
     def look_into(self, function: CodeFunction) -> None:
         """Follow a function that nothing is known to call, with unknown arguments."""
@@ -218,7 +218,7 @@ class CodeReading:
         branches = run.leave_branches(0)
         run.environment = Namespace(module.names, module.names, module.file)
         try:
-            run.execute(tree.body)
+            run.statements.execute(tree.body)
         except (Thrown, Undecided):
             pass
         finally:
@@ -378,9 +378,7 @@ def _is_relative(text: str) -> bool:
 
 
 def _text(value: PyValue) -> PyValue:
-    if isinstance(value, WindowsPathValue):
-        return value.text
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else path_text(value)
 
 
 def _kind_name(made: Instance) -> str:
@@ -483,14 +481,14 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
 def _follow_file(reading: CodeReading, tree: ast.Module, source: str) -> int:
     """Follow the statements of a file; say how they end."""
     run = reading.run
-    module = run.new_module(reading.root)
+    module = run.importer.new_module(reading.root)
     run.modules[module.name] = module
     run.environment = type(run.environment)(module.names, module.names, reading.root)
     last = last_line(source.encode())
     try:
-        flow = run.execute([node for node in tree.body if node.lineno <= last])
+        flow = run.statements.execute([node for node in tree.body if node.lineno <= last])
         reading.done = True
-        return run.execute([node for node in tree.body if node.lineno > last]) if flow & NEXT else flow
+        return run.statements.execute([node for node in tree.body if node.lineno > last]) if flow & NEXT else flow
     except (Thrown, Undecided):
         return 0
 

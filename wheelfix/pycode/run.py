@@ -10,6 +10,7 @@ import ast
 import contextlib
 import itertools
 import math
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wheelfix.base.values import dataclass
@@ -30,7 +31,6 @@ from wheelfix.pycode.objects import (
     CodeClass,
     CodeModule,
     Instance,
-    Method,
     Namespace,
     Native,
     PyValue,
@@ -38,7 +38,6 @@ from wheelfix.pycode.objects import (
     Thrown,
     Undecided,
     UnknownValue,
-    WindowsPathValue,
     alternatives,
     error,
     joined,
@@ -48,9 +47,15 @@ from wheelfix.pycode.objects import (
 from wheelfix.pycode.sourcecode import LOADING, WORDS, python_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Iterator
 
+    from wheelfix.pycode.calls import Attributes, Calls
+    from wheelfix.pycode.expressions import ExpressionValues
+    from wheelfix.pycode.flow import Flow
+    from wheelfix.pycode.importer import Importer
+    from wheelfix.pycode.library import PythonLibrary
     from wheelfix.pycode.reading import CodeReading
+    from wheelfix.pycode.statements import Statements
     from wheelfix.pycode.windows import WindowsMachine
 
     Arguments = list[PyValue]
@@ -166,88 +171,13 @@ class Call(NamedTuple):
 class PythonRun:
     """The state of code that is followed on a machine."""
 
-    value: Callable[[ast.expr], PyValue]
-    """What an expression gives."""
-    part: Callable[[ast.expr], PyValue]
-    """The same; in a file that is read, unknown where it cannot be computed."""
-    condition: Callable[[ast.expr], bool | None]
-    """Whether a condition holds; None if that is not known."""
-    compared: Callable[[ast.cmpop, PyValue, PyValue], bool | None]
-    """Whether a comparison holds; None if that is not known."""
-    binary: Callable[[ast.operator, PyValue, PyValue], PyValue]
-    """What an operator between two values gives."""
-    text_of: Callable[[PyValue], PyValue]
-    """What ``str(value)`` gives."""
-    printed: Callable[[Callable[[PyValue], str], PyValue], PyValue]
-    """What ``str`` or ``repr`` gives for a value of Python's own."""
-    as_set: Callable[[list[PyValue]], PyValue]
-    """A set of some items; unknown if one of them cannot be in a set."""
-    attribute: Callable[[PyValue, str], PyValue]
-    """What ``owner.name`` gives."""
-    item: Callable[[PyValue, PyValue], PyValue]
-    """What ``owner[key]`` gives."""
-    set_item_of: Callable[[Instance, PyValue, PyValue], None]
-    """``owner[key] = value`` for an object of the package."""
-    iterate: Callable[[PyValue], Iterator[PyValue]]
-    """The items of a value; Undecided if they are not known."""
-    function: Callable[[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda], PyValue]
-    """The function that a definition makes."""
-    call: Callable[[PyValue, Arguments, Words], PyValue]
-    """Call something."""
-    call_method: Callable[[Method, Arguments, Words], PyValue]
-    """Call a method of a value that Python or its library has."""
-    call_unknown: Callable[[Arguments, Words], PyValue]
-    """Call something of which nothing is known."""
-    call_with_unknown: Callable[[PyValue], PyValue]
-    """Call something with arguments that are not known."""
-    make_class: Callable[..., PyValue]
-    """A class from its body."""
-    make: Callable[[CodeClass, Arguments, Words], PyValue]
-    """An object of a class of the package."""
-    execute: Callable[[list[ast.stmt]], int]
-    """Carry out statements that yield nothing; say how they end."""
-    block: Callable[[list[ast.stmt]], Generator[PyValue, None, int]]
-    """Carry out statements; yields what they yield, returns how they end."""
-    assign: Callable[[ast.expr, PyValue], None]
-    """Give a value to whatever stands on the left of ``=``."""
-    follow: Callable[[ast.stmt], Generator[PyValue, None, int]]
-    """Carry out a statement that has others inside."""
-    concerns: Callable[..., bool]
-    """Whether a statement or expression may change what is loaded, or where the code goes on."""
-    enter: Callable[[PyValue], PyValue]
-    """``__enter__``."""
-    leave: Callable[[PyValue, Instance | None], bool]
-    """``__exit__``; whether the exception is suppressed."""
-    import_module: Callable[[str], PyValue]
-    """What ``import name`` gives, after it was carried out."""
-    import_path: Callable[[str, str], PyValue]
-    """The module of a file, after its code was carried out."""
-    import_statement: Callable[[ast.Import | ast.ImportFrom], None]
-    """Carry out an import statement."""
-    imports_own: Callable[[ast.Import | ast.ImportFrom], bool]
-    """Whether a statement imports a module of the package that has not been imported."""
-    of_module: Callable[[CodeModule, str], PyValue]
-    """A name of a module of the package."""
-    used: Callable[[dict[str, PyValue], str], PyValue]
-    """What a name of some names stands for, in a file that is read."""
-    module_at: Callable[[str], CodeModule]
-    """The module of a file, for a file that is read."""
-    new_module: Callable[[str], CodeModule]
-    """A module of a file, of which nothing was followed."""
-    module_named: Callable[[str], PyValue]
-    """A module that has been imported."""
-    is_own: Callable[[str | None], bool]
-    """Whether a file that a module may have belongs to the package."""
-    of_native: Callable[[str, str], PyValue]
-    """An attribute of something of Python's library."""
-    item_of_native: Callable[[str, PyValue], PyValue]
-    """An item of something of Python's library."""
-    call_native: Callable[[str, Arguments, Words], PyValue]
-    """Call something of Python's library."""
-    imports_of_others: Callable[[ast.stmt], bool]
-    """Whether a statement imports a module that another distribution may or may not bring."""
-    is_load: Callable[[str], bool]
-    """Whether something of Python's library loads DLLs or changes the search for them."""
+    expressions: ExpressionValues
+    attributes: Attributes
+    calls: Calls
+    statements: Statements
+    flow: Flow
+    importer: Importer
+    library: PythonLibrary
 
     def __init__(self, machine: WindowsMachine, steps: int = MAX_STEPS) -> None:
         self.machine = machine
@@ -285,7 +215,7 @@ class PythonRun:
     def note_unclear(self, reason: Exception, node: ast.stmt | None = None) -> None:
         """Remember that a statement is passed over; what other distributions do may then concern any DLL."""
         file = self.environment.file
-        if file and not self.is_own(file):
+        if file and not self.importer.is_own(file):
             self.machine.others.setdefault(file, _loading_name(node) if node is not None else "add_dll_directory")
             return
         text = (
@@ -437,8 +367,8 @@ class PythonRun:
 
     def bounded(self, found: PyValue) -> PyValue:
         """A value that was made, with its size counted as work; unknown if it is a text that is too long."""
-        if isinstance(found, str | bytes | WindowsPathValue):
-            length = len(found.text if isinstance(found, WindowsPathValue) else found)
+        if isinstance(found, str | bytes | PurePath):
+            length = len(path_text(found))
             self.step(length >> 8)
             return UNKNOWN if length > MAX_TEXT else found
         if isinstance(found, list | tuple | dict | set):
@@ -498,7 +428,7 @@ class PythonRun:
     def _truth_of(self, value: Instance) -> bool | None:
         for name in ("__bool__", "__len__"):
             if isinstance(value.kind, CodeClass) and of_class(value.kind, name) is not None:
-                return self.truth(self.call(self.attribute(value, name), [], {}))
+                return self.truth(self.calls.call(self.attributes.attribute(value, name), [], {}))
         return True if not isinstance(value.kind, CodeClass) or value.kind.is_known else None
 
 
@@ -534,7 +464,7 @@ def _united(ways: list[Any]) -> Any:
 
 
 def _is_text(one: PyValue, other: PyValue) -> bool:
-    return isinstance(one, str | WindowsPathValue) and type(one) is type(other) and bool(one == other)
+    return isinstance(one, str | PurePath) and type(one) is type(other) and bool(one == other)
 
 
 def _imports(node: ast.AST) -> bool:
