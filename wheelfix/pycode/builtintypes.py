@@ -28,14 +28,12 @@ from wheelfix.pycode.objects import (
     Namespace,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
     error,
     is_error,
     is_kind,
-    joined,
 )
 from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of
@@ -242,13 +240,12 @@ def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
         return PureWindowsPath(ntpath.normpath(made) if name == "resolve" else made)
     if name == "iterdir":
         names = listed(call.run, text)
-        return _paths([ntpath.join(text, one) for one in names], names)
+        return Iteration(PureWindowsPath(text, one) for one in names)
     if name in ("glob", "rglob"):
         if not isinstance(call.get(0), str):
             return UNKNOWN
         pattern = f"**\\{call.get(0)}" if name == "rglob" else call.get(0).replace("/", "\\")
-        found = machine.matching(ntpath.join(text, pattern), recursive=True)
-        return _paths(found, found)
+        return Iteration(map(PureWindowsPath, machine.matching(ntpath.join(text, pattern), recursive=True)))
     if name in ("read_text", "read_bytes"):
         return machine.text(text)
     if name == "open":
@@ -257,12 +254,6 @@ def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
     if given is None or name not in _OF_PATH or sum(map(len, given), len(text)) > MAX_TEXT:
         return UNKNOWN
     return attempt(getattr(owner, name), *given)
-
-
-def _paths(texts: list[str], found: list[str]) -> PyValue:
-    """Paths that a folder or pattern gives; where a file is read, perhaps only some of them."""
-    paths = list(map(PureWindowsPath, texts))
-    return SomeOf(paths) if isinstance(found, SomeOf) else Iteration(iter(paths))
 
 
 def home_of(text: str) -> str:
@@ -277,7 +268,7 @@ def listed(run: PythonRun, text: str) -> list[str]:
     if run.reading is None:
         raise folder_error(run, text)
     run.reading.raise_absent(text)
-    return SomeOf()
+    raise Undecided("what is in a folder is not known")
 
 
 def folder_error(run: PythonRun, text: str) -> Thrown:
@@ -352,7 +343,7 @@ def _type(call: Call) -> PyValue:
 def _length(call: Call) -> PyValue:
     given = call.get(0)
     value = given.attributes.get("<items>", given) if isinstance(given, Instance) else given
-    if isinstance(value, PLAIN_CONTAINERS) and not isinstance(value, SomeOf):
+    if isinstance(value, PLAIN_CONTAINERS):
         return len(value)
     if value is None or isinstance(value, int | Iteration):
         raise error("TypeError", "object has no len()")
@@ -364,16 +355,15 @@ def _listed(kind: Callable[[list[PyValue]], PyValue]) -> LibraryFunction:
         given = call.get(0, default=())
         if isinstance(given, UnknownValue | Native):
             return UNKNOWN
-        found = kind(list(call.run.attributes.iterate(given)))
-        return SomeOf(found) if isinstance(given, SomeOf) else found
+        return kind(list(call.run.attributes.iterate(given)))
 
     return made
 
 
 def _sorted(call: Call) -> PyValue:
     given = call.get(0)
-    if isinstance(given, UnknownValue | Native | SomeOf):
-        return given if isinstance(given, SomeOf) else UNKNOWN
+    if isinstance(given, UnknownValue | Native):
+        return UNKNOWN
     return ordered(call.run, list(call.run.attributes.iterate(given)), call.words)
 
 
@@ -390,25 +380,24 @@ def _map(call: Call) -> PyValue:
     if any(isinstance(one, UnknownValue) for one in lists):
         raise Undecided("what map goes through is not known")
     rows = zip(*map(call.run.attributes.iterate, lists), strict=False)
-    found = (call.run.calls.call(function, list(row), {}) for row in rows)
-    return SomeOf(found) if any(isinstance(one, SomeOf) for one in lists) else Iteration(found)
+    return Iteration(call.run.calls.call(function, list(row), {}) for row in rows)
 
 
 def _filter(call: Call) -> PyValue:
     run, (function, given) = call.run, call.args
-    found, unclear = [], isinstance(given, SomeOf)
+    found = []
     for item in run.attributes.iterate(given):
         holds = run.truth(item if function is None else run.calls.call(function, [item], {}))
-        if holds is None and run.reading is None:
+        holds = run.choose(_filter) if holds is None else holds
+        if holds is None:
             raise Undecided("a condition of filter is not known")
-        unclear |= holds is None
-        found += [item] if holds is not False else []
-    return SomeOf(found) if unclear else Iteration(iter(found))
+        found += [item] if holds else []
+    return Iteration(iter(found))
 
 
 def _some(call: Call, *, every: bool) -> PyValue:
     given = call.get(0)
-    if isinstance(given, UnknownValue | Native | SomeOf):
+    if isinstance(given, UnknownValue | Native):
         return UNKNOWN
     unknown = False
     for item in call.run.attributes.iterate(given):
@@ -498,8 +487,6 @@ def _enumerate(call: Call) -> PyValue:
 def next_of(call: Call) -> PyValue:
     """``next``."""
     given = call.get(0)
-    if isinstance(given, SomeOf):
-        return joined([*given[:1], *call.args[1:2], UNKNOWN])
     if not isinstance(given, Iteration):
         return UNKNOWN
     for item in given.items:

@@ -13,7 +13,6 @@ from wheelfix.pycode.machinecalls import OF_UNKNOWN
 from wheelfix.pycode.objects import (
     PLAIN_CONTAINERS,
     UNKNOWN,
-    Alternatives,
     Bound,
     CodeClass,
     CodeFunction,
@@ -33,19 +32,16 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     VersionInfo,
-    alternatives,
     error,
     error_class,
     is_error,
-    joined,
     of_class,
 )
-from wheelfix.pycode.run import NEXT, RETURN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pycode.run import Changes, PythonRun
+    from wheelfix.pycode.run import PythonRun
 
 _DESCRIPTORS = ("property", "cached_property")
 _OF_ERRORS = frozenset(
@@ -62,8 +58,6 @@ class Attributes:
 
     def attribute(self, owner: PyValue, name: str) -> PyValue:
         """What ``owner.name`` gives."""
-        if isinstance(owner, Alternatives):
-            return self.run.combined(lambda one: self.attribute(one, name), owner)
         if isinstance(owner, Instance):
             return self._of_object(owner, name)
         if isinstance(owner, CodeClass):
@@ -220,8 +214,6 @@ class Attributes:
 
     def item(self, owner: PyValue, key: PyValue) -> PyValue:
         """What ``owner[key]`` gives."""
-        if isinstance(owner, Alternatives) or isinstance(key, Alternatives):
-            return self.run.combined(self.item, owner, key)
         if isinstance(owner, Native):
             return self.run.library.item_of_native(owner.name, key)
         if isinstance(owner, LoadedDll):
@@ -281,11 +273,6 @@ class Attributes:
             return self._iterate_object(value)
         if isinstance(value, PurePath) or value is None or isinstance(value, int):
             raise error("TypeError", "object is not iterable")
-        if isinstance(value, Alternatives):
-            lists = [
-                list(self.iterate(one)) for one in value.alternatives if not isinstance(one, UnknownValue | Native)
-            ]
-            return iter([item for items in lists for item in items])
         if isinstance(value, Managed) and value.kind == "file":
             return iter(value.value.splitlines(True))
         raise Undecided("what a loop goes through is not known")
@@ -333,8 +320,6 @@ class Calls:
     def call(self, function: PyValue, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something."""
         self.run.step()
-        if isinstance(function, Alternatives):
-            return self.run.combined(lambda one: self.call(one, args, keywords), function)
         if isinstance(function, CodeFunction):
             return self._call_function(function, args, keywords)
         if isinstance(function, Bound):
@@ -399,15 +384,13 @@ class Calls:
             return UNKNOWN
         outer, self.run.environment = self.run.environment, place
         self.run.depth += 1
-        returned, self.run.returned = self.run.returned, []
+        returned, self.run.returned = self.run.returned, None
         begun = reading.begin_call(function) if reading is not None else (0, 0)
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.run.expressions.value(function.node.body)
-            flow = self.run.statements.execute(function.node.body)
-            if reading is not None and not flow & (NEXT | RETURN) and reading.raised is not None:
-                raise reading.raised
-            return joined([*self.run.returned, *([None] if flow & NEXT else [])])
+            self.run.statements.execute(function.node.body)
+            return self.run.returned
         finally:
             self.run.environment, self.run.returned = outer, returned
             self.run.depth -= 1
@@ -419,11 +402,9 @@ class Calls:
         run = self.run
         inner = run.statements.block(function.statements)
         thrown: Thrown | None = None
-        branches: list[Changes] = []
         while True:
             outer, run.environment = run.environment, place
-            returned, run.returned = run.returned, []
-            depth = run.enter_branches(branches)
+            returned, run.returned = run.returned, None
             around = len(run.guards)
             run.guards += made.guards
             try:
@@ -432,7 +413,6 @@ class Calls:
                 return
             finally:
                 place, run.environment, run.returned = run.environment, outer, returned
-                branches = run.leave_branches(depth)
                 made.guards = run.guards[around:]
                 del run.guards[around:]
             thrown = None
@@ -535,8 +515,7 @@ class Calls:
             function = maker.function if isinstance(maker, MarkedFunction) else maker
             made = self.call(function, [kind, *args], keywords)
             if self.run.reading is not None and not isinstance(made, Instance):
-                known = [one for one in alternatives(made) if isinstance(one, Instance)]
-                made = known[0] if known else Instance(kind)
+                made = Instance(kind)
             if not isinstance(made, Instance):
                 return made
         made.attributes.setdefault("args", tuple(args))

@@ -15,7 +15,6 @@ from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, PYTHON_ERRORS, is_wide_f
 from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
-    Alternatives,
     BasePrefix,
     CodeClass,
     CodeFunction,
@@ -27,14 +26,11 @@ from wheelfix.pycode.objects import (
     Namespace,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
-    alternatives,
     error,
     is_error,
-    joined,
 )
 from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of, is_standard
@@ -84,8 +80,6 @@ class ExpressionValues:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        self._unclear = False
-        """Whether a comprehension of a file that is read has items of which it is not known whether they are there."""
 
     def value(self, node: ast.expr) -> PyValue:
         """What an expression gives."""
@@ -139,8 +133,6 @@ class ExpressionValues:
 
     def text_of(self, value: PyValue) -> PyValue:
         """What ``str(value)`` gives."""
-        if isinstance(value, Alternatives):
-            return self.run.combined(self.text_of, value)
         if isinstance(value, Instance):
             args: PyValue = value.attributes.get("args", UNKNOWN)
             code = value.attributes.get("winerror")
@@ -156,15 +148,11 @@ class ExpressionValues:
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> PyValue:
         parts = [self.value(part) for part in node.values]
-        if any(isinstance(part, Alternatives) for part in parts):
-            return self.run.combined(lambda *given: "".join(given) if _are_texts(given) else UNKNOWN, *parts)
         known = all(isinstance(part, str) for part in parts) and sum(map(len, parts)) <= MAX_TEXT
         return "".join(parts) if known else UNKNOWN
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> PyValue:
         found = self.value(node.value)
-        if isinstance(found, Alternatives):
-            return self.run.combined(self.text_of, found) if node.format_spec is None else UNKNOWN
         spec = self.value(node.format_spec) if node.format_spec is not None else ""
         if node.conversion in (ord("r"), ord("a")):
             return self.printed(repr, found) if spec == "" else UNKNOWN
@@ -190,28 +178,16 @@ class ExpressionValues:
 
     def visit_BoolOp(self, node: ast.BoolOp) -> PyValue:
         decisive = isinstance(node.op, ast.Or)
-        if self.run.reading is not None:
-            return self._one_of(node.values, decisive)
         unknown = False
         for part in node.values:
             found = self.value(part)
             holds = self.run.truth(found)
+            holds = self.run.choose(part) if holds is None else holds
             if holds is None:
                 unknown = True
             elif holds is decisive:
                 return UNKNOWN if unknown else found
         return UNKNOWN if unknown else found
-
-    def _one_of(self, parts: list[ast.expr], decisive: bool) -> PyValue:
-        """What ``and`` or ``or`` may give, in a file that is read."""
-        found: list[PyValue] = []
-        for at, part in enumerate(parts):
-            value = self.value(part)
-            last = at == len(parts) - 1
-            found += [one for one in alternatives(value) if last or self.run.truth(one) in (decisive, None)]
-            if self.run.truth(value) is decisive:
-                break
-        return joined(found)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> PyValue:
         found = self.value(node.operand)
@@ -229,8 +205,6 @@ class ExpressionValues:
 
     def binary(self, op: ast.operator, left: PyValue, right: PyValue) -> PyValue:
         """What an operator between two values gives."""
-        if isinstance(left, Alternatives) or isinstance(right, Alternatives):
-            return self.run.combined(lambda one, other: self.binary(op, one, other), left, right)
         if isinstance(op, ast.Mod) and isinstance(left, str | bytes):
             return self._percent(left, right)
         if isinstance(left, Instance | UnknownValue | Native) or isinstance(right, Instance | UnknownValue | Native):
@@ -274,9 +248,6 @@ class ExpressionValues:
 
     def compared(self, op: ast.cmpop, left: PyValue, right: PyValue) -> bool | None:
         """Whether a comparison holds; None if that is not known."""
-        if isinstance(left, Alternatives) or isinstance(right, Alternatives):
-            answers = {self.compared(op, one, other) for one in alternatives(left) for other in alternatives(right)}
-            return answers.pop() if len(answers) == 1 else None
         if isinstance(op, ast.In | ast.NotIn):
             found = self.contains(right, left)
             return None if found is None else found is isinstance(op, ast.In)
@@ -377,9 +348,6 @@ class ExpressionValues:
                 known = False
             else:
                 found += list(self.run.attributes.iterate(unpacked))
-                known = known and not isinstance(unpacked, SomeOf)
-        if not known and self.run.reading is not None:
-            return SomeOf(found)
         return found if known else UNKNOWN
 
     def part(self, node: ast.expr) -> PyValue:
@@ -413,7 +381,7 @@ class ExpressionValues:
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
         found = self._collected(node, lambda: self.value(node.elt))
-        return UNKNOWN if found is None else found if isinstance(found, SomeOf) else self.as_set(found)
+        return UNKNOWN if found is None else self.as_set(found)
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
         pairs = self._collected(node, lambda: (self.value(node.key), self.value(node.value)))
@@ -423,9 +391,6 @@ class ExpressionValues:
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
             return UNKNOWN
-        if self.run.reading is not None:
-            found = self._collected(node, lambda: self.value(node.elt))
-            return found if isinstance(found, SomeOf) else Iteration(iter(found or ()))
         outer = self.run.environment
         first = list(self.run.attributes.iterate(self.value(node.generators[0].iter)))
 
@@ -451,30 +416,24 @@ class ExpressionValues:
     def _collected(
         self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, make: Callable[[], PyValue]
     ) -> list[PyValue] | None:
-        """The items of a comprehension, in a file that is read perhaps only some of them; None if they are unknown.
+        """The items of a comprehension; None if they are unknown.
 
         One that cannot be followed, and does nothing that concerns DLLs, gives something unknown.
         """
         generators = node.generators
-        outer, self._unclear = self._unclear, False
         try:
-            found = list(self._comprehend(generators, make))
-            return SomeOf(found) if self._unclear else found
+            return list(self._comprehend(generators, make))
         except Undecided:
             if self.run.reading is not None or self.run.flow.concerns(node):
                 raise
             return None  # cupy asks for the names of all that is installed
-        finally:
-            self._unclear = outer
 
     def _items(self, node: ast.expr) -> Iterator[PyValue]:
         """What a comprehension goes through."""
         found = self.value(node)
-        if self.run.reading is None:
-            return self.run.attributes.iterate(found)
-        unknown = isinstance(found, UnknownValue | Native)
-        self._unclear |= unknown or isinstance(found, SomeOf | Alternatives)
-        return iter([UNKNOWN]) if unknown else self.run.attributes.iterate(found)
+        if self.run.reading is not None and isinstance(found, UnknownValue | Native):
+            return iter([UNKNOWN])
+        return self.run.attributes.iterate(found)
 
     def _comprehend(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> Iterator[PyValue]:
         first = self._items(generators[0].iter)
@@ -493,11 +452,10 @@ class ExpressionValues:
             self.run.step()
             self.run.statements.assign(first.target, item)
             holds = [self.condition(test) for test in first.ifs]
-            if None in holds:
-                if self.run.reading is None:
-                    raise Undecided("a condition in a comprehension is not known")
-                self._unclear = True
-            if False in holds:
+            way = self.run.choose(first) if None in holds else True
+            if way is None:
+                raise Undecided("a condition in a comprehension is not known")
+            if False in holds or not way:
                 continue
             if rest:
                 yield from self._comprehended(rest, make, self._items(rest[0].iter))
@@ -509,8 +467,7 @@ class ExpressionValues:
 
     def visit_IfExp(self, node: ast.IfExp) -> PyValue:
         holds = self.condition(node.test)
-        if holds is None and self.run.reading is not None:
-            return self.run.combined(lambda way: self.value(way), Alternatives((node.body, node.orelse)))
+        holds = self.run.choose(node) if holds is None else holds
         return self.value(node.body if holds else node.orelse) if holds is not None else UNKNOWN
 
     def visit_Lambda(self, node: ast.Lambda) -> PyValue:
@@ -526,8 +483,6 @@ class ExpressionValues:
         owner = self.value(node.value)
         part = node.slice
         if isinstance(part, ast.Slice):
-            if isinstance(owner, Alternatives):
-                return self.run.combined(lambda one: self._sliced(one, part), owner)
             return self._sliced(owner, part)
         if self.run.reading is not None:
             key = self.value(node.slice)
@@ -540,8 +495,7 @@ class ExpressionValues:
         known = all(limit is None or isinstance(limit, int) for limit in limits) and limits[2] != 0
         if not known or not isinstance(owner, str | list | tuple | bytes):
             return UNKNOWN
-        found = owner[slice(*limits)]
-        return SomeOf(found) if isinstance(owner, SomeOf) else found
+        return owner[slice(*limits)]
 
     def visit_Call(self, node: ast.Call) -> PyValue:
         function = self.value(node.func)
@@ -597,7 +551,3 @@ def _gives_value(node: ast.AST, name: str) -> bool:
         return (node.asname or node.name.partition(".")[0]) == name
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler
     return isinstance(node, kinds) and node.name == name
-
-
-def _are_texts(parts: tuple[PyValue, ...]) -> bool:
-    return all(isinstance(part, str) for part in parts) and sum(map(len, parts)) <= MAX_TEXT

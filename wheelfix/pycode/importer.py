@@ -279,7 +279,7 @@ class Importer:
             module = self.module_at(path)
             self.run.modules[name] = module
             return module
-        if path == "" and reading.is_caught(NO_MODULE):
+        if reading.is_caught(NO_MODULE) and (path == "" or reading.choose(name) is False):
             raise error(NO_MODULE, f"No module named '{name}'")
         return Native(name)
 

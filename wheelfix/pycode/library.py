@@ -18,7 +18,6 @@ from wheelfix.pycode.builtintypes import BUILTINS, dictionary, home_of, marking,
 from wheelfix.pycode.machinecalls import LOADS, MACHINE, OF_UNKNOWN, attribute_of_windows
 from wheelfix.pycode.objects import (
     UNKNOWN,
-    Alternatives,
     Bound,
     CodeClass,
     CodeFunction,
@@ -515,7 +514,7 @@ class PythonLibrary:
         full = f"{_canonical(owner)}.{name}"
         if self.run.reading is not None and name in ("__file__", "__path__") and not is_standard(owner):
             folder = f"{SITE}\\{owner.replace('.', chr(92))}"
-            return [folder] if name == "__path__" else Alternatives((f"{folder}\\__init__.py", UNKNOWN))
+            return [folder] if name == "__path__" else f"{folder}\\__init__.py"
         if full in _CONSTANTS:
             return _CONSTANTS[full]
         if full in _ABSENT:
@@ -551,8 +550,6 @@ class PythonLibrary:
 
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something of Python's library."""
-        if any(isinstance(one, Alternatives) for one in args) and not _takes_alternatives(name):
-            return self.run.combined(lambda *given: self.call_native(name, list(given), keywords), *args)
         name, call = _canonical(name), Call(self.run, args, keywords)
         function = _FUNCTIONS.get(name)
         if function is None and self.run.reading is not None and not is_standard(name):
@@ -574,8 +571,6 @@ class PythonLibrary:
     def call_method(self, found: Method, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call a method of a value that Python or its library has."""
         owner, name = found.owner, found.name
-        if any(isinstance(one, Alternatives) for one in args) and not isinstance(owner, list | dict | set | Managed):
-            return self.run.combined(lambda *given: self.call_method(found, list(given), keywords), *args)
         call = Call(self.run, args, keywords)
         if isinstance(owner, MarkedFunction):
             owner.kept[name] = call.get(0)
@@ -636,16 +631,6 @@ def _canonical(name: str) -> str:
         if name.startswith(alias):
             return real + name[len(alias) :]
     return {"ntpath": "os.path", "posixpath": "os.path"}.get(name, name)
-
-
-def _takes_alternatives(name: str) -> bool:
-    """Whether a call is given a value of several alternatives as it is: what loads, and what keeps values."""
-    if name == "ctypes.util.find_library":
-        return False
-    if "." in name and not is_standard(name) and not name.startswith("<"):
-        return name.rpartition(".")[2] in OF_UNKNOWN
-    keeping = ("functools.partial", "setattr", "dict", "print")
-    return name.startswith("<") or _canonical(name) in LOADS or name in keeping
 
 
 def _has_attribute(call: Call) -> PyValue:

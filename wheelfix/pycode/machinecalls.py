@@ -13,7 +13,6 @@ from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.builtintypes import listed
 from wheelfix.pycode.objects import (
     UNKNOWN,
-    Alternatives,
     FolderHandle,
     Instance,
     Iteration,
@@ -22,7 +21,6 @@ from wheelfix.pycode.objects import (
     Method,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
@@ -66,7 +64,7 @@ def _scan_folder(call: Call) -> PyValue:
         path = PureWindowsPath(ntpath.join(call.text(0, default="."), name))
         known = {"name": name, "path": str(path), "is_file": Method(path, "is_file"), "is_dir": Method(path, "is_dir")}
         entries.append(Instance(Native("os.DirEntry"), known))
-    return SomeOf(entries) if isinstance(names, SomeOf) else entries
+    return entries
 
 
 def _walk(call: Call) -> PyValue:
@@ -143,7 +141,7 @@ def _open(call: Call) -> PyValue:
 
 def _glob_lazily(call: Call) -> PyValue:
     found = _glob(call)
-    return Iteration(iter(found)) if isinstance(found, list) and not isinstance(found, SomeOf) else found
+    return Iteration(iter(found)) if isinstance(found, list) else found
 
 
 MACHINE: dict[str, LibraryFunction] = {
@@ -240,16 +238,10 @@ def _dlopen(call: Call) -> PyValue:
 
 def _load_with_numpy(call: Call) -> PyValue:
     """``numpy.ctypeslib.load_library``: a name, with or without its suffix, in a folder or beside a file."""
-    machine = call.run.machine
-
-    def in_folder(name: PyValue, folder: PyValue) -> PyValue:
-        name, folder = path_text(name), path_text(folder)
-        if not isinstance(name, str) or not isinstance(folder, str):
-            return UNKNOWN
+    machine, name, folder, path = call.run.machine, call.text(0), call.text(1, default=""), UNKNOWN
+    if isinstance(name, str) and isinstance(folder, str):
         folder = ntpath.dirname(folder) if machine.exists(folder, True) is False else folder
-        return ntpath.join(folder, name if ntpath.splitext(name)[1] else f"{name}.dll")
-
-    path = call.run.combined(in_folder, call.get(0), call.get(1, default=""))
+        path = ntpath.join(folder, name if ntpath.splitext(name)[1] else f"{name}.dll")
     if call.run.reading is None and isinstance(path, str) and machine.exists(path, False) is False:
         raise Thrown(Instance(Native("OSError"), {"args": ("no file with expected extension",)}))
     return load(call.run, "load_library", path)
@@ -291,7 +283,7 @@ def _find_library(call: Call) -> PyValue:
         return _with_suffix(name)
     path = machine.variables.get("PATH", "")
     if not isinstance(path, str):
-        return Alternatives((None, UNKNOWN))
+        return UNKNOWN
     for folder in path.split(";"):
         for candidate in dict.fromkeys((name, _with_suffix(name))):
             file = ntpath.join(folder, candidate)

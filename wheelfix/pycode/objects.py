@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from wheelfix.pycode.sourcecode import any_of, exception_class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.loader.loadcall import Failure
 
@@ -42,21 +42,6 @@ class UnknownValue:
 
 
 UNKNOWN: PyValue = UnknownValue()
-
-
-class Alternatives:
-    """One of several values, of which it is not known which; ``UNKNOWN`` among them stands for whatever else."""
-
-    __slots__ = ("alternatives",)
-
-    def __init__(self, alternatives: tuple[PyValue, ...]) -> None:
-        self.alternatives = alternatives
-
-
-class SomeOf(list[PyValue]):
-    """A list of which some items may not be there, and others may be."""
-
-    __slots__ = ()
 
 
 class Native:
@@ -363,33 +348,3 @@ def of_class(kind: PyValue, name: str) -> PyValue:
         if isinstance(one, CodeClass) and name in one.names:
             return one.names[name]
     return None
-
-
-MAX_ALTERNATIVES = 16
-
-
-def alternatives(value: PyValue) -> tuple[PyValue, ...]:
-    """What a value may be."""
-    return value.alternatives if isinstance(value, Alternatives) else (value,)
-
-
-def joined(values: Iterable[PyValue]) -> PyValue:
-    """One of several values; the value itself where they are all the same."""
-    found: list[PyValue] = []
-    for value in values:
-        for one in alternatives(value):
-            if not any(_is_equal(one, known) for known in found):
-                found.append(one)
-        if len(found) > MAX_ALTERNATIVES:
-            found = [*found[:MAX_ALTERNATIVES], UNKNOWN]
-            break
-    if len(found) == 1:
-        return found[0]
-    return Alternatives(tuple(found)) if found else UNKNOWN
-
-
-def _is_equal(one: PyValue, other: PyValue) -> bool:
-    if one is other:
-        return True
-    simple = (str, int, PurePath, Native)
-    return type(one) is type(other) and isinstance(one, simple) and bool(one == other)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import itertools
-import math
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,20 +25,16 @@ from wheelfix.pycode.budget import (
 from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
-    Alternatives,
     CodeClass,
     CodeModule,
     Instance,
     Namespace,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
-    alternatives,
     error,
-    joined,
     of_class,
     path_text,
 )
@@ -69,8 +63,8 @@ MAX_TOKENS = 400_000
 """Tokens of all files that are followed in one import."""
 MAX_TOKENS_OF_OTHERS = 200_000
 """Tokens of all files of other distributions that are followed in one import."""
-NEXT, BREAK, CONTINUE, RETURN, RAISE = 1, 2, 4, 8, 16
-"""How a statement ends; several at once where a file is read and that is not known."""
+NEXT, BREAK, CONTINUE, RETURN = range(4)
+"""How a statement ends."""
 _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
 _SCALARS = frozenset({str, int, bool, float, type(None)})
@@ -100,8 +94,6 @@ _OF_MACHINE = (
     *("asked", "asked_base", "own_absent"),
 )
 """What a run and its machine have done so far."""
-MAX_COMBINED = 32
-"""Combinations of alternatives that are looked at."""
 
 
 class OutOfSteps(Exception):
@@ -190,8 +182,8 @@ class PythonRun:
         self.budget_of_others = CodeBudget(tokens=MAX_TOKENS_OF_OTHERS, trees=trees)
         self.environment: Namespace = Namespace({}, {}, "")
         self.depth = 0
-        self.returned: list[PyValue] = []
-        """What the current function has returned; several values where a file is read and that is not known."""
+        self.returned: PyValue = None
+        """What the current function has returned."""
         self.handled: list[Instance] = []
         """The exceptions that are being handled."""
         self.modules: dict[str, CodeModule] = {}
@@ -210,7 +202,8 @@ class PythonRun:
         """Statements that were passed over because it is not known what they do."""
         self.reading: CodeReading | None = None
         """What is found, if a file is read; None if an import is followed."""
-        self._branches: list[Changes] = []
+        self.changes: Changes | None = None
+        """What was changed, with what it was, where it will be taken back."""
 
     def note_unclear(self, reason: Exception, node: ast.stmt | None = None) -> None:
         """Remember that a statement is passed over; what other distributions do may then concern any DLL."""
@@ -254,18 +247,9 @@ class PythonRun:
         if self.reading is None:
             self.machine.close_folder(folder)
 
-    def combined(self, compute: Callable[..., PyValue], *values: PyValue) -> PyValue:
-        """What is computed for all combinations of alternatives; those for which that fails are left out."""
-        found, failed = [], None
-        ways = [alternatives(value) for value in values]
-        for given in itertools.islice(itertools.product(*ways), MAX_COMBINED):
-            try:
-                found.append(compute(*given))
-            except Thrown as thrown:
-                failed = thrown
-        if not found and failed is not None:
-            raise failed
-        return joined([*found, *([UNKNOWN] if math.prod(map(len, ways)) > MAX_COMBINED else [])])
+    def choose(self, place: object) -> bool | None:
+        """The way that a file which is read takes where that is not known; None for an import that is followed."""
+        return self.reading.choose(place) if self.reading is not None else None
 
     def step(self, count: int = 1) -> None:
         """Count work."""
@@ -286,18 +270,18 @@ class PythonRun:
         assert place is not None
         self.store(place.names, name, value)
 
-    # --------------------------------------------------------------------------------- branches of a file that is read
+    # ------------------------------------------------------------------------------------------ what is taken back
 
     def store(self, names: dict[Any, PyValue], name: object, value: PyValue) -> None:
-        """Let a name, attribute or key stand for something; a branch remembers what it stood for."""
-        if self._branches:
-            self._branches[-1].setdefault((id(names), name), (names, names.get(name, _MISSING)))
+        """Let a name, attribute or key stand for something; what it stood for is remembered where that is needed."""
+        if self.changes is not None:
+            self.changes.setdefault((id(names), name), (names, names.get(name, _MISSING)))
         names[name] = value
 
     def changing(self, items: list[PyValue] | dict[PyValue, PyValue] | set[PyValue]) -> None:
-        """Say that a list, dictionary or set is about to be changed; a branch remembers what it was."""
-        if self._branches:
-            self._branches[-1].setdefault((id(items), _WHOLE), (items, items.copy()))
+        """Say that a list, dictionary or set is about to be changed."""
+        if self.changes is not None:
+            self.changes.setdefault((id(items), _WHOLE), (items, items.copy()))
 
     @contextlib.contextmanager
     def apart(self) -> Iterator[None]:
@@ -308,56 +292,30 @@ class PythonRun:
         for owner, name, value in before:
             setattr(owner, name, value.copy() if isinstance(value, dict | list | set) else value)
         process, self.machine.process = self.machine.process, self.machine.process.fork()
-        self.begin_branch()
         try:
-            yield
+            with self.undone():
+                yield
         finally:
-            self.end_branch()
             self.machine.process = process
             for owner, name, value in before:
                 setattr(owner, name, value)
 
-    def begin_branch(self) -> None:
-        """Begin to remember what is changed."""
-        self._branches.append({})
-
-    def end_branch(self) -> Changes:
-        """Take back what was changed since the branch began; return it."""
-        changes = self._branches.pop()
-        for key, (names, before) in changes.items():
-            if key[1] is _WHOLE:
-                changes[key] = names, names.copy()
-                _refill(names, before)
-                continue
-            changes[key] = names, names.get(key[1], _MISSING)
-            if before is _MISSING:
-                names.pop(key[1], None)
-            else:
-                names[key[1]] = before
-        return changes
-
-    def merge(self, branches: list[Changes]) -> None:
-        """Go on after branches of which one was taken: a name stands for what it stands for in any of them."""
-        for key, (names, _) in {key: change for branch in branches for key, change in branch.items()}.items():
-            if key[1] is _WHOLE:
-                self.changing(names)
-                _refill(names, _united([branch[key][1] if key in branch else names.copy() for branch in branches]))
-                continue
-            before = names.get(key[1], _MISSING)
-            values = [branch[key][1] if key in branch else before for branch in branches]
-            self.store(names, key[1], joined(UNKNOWN if value is _MISSING else value for value in values))
-
-    def leave_branches(self, depth: int) -> list[Changes]:
-        """Put the branches of a generator aside while it waits."""
-        own = self._branches[depth:]
-        del self._branches[depth:]
-        return own
-
-    def enter_branches(self, own: list[Changes]) -> int:
-        """Go on in them; return how many there are around."""
-        depth = len(self._branches)
-        self._branches += own
-        return depth
+    @contextlib.contextmanager
+    def undone(self) -> Iterator[None]:
+        """Take back at the end what code within makes of names, objects, lists and dictionaries."""
+        outer, self.changes = self.changes, {}
+        folder = self.machine.folder
+        try:
+            yield
+        finally:
+            for (_, name), (names, before) in self.changes.items():
+                if name is _WHOLE:
+                    _refill(names, before)
+                elif before is _MISSING:
+                    names.pop(name, None)
+                else:
+                    names[name] = before
+            self.changes, self.machine.folder = outer, folder
 
     def parsed(self, source: str) -> ast.Module | None:
         """The syntax tree of code that is given to ``exec``; None if it cannot be parsed."""
@@ -385,9 +343,7 @@ class PythonRun:
 
     def can_be_key(self, value: PyValue) -> bool:
         """Whether a value can be the key of a dictionary, and takes little time to hash."""
-        return self._all_parts(
-            value, lambda part: not isinstance(part, list | dict | set | UnknownValue | Alternatives)
-        )
+        return self._all_parts(value, lambda part: not isinstance(part, list | dict | set | UnknownValue))
 
     def _all_parts(self, value: PyValue, holds: Callable[[PyValue], bool]) -> bool:
         count, found = 0, True
@@ -412,11 +368,6 @@ class PythonRun:
 
     def truth(self, value: PyValue) -> bool | None:
         """Whether a value counts as true; None if that is not known."""
-        if isinstance(value, Alternatives):
-            found = {self.truth(one) for one in value.alternatives}
-            return found.pop() if len(found) == 1 else None
-        if isinstance(value, SomeOf):
-            return None
         if isinstance(value, UnknownValue | Native):
             return True if isinstance(value, Native) and value.name in _STREAMS else None
         if isinstance(value, Instance):
@@ -449,22 +400,6 @@ def _refill(items: Any, others: Any) -> None:
         items.extend(others)
     else:
         items.update(others)
-
-
-def _united(ways: list[Any]) -> Any:
-    """The items of lists, dictionaries or sets that one of several ways has made."""
-    first, *others = ways
-    made = first.copy()
-    for other in others:
-        if isinstance(made, list):
-            made.extend(one for one in other if not any(one is known or _is_text(one, known) for known in made))
-        else:
-            made.update(other)
-    return made
-
-
-def _is_text(one: PyValue, other: PyValue) -> bool:
-    return isinstance(one, str | PurePath) and type(one) is type(other) and bool(one == other)
 
 
 def _imports(node: ast.AST) -> bool:

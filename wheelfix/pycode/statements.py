@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from wheelfix.pycode.budget import PYTHON_ERRORS
 from wheelfix.pycode.objects import (
     UNKNOWN,
-    Alternatives,
     CodeClass,
     CodeFunction,
     CodeModule,
@@ -26,7 +25,6 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     error,
-    joined,
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
 
@@ -97,13 +95,6 @@ class Statements:
             self._set_item(target, value)
 
     def _unpack(self, targets: list[ast.expr], value: PyValue) -> None:
-        if isinstance(value, Alternatives):
-            rows = [
-                list(self.run.attributes.iterate(one)) for one in value.alternatives if isinstance(one, tuple | list)
-            ]
-            value = (
-                [joined(row[at] for row in rows if at < len(row)) for at in range(len(targets))] if rows else UNKNOWN
-            )
         if isinstance(value, UnknownValue | Native):
             for target in targets:
                 self.assign(target.value if isinstance(target, ast.Starred) else target, UNKNOWN)
@@ -151,11 +142,11 @@ class Statements:
             return
         key = self.run.expressions.value(target.slice)
         if isinstance(owner, Native) and owner.name == "os.environ":
-            if not isinstance(key, str) or (isinstance(value, UnknownValue | Alternatives) and key.upper() == "PATH"):
+            if not isinstance(key, str) or (isinstance(value, UnknownValue) and key.upper() == "PATH"):
                 if isinstance(key, str) and self.run.reading is not None:
                     self.run.store(self.run.machine.variables, key.upper(), UNKNOWN)
                 raise Undecided("an environment variable is not known")
-            if not isinstance(value, str | UnknownValue | Alternatives):
+            if not isinstance(value, str | UnknownValue):
                 raise error("TypeError", "str expected")
             self.run.store(self.run.machine.variables, key.upper(), value)
         elif isinstance(owner, dict) and not isinstance(key, UnknownValue):
@@ -181,14 +172,12 @@ class Statements:
 
     def block(self, body: list[ast.stmt]) -> Generator[PyValue, None, int]:
         """Carry out statements; yields what they yield, returns how they end."""
-        left = 0
         for node in body:
             self.run.step()
             flow = yield from self._statement(node)
-            left |= flow & ~NEXT
-            if not flow & NEXT:
-                return left
-        return left | NEXT
+            if flow != NEXT:
+                return flow
+        return NEXT
 
     def _statement(self, node: ast.stmt) -> Generator[PyValue, None, int]:
         """Carry out one statement; one that cannot be followed is passed over, and that is remembered."""
@@ -231,7 +220,7 @@ class Statements:
     def _passed_over(self, node: ast.stmt) -> int:
         """Go on behind a statement whose effect is not known."""
         if isinstance(node, ast.Return):
-            self.run.returned.append(UNKNOWN)
+            self.run.returned = UNKNOWN
             return RETURN
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         for inner in (inner for target in targets if target is not None for inner in ast.walk(target)):
@@ -293,7 +282,7 @@ class Statements:
         return CONTINUE
 
     def visit_Return(self, node: ast.Return) -> int:
-        self.run.returned.append(self.run.expressions.value(node.value) if node.value is not None else None)
+        self.run.returned = self.run.expressions.value(node.value) if node.value is not None else None
         return RETURN
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
