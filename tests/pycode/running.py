@@ -20,7 +20,7 @@ def interpreted(code: str, files: dict[str, bytes | str] | None = None) -> dict[
     run = new_run(WindowsMachine(ViewFiles(make_view(own), PROFILE), PROFILE), steps=10_000)
     run.guards.append(Managed("value", None))  # else an exception that the model may raise by mistake is passed over
     try:
-        run.import_module("pkg")
+        run.importer.import_module("pkg")
     except Thrown as thrown:
         return {"error": thrown.error.kind.name}
     return dict(run.modules["pkg"].names)

@@ -1,4 +1,4 @@
-"""Where a condition is not known, both ways are followed: names stand for several values, loads are possible."""
+"""Where a condition is not known, one way after the other is followed: what each of them loads may be loaded."""
 
 from __future__ import annotations
 
@@ -7,27 +7,47 @@ import ast
 import pytest
 
 from tests.pycode.running import read
-from wheelfix.pycode.flow import _only_loads
 from wheelfix.pycode.machinecalls import OF_UNKNOWN
-from wheelfix.pycode.objects import UNKNOWN, Alternatives, alternatives, joined
+from wheelfix.pycode.reading import MAX_WAYS
 from wheelfix.pycode.sourcecode import LOADING, is_standard, never_holds
 
 HEAD = "import ctypes, os, random\nhere = os.path.dirname(__file__)\nunknown = random.random() > 2\n"
 
 
-def loads(code: str) -> list[tuple[tuple[str, ...], bool]]:
+def loads(code: str) -> list[tuple[str, bool]]:
     """The DLLs that some code may load, and whether importing the file may do that."""
     found = read(HEAD + code, "pkg/a.dll", "pkg/b.dll")
-    return [(tuple(target.rpartition("/")[2] for target in load.targets), load.at_import) for load in found.loads]
+    return [(load.target.rpartition("/")[2], load.at_import) for load in found.loads]
 
 
-def test_a_name_of_both_ways_stands_for_both_values() -> None:
+def test_a_name_has_the_value_of_each_way() -> None:
     code = "name = 'a.dll'\nif unknown:\n    name = 'b.dll'\nctypes.CDLL(os.path.join(here, name))"
-    assert loads(code) == [(("b.dll", "a.dll"), True)]
+    assert loads(code) == [("b.dll", True), ("a.dll", True)]
 
 
-def test_an_expression_has_both_values() -> None:
-    assert loads("ctypes.CDLL(os.path.join(here, 'a.dll' if unknown else 'b.dll'))") == [(("a.dll", "b.dll"), True)]
+@pytest.mark.parametrize(
+    "expression", ["'a.dll' if unknown else 'b.dll'", "next(n for n in ('a.dll', 'b.dll') if unknown)"]
+)
+def test_an_expression_has_the_value_of_each_way(expression: str) -> None:
+    assert loads(f"ctypes.CDLL(os.path.join(here, {expression}))") == [("a.dll", True), ("b.dll", True)]
+
+
+def test_an_argument_is_its_default_or_unknown() -> None:
+    code = "def load(name='a.dll', other=None):\n    ctypes.CDLL(os.path.join(here, other or name))"
+    found = read(HEAD + code)
+    assert {load.target.rpartition("/")[2] for load in found.loads} == {"a.dll"}
+    assert [call.argument for call in found.unread_calls] == ["os.path.join(here, other or name)"]
+
+
+def test_a_load_that_may_fail_leads_to_its_handler() -> None:
+    code = "try:\n    ctypes.CDLL('cudart64_12.dll')\nexcept OSError:\n    ctypes.CDLL(os.path.join(here, 'a.dll'))"
+    assert loads(code) == [("cudart64_12.dll", True), ("a.dll", True)]
+
+
+def test_only_so_many_ways_are_taken() -> None:
+    code = "name = ''\n" + "".join(f"if random.random() > {n}:\n    name += '{n}'\n" for n in range(30))
+    found = loads(code + "ctypes.CDLL(os.path.join(here, name + '.dll'))")
+    assert 1 < len(found) <= MAX_WAYS
 
 
 @pytest.mark.parametrize(
@@ -46,7 +66,7 @@ def test_an_expression_has_both_values() -> None:
     ],
 )
 def test_whether_a_load_is_for_an_import(code: str, at_import: bool) -> None:
-    assert loads(code.format("ctypes.CDLL(os.path.join(here, 'a.dll'))")) == [(("a.dll",), at_import)]
+    assert loads(code.format("ctypes.CDLL(os.path.join(here, 'a.dll'))")) == [("a.dll", at_import)]
 
 
 def test_what_one_way_changes_does_not_reach_the_other() -> None:
@@ -55,15 +75,7 @@ def test_what_one_way_changes_does_not_reach_the_other() -> None:
         "if unknown:\n    C.name = 'b.dll'\n    names['x'] = 'b.dll'\n"
         "else:\n    ctypes.CDLL(os.path.join(here, C.name))\n    ctypes.CDLL(os.path.join(here, names['x']))\n"
     )
-    assert loads(code) == [(("a.dll",), True)] * 2
-
-
-def test_a_generator_that_waits_in_a_branch_keeps_what_its_caller_does() -> None:
-    code = (
-        "def each():\n    if unknown:\n        yield 'a.dll'\n    yield 'b.dll'\n"
-        "for name in each():\n    last = name\nctypes.CDLL(os.path.join(here, last))\n"
-    )
-    assert ("b.dll" in name for name, _ in loads(code))
+    assert loads(code) == [("a.dll", True)] * 2
 
 
 def test_a_file_that_imports_a_name_of_itself() -> None:
@@ -71,13 +83,6 @@ def test_a_file_that_imports_a_name_of_itself() -> None:
     assert read("from pkg import __path__\nimport os\nos.add_dll_directory(__path__[0])").added == (
         "Lib/site-packages/pkg",
     )
-
-
-def test_joined_values() -> None:
-    assert joined(["a", "a"]) == "a"
-    assert alternatives(joined(["a", Alternatives(("b", UNKNOWN))])) == ("a", "b", UNKNOWN)
-    assert len(alternatives(joined(range(100)))) == 17
-    assert joined([]) is UNKNOWN
 
 
 def test_the_names_of_what_loads_are_told_once() -> None:
@@ -90,20 +95,6 @@ def test_the_names_of_what_loads_are_told_once() -> None:
 )
 def test_modules_of_the_standard_library_also_those_that_are_gone(module: str, expected: bool) -> None:
     assert is_standard(module) is expected
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("x = ctypes.CDLL(os.path.join(here, 'a.dll'))", True),
-        ("return ctypes.WinDLL('a')", True),
-        ("x = ctypes.CDLL(find())", False),
-        ("x = ctypes.CDLL(names[0])", False),
-        ("if a:\n    ctypes.CDLL('a')", False),
-    ],
-)
-def test_statements_in_which_only_a_load_can_fail(code: str, expected: bool) -> None:
-    assert _only_loads(ast.parse(code).body) is expected
 
 
 def test_conditions_that_never_hold() -> None:

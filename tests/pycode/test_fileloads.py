@@ -104,7 +104,7 @@ def test_added_folders(source, added):
 )
 def test_loads(source, loaded):
     found = read(source, "pkg/lib/b.dll", "pkg/lib/c.txt").loads
-    assert tuple(target for load in found for target in load.targets) == loaded
+    assert tuple(load.target for load in found) == loaded
 
 
 def test_a_method_of_an_unknown_string_is_not_a_function_of_paths():

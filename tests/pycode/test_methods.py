@@ -7,7 +7,7 @@ from pathlib import PureWindowsPath
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, unclear
-from wheelfix.pycode.objects import UNKNOWN, WindowsPathValue
+from wheelfix.pycode.objects import UNKNOWN
 
 EXPRESSIONS = """
 'core.dll'.upper()
@@ -116,9 +116,10 @@ def test_paths_are_those_of_the_package(expression: str, expected: object) -> No
 
 
 def test_a_path_is_taken_apart_as_on_windows() -> None:
-    found = interpreted("from pathlib import Path\nx = Path('C:/a/b.dll').parent")["x"]
-    assert isinstance(found, WindowsPathValue)
-    assert found.pure == PureWindowsPath("C:/a")
+    code = "from pathlib import Path\nx = Path('C:/a/b.dll').parent / '..' / 'C.dll'\nparts = x.parts"
+    found = interpreted(code)
+    assert found["x"] == PureWindowsPath("c:/A/../c.dll")
+    assert found["parts"] == ("C:\\", "a", "..", "C.dll")
 
 
 def test_a_folder_that_is_not_there_cannot_be_listed() -> None:

@@ -186,19 +186,19 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     at_import: set[str] = set()
     absent: list[Absent] = []
     for load in code.loads:
-        for target in load.targets:
-            found = _file_meant(view, target, load.file)
-            if found:
-                file = _for_this_processor(view, found, profile)
-                guarded = load.guarded and (file not in loaded or loaded[file].guarded)
-                loaded[file] = LoadEvent(file, "cffi" if load.function == "dlopen" else "code", guarded=guarded)
-                known = AS_PYTHON_DOES if load.flags is None else load.flags
-                flags[file] = known if flags.get(file, known) == known else AS_PYTHON_DOES
-                at_import |= {file} if load.at_import else set()
-            elif "/" not in target and "." in target:
-                named[target] = None
-        if load.at_import and not load.guarded and not any(_file_meant(view, one, load.file) for one in load.targets):
-            absent += [Absent(one, load.file, load.line, load.function == "dlopen") for one in load.targets]
+        found = _file_meant(view, load.target, load.file)
+        if found:
+            file = _for_this_processor(view, found, profile)
+            guarded = load.guarded and (file not in loaded or loaded[file].guarded)
+            loaded[file] = LoadEvent(file, "cffi" if load.function == "dlopen" else "code", guarded=guarded)
+            known = AS_PYTHON_DOES if load.flags is None else load.flags
+            flags[file] = known if flags.get(file, known) == known else AS_PYTHON_DOES
+            at_import |= {file} if load.at_import else set()
+            continue
+        if "/" not in load.target and "." in load.target:
+            named[load.target] = None
+        if load.at_import and not load.guarded:
+            absent.append(Absent(load.target, load.file, load.line, load.function == "dlopen"))
     # Folders that are not in the view are searched too: another distribution may have filled them.
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))
     added = tuple(folder for folder in searched if view.in_folder(folder) or not around.is_own(folder))

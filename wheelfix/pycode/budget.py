@@ -6,6 +6,7 @@ import ast
 import math
 import re
 import weakref
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field
@@ -324,8 +325,8 @@ def parts_of(value: object) -> Iterator[object]:
 
 
 def _weight(part: object) -> int:
-    if isinstance(part, str | bytes):
-        return len(part) >> 4
+    if isinstance(part, str | bytes | PurePath):
+        return len(part if not isinstance(part, PurePath) else str(part)) >> 4
     return part.bit_length() >> 6 if isinstance(part, int) else 0
 
 

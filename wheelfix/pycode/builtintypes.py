@@ -6,7 +6,7 @@ import ast
 import ntpath
 import string
 import sys
-from pathlib import PureWindowsPath
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
@@ -18,7 +18,6 @@ from wheelfix.pycode.objects import (
     CodeClass,
     CodeFunction,
     CodeModule,
-    InstalledPathValue,
     Instance,
     Iteration,
     LoadedDll,
@@ -29,15 +28,12 @@ from wheelfix.pycode.objects import (
     Namespace,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
-    WindowsPathValue,
     error,
     is_error,
     is_kind,
-    joined,
 )
 from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of
@@ -61,7 +57,7 @@ _CHECKS = {"exists": None, "is_file": False, "is_dir": True}
 
 def method(call: Call, owner: PyValue, name: str) -> PyValue:
     """Call a method of one of Python's own values, or of a path."""
-    if isinstance(owner, WindowsPathValue):
+    if isinstance(owner, PurePath):
         return _of_path(call, owner, name)
     if isinstance(owner, str):
         return _of_text(call, owner, name)
@@ -80,8 +76,10 @@ def _of_text(call: Call, owner: str, name: str) -> PyValue:
     run, args = call.run, call.args
     if name == "join":
         given = call.get(0)
-        items: list[PyValue] = [UNKNOWN] if isinstance(given, UnknownValue | Native) else list(run.iterate(given))
-        if any(isinstance(one, WindowsPathValue | Instance | int | type(None)) for one in items):
+        items: list[PyValue] = (
+            [UNKNOWN] if isinstance(given, UnknownValue | Native) else list(run.attributes.iterate(given))
+        )
+        if any(isinstance(one, PurePath | Instance | int | type(None)) for one in items):
             raise error("TypeError", "sequence item: expected str instance")
         known = all(isinstance(one, str) for one in items)
         return owner.join(items) if known and sum(len(one) + len(owner) for one in items) <= MAX_TEXT else UNKNOWN
@@ -117,7 +115,7 @@ def _formatted(call: Call, text: str) -> PyValue:
             raise error("IndexError", "Replacement index out of range")
         if index is None and key not in call.words:
             raise error("KeyError", key)
-        shown = call.run.text_of(call.args[index] if index is not None else call.words[key])
+        shown = call.run.expressions.text_of(call.args[index] if index is not None else call.words[key])
         if not isinstance(shown, str):
             return UNKNOWN
         made.append(shown)
@@ -132,14 +130,16 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
         run.changing(owner)
     if name == "extend":
         unknown = run.reading is not None and isinstance(first, UnknownValue | Native)
-        owner.extend([UNKNOWN] if unknown else list(run.iterate(first)))
+        owner.extend([UNKNOWN] if unknown else list(run.attributes.iterate(first)))
         return None
     if name == "sort":
         owner[:] = ordered(run, owner, call.words)
         return None
     if name in ("remove", "index"):
         run.step(4 * len(owner))
-        at = next((at for at, item in enumerate(owner) if run.compared(ast.Eq(), item, first) is True), None)
+        at = next(
+            (at for at, item in enumerate(owner) if run.expressions.compared(ast.Eq(), item, first) is True), None
+        )
         if at is None:
             raise error("ValueError", "list.remove(x): x not in list")
         if name == "index":
@@ -154,8 +154,7 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
 def ordered(run: PythonRun, items: list[PyValue], keywords: dict[str, PyValue]) -> list[PyValue]:
     """What ``sorted`` gives."""
     key = keywords.get("key")
-    keys = [run.call(key, [item], {}) if key is not None else item for item in items]
-    keys = [one.text.lower() if isinstance(one, WindowsPathValue) else one for one in keys]
+    keys = [run.calls.call(key, [item], {}) if key is not None else item for item in items]
     if not run.is_plain(keys):
         if len(items) < 2:
             return list(items)
@@ -178,7 +177,11 @@ def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
         return list(getattr(owner, name)())
     if name == "update":
         for one in args:
-            pairs = one.items() if isinstance(one, dict) else [tuple(run.iterate(pair)) for pair in run.iterate(one)]
+            pairs = (
+                one.items()
+                if isinstance(one, dict)
+                else [tuple(run.attributes.iterate(pair)) for pair in run.attributes.iterate(one)]
+            )
             owner.update({run.key(key): value for key, value in attempt(list, pairs)})
         owner.update(call.words)
         return None
@@ -192,79 +195,65 @@ def _of_set(call: Call, owner: PyValue, name: str) -> PyValue:
     if isinstance(owner, set):
         run.changing(owner)
     if name in ("add", "discard", "remove"):
-        if not (run.is_plain(args) or isinstance(args[0], WindowsPathValue)):
+        if not run.is_plain(args):
             raise Undecided("what is in a set is not known")
         return attempt(getattr(owner, name), *map(run.key, args))
-    return attempt(getattr(owner, name), *(set(map(run.key, run.iterate(one))) for one in args))
+    return attempt(getattr(owner, name), *(set(map(run.key, run.attributes.iterate(one))) for one in args))
 
 
 # --------------------------------------------------------------------------------------------------- paths
 
 
-def path_attribute(owner: WindowsPathValue, name: str) -> PyValue:
+def path_attribute(owner: PurePath, name: str) -> PyValue:
     """An attribute of a ``Path``."""
-    path, made = owner.pure, type(owner)
-    if name == "parent":
-        return made(str(path.parent))
-    if name == "parents":
-        known = len(path.parts) <= MAX_TURNS
-        return tuple(made(str(one)) for one in path.parents) if known else UNKNOWN
-    if name in ("name", "stem", "suffix", "suffixes", "parts", "drive", "anchor", "root"):
-        return getattr(path, name)
-    of_files = _OF_INSTALLED if isinstance(owner, InstalledPathValue) else (*_CHECKS, *_OF_FILES)
-    if not hasattr(PureWindowsPath, name) and name not in of_files:
+    if name == "parents" and len(owner.parts) > MAX_TURNS:
+        return UNKNOWN
+    known = hasattr(PurePath, name) if isinstance(owner, PurePosixPath) else hasattr(Path, name)
+    if not known and not (isinstance(owner, PurePosixPath) and name in _OF_INSTALLED):
         raise error("AttributeError", f"'WindowsPath' object has no attribute '{name}'")
-    return Method(owner, name)
+    found = tuple(owner.parents) if name == "parents" else getattr(owner, name, None)
+    return found if isinstance(found, str | list | tuple | PurePath) else Method(owner, name)
 
 
-_OF_FILES = frozenset(
-    "iterdir glob rglob resolve absolute expanduser read_text read_bytes open stat mkdir touch unlink samefile cwd home"
-    " is_symlink rename write_text write_bytes rmdir lstat owner chmod".split()
-)
 _OF_INSTALLED = ("locate", "read_text", "read_binary")
+"""Methods of a file of a distribution as ``importlib.metadata`` names it: with ``/``, relative to site-packages."""
+_OF_PATH = frozenset(
+    "joinpath with_suffix with_name with_stem relative_to is_absolute as_posix match is_relative_to as_uri __str__"
+    " __fspath__".split()
+)
+"""What depends on the text of a path alone."""
 
 
-def _of_path(call: Call, owner: WindowsPathValue, name: str) -> PyValue:
-    machine, text = call.run.machine, owner.text
-    if isinstance(owner, InstalledPathValue) and name in _OF_INSTALLED:
+def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
+    machine, text = call.run.machine, str(owner)
+    if isinstance(owner, PurePosixPath) and name in _OF_INSTALLED:
         place = ntpath.join(SITE, text.replace("/", "\\"))
-        return WindowsPathValue(place) if name == "locate" else machine.text(place)
+        return PureWindowsPath(place) if name == "locate" else machine.text(place)
     if name in _CHECKS:
         return machine.exists(text, _CHECKS[name])
     if name == "expanduser":
-        return WindowsPathValue(str(PureWindowsPath(home_of(text))))
+        return PureWindowsPath(home_of(text))
     if name in ("resolve", "absolute"):
         if call.get(0, "strict") is True and machine.exists(text) is False:
             raise Thrown(Instance(Native("FileNotFoundError"), {"args": (2, "", text)}))
         made = ntpath.join(machine.folder, text)
-        return WindowsPathValue(ntpath.normpath(made) if name == "resolve" else str(PureWindowsPath(made)))
+        return PureWindowsPath(ntpath.normpath(made) if name == "resolve" else made)
     if name == "iterdir":
         names = listed(call.run, text)
-        return _paths([ntpath.join(text, one) for one in names], names)
+        return Iteration(PureWindowsPath(text, one) for one in names)
     if name in ("glob", "rglob"):
         if not isinstance(call.get(0), str):
             return UNKNOWN
         pattern = f"**\\{call.get(0)}" if name == "rglob" else call.get(0).replace("/", "\\")
-        found = machine.matching(ntpath.join(text, pattern), recursive=True)
-        return _paths(found, found)
+        return Iteration(map(PureWindowsPath, machine.matching(ntpath.join(text, pattern), recursive=True)))
     if name in ("read_text", "read_bytes"):
         return machine.text(text)
     if name == "open":
         return machine.open_file(text, call.get(0, "mode", "r"))
     given = call.texts()
-    if given is None or sum(map(len, given), len(text)) > MAX_TEXT:
+    if given is None or name not in _OF_PATH or sum(map(len, given), len(text)) > MAX_TEXT:
         return UNKNOWN
-    if name in ("joinpath", "with_suffix", "with_name", "with_stem", "relative_to"):
-        return type(owner)(str(attempt(getattr(owner.pure, name), *given)))
-    if name in ("is_absolute", "as_posix", "match", "is_relative_to", "as_uri", "__str__", "__fspath__"):
-        return attempt(getattr(owner.pure, name), *given)
-    return UNKNOWN
-
-
-def _paths(texts: list[str], found: list[str]) -> PyValue:
-    """Paths that a folder or pattern gives; where a file is read, perhaps only some of them."""
-    paths = [WindowsPathValue(one) for one in texts]
-    return SomeOf(paths) if isinstance(found, SomeOf) else Iteration(iter(paths))
+    return attempt(getattr(owner, name), *given)
 
 
 def home_of(text: str) -> str:
@@ -279,7 +268,7 @@ def listed(run: PythonRun, text: str) -> list[str]:
     if run.reading is None:
         raise folder_error(run, text)
     run.reading.raise_absent(text)
-    return SomeOf()
+    raise Undecided("what is in a folder is not known")
 
 
 def folder_error(run: PythonRun, text: str) -> Thrown:
@@ -293,7 +282,7 @@ def folder_error(run: PythonRun, text: str) -> Thrown:
 
 _TYPES: dict[str, type] = {
     **{kind.__name__: kind for kind in (str, int, bool, float, bytes, list, tuple, dict, set)},
-    **dict.fromkeys(("pathlib.Path", "pathlib.PurePath", "os.PathLike"), WindowsPathValue),
+    **dict.fromkeys(("pathlib.Path", "pathlib.PurePath", "os.PathLike"), PureWindowsPath),
 }
 
 
@@ -302,7 +291,7 @@ def _get_attribute(call: Call) -> PyValue:
     if not isinstance(name, str):
         return UNKNOWN
     try:
-        return call.run.attribute(owner, name)
+        return call.run.attributes.attribute(owner, name)
     except Thrown as thrown:
         if len(call.args) > 2 and is_kind(thrown.error.kind, Native("AttributeError")):
             return call.args[2]
@@ -342,7 +331,7 @@ def _is_one(value: PyValue, kind: PyValue) -> bool | None:
 def _type(call: Call) -> PyValue:
     value, bases, names = call.get(0), call.get(1), call.get(2)
     if isinstance(value, str) and isinstance(names, dict):
-        return call.run.make_class(value, list(bases) if isinstance(bases, tuple) else [], dict(names))
+        return call.run.calls.make_class(value, list(bases) if isinstance(bases, tuple) else [], dict(names))
     if isinstance(value, Instance):
         return value.kind
     if isinstance(value, CodeClass):
@@ -354,7 +343,7 @@ def _type(call: Call) -> PyValue:
 def _length(call: Call) -> PyValue:
     given = call.get(0)
     value = given.attributes.get("<items>", given) if isinstance(given, Instance) else given
-    if isinstance(value, PLAIN_CONTAINERS) and not isinstance(value, SomeOf):
+    if isinstance(value, PLAIN_CONTAINERS):
         return len(value)
     if value is None or isinstance(value, int | Iteration):
         raise error("TypeError", "object has no len()")
@@ -366,17 +355,16 @@ def _listed(kind: Callable[[list[PyValue]], PyValue]) -> LibraryFunction:
         given = call.get(0, default=())
         if isinstance(given, UnknownValue | Native):
             return UNKNOWN
-        found = kind(list(call.run.iterate(given)))
-        return SomeOf(found) if isinstance(given, SomeOf) else found
+        return kind(list(call.run.attributes.iterate(given)))
 
     return made
 
 
 def _sorted(call: Call) -> PyValue:
     given = call.get(0)
-    if isinstance(given, UnknownValue | Native | SomeOf):
-        return given if isinstance(given, SomeOf) else UNKNOWN
-    return ordered(call.run, list(call.run.iterate(given)), call.words)
+    if isinstance(given, UnknownValue | Native):
+        return UNKNOWN
+    return ordered(call.run, list(call.run.attributes.iterate(given)), call.words)
 
 
 def dictionary(call: Call) -> PyValue:
@@ -391,29 +379,28 @@ def _map(call: Call) -> PyValue:
     function, *lists = call.args
     if any(isinstance(one, UnknownValue) for one in lists):
         raise Undecided("what map goes through is not known")
-    rows = zip(*map(call.run.iterate, lists), strict=False)
-    found = (call.run.call(function, list(row), {}) for row in rows)
-    return SomeOf(found) if any(isinstance(one, SomeOf) for one in lists) else Iteration(found)
+    rows = zip(*map(call.run.attributes.iterate, lists), strict=False)
+    return Iteration(call.run.calls.call(function, list(row), {}) for row in rows)
 
 
 def _filter(call: Call) -> PyValue:
     run, (function, given) = call.run, call.args
-    found, unclear = [], isinstance(given, SomeOf)
-    for item in run.iterate(given):
-        holds = run.truth(item if function is None else run.call(function, [item], {}))
-        if holds is None and run.reading is None:
+    found = []
+    for item in run.attributes.iterate(given):
+        holds = run.truth(item if function is None else run.calls.call(function, [item], {}))
+        holds = run.choose(_filter) if holds is None else holds
+        if holds is None:
             raise Undecided("a condition of filter is not known")
-        unclear |= holds is None
-        found += [item] if holds is not False else []
-    return SomeOf(found) if unclear else Iteration(iter(found))
+        found += [item] if holds else []
+    return Iteration(iter(found))
 
 
 def _some(call: Call, *, every: bool) -> PyValue:
     given = call.get(0)
-    if isinstance(given, UnknownValue | Native | SomeOf):
+    if isinstance(given, UnknownValue | Native):
         return UNKNOWN
     unknown = False
-    for item in call.run.iterate(given):
+    for item in call.run.attributes.iterate(given):
         holds = call.run.truth(item)
         if holds is (not every):
             return not every
@@ -440,7 +427,7 @@ def _range(call: Call) -> PyValue:
 def _extreme(call: Call, *, last: bool) -> PyValue:
     args = call.args
     several = len(args) != 1 or isinstance(args[0], UnknownValue | Native)
-    items = args if several else list(call.run.iterate(args[0]))
+    items = args if several else list(call.run.attributes.iterate(args[0]))
     if not items:
         if "default" in call.words:
             return call.words["default"]
@@ -479,7 +466,7 @@ def _exec(call: Call) -> PyValue:
     module = places[0] if places else outer.globals
     call.run.environment = Namespace(places[-1] if places else outer.names, module, outer.file)
     try:
-        call.run.execute(tree.body)
+        call.run.statements.execute(tree.body)
     finally:
         call.run.environment = outer
 
@@ -487,21 +474,19 @@ def _exec(call: Call) -> PyValue:
 def _zip(call: Call) -> PyValue:
     if any(isinstance(one, UnknownValue | Native) for one in call.args):
         return UNKNOWN
-    return list(zip(*(list(call.run.iterate(one)) for one in call.args), strict=False))
+    return list(zip(*(list(call.run.attributes.iterate(one)) for one in call.args), strict=False))
 
 
 def _enumerate(call: Call) -> PyValue:
     given, start = call.get(0), call.get(1, "start", 0)
     if isinstance(given, UnknownValue | Native) or not isinstance(start, int):
         return UNKNOWN
-    return Iteration(enumerate(call.run.iterate(given), start))
+    return Iteration(enumerate(call.run.attributes.iterate(given), start))
 
 
 def next_of(call: Call) -> PyValue:
     """``next``."""
     given = call.get(0)
-    if isinstance(given, SomeOf):
-        return joined([*given[:1], *call.args[1:2], UNKNOWN])
     if not isinstance(given, Iteration):
         return UNKNOWN
     for item in given.items:
@@ -512,12 +497,12 @@ def next_of(call: Call) -> PyValue:
 
 
 def _set(call: Call) -> PyValue:
-    return call.run.as_set(list(call.run.iterate(call.get(0, default=()))))
+    return call.run.expressions.as_set(list(call.run.attributes.iterate(call.get(0, default=()))))
 
 
 def _iter(call: Call) -> PyValue:
     given = call.get(0)
-    return UNKNOWN if isinstance(given, UnknownValue | Native) else Iteration(call.run.iterate(given))
+    return UNKNOWN if isinstance(given, UnknownValue | Native) else Iteration(call.run.attributes.iterate(given))
 
 
 def _callable(call: Call) -> PyValue:
@@ -531,8 +516,8 @@ def _exit(call: Call) -> PyValue:
 
 
 BUILTINS: dict[str, LibraryFunction] = {
-    "str": lambda call: call.run.text_of(call.get(0, default="")),
-    "repr": lambda call: call.run.printed(repr, call.get(0)),
+    "str": lambda call: call.run.expressions.text_of(call.get(0, default="")),
+    "repr": lambda call: call.run.expressions.printed(repr, call.get(0)),
     "int": _number,
     "bool": lambda call: known_or_not(call.run.truth(call.get(0, default=False))),
     "len": _length,

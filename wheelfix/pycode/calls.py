@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import OrderedDict
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from wheelfix.pycode.builtintypes import path_attribute
@@ -12,7 +13,6 @@ from wheelfix.pycode.machinecalls import OF_UNKNOWN
 from wheelfix.pycode.objects import (
     PLAIN_CONTAINERS,
     UNKNOWN,
-    Alternatives,
     Bound,
     CodeClass,
     CodeFunction,
@@ -32,20 +32,16 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     VersionInfo,
-    WindowsPathValue,
-    alternatives,
     error,
     error_class,
     is_error,
-    joined,
     of_class,
 )
-from wheelfix.pycode.run import NEXT, RETURN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pycode.run import Changes, PythonRun
+    from wheelfix.pycode.run import PythonRun
 
 _DESCRIPTORS = ("property", "cached_property")
 _OF_ERRORS = frozenset(
@@ -59,26 +55,20 @@ class Attributes:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.attribute = self.attribute
-        run.item = self.item
-        run.set_item_of = self.set_item_of
-        run.iterate = self.iterate
 
     def attribute(self, owner: PyValue, name: str) -> PyValue:
         """What ``owner.name`` gives."""
-        if isinstance(owner, Alternatives):
-            return self.run.combined(lambda one: self.attribute(one, name), owner)
         if isinstance(owner, Instance):
             return self._of_object(owner, name)
         if isinstance(owner, CodeClass):
             return self._of_type(owner, name)
         if isinstance(owner, CodeModule):
-            return self.run.of_module(owner, name)
+            return self.run.importer.of_module(owner, name)
         if isinstance(owner, Native):
-            return self.run.of_native(owner.name, name)
+            return self.run.library.of_native(owner.name, name)
         if isinstance(owner, LoadedDll):
             return self._of_library(owner, name)
-        if isinstance(owner, WindowsPathValue):
+        if isinstance(owner, PurePath):
             return path_attribute(owner, name)
         if isinstance(owner, CodeFunction | MarkedFunction):
             return self._of_function(owner, name)
@@ -116,7 +106,7 @@ class Attributes:
         kind = owner.kind
         found = of_class(kind, name)
         if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS and name not in owner.attributes:
-            made = self.run.call(found.function, [owner], {})
+            made = self.run.calls.call(found.function, [owner], {})
             if found.kind == "cached_property":
                 self.run.store(owner.attributes, name, made)
             return made
@@ -143,7 +133,7 @@ class Attributes:
     def _special(self, kind: PyValue, name: str, *args: PyValue) -> PyValue:
         """What a method of a class gives that Python calls by itself; unknown if it is not a function."""
         found = of_class(kind, name)
-        return self.run.call(found, list(args), {}) if isinstance(found, CodeFunction) else UNKNOWN
+        return self.run.calls.call(found, list(args), {}) if isinstance(found, CodeFunction) else UNKNOWN
 
     def _described(self, found: PyValue, owner: PyValue, kind: PyValue) -> PyValue:
         """An attribute of a class as its object sees it."""
@@ -183,7 +173,7 @@ class Attributes:
         """An attribute that a metaclass gives to its class."""
         found = of_class(maker, name)
         if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS:
-            return self.run.call(found.function, [owner], {})
+            return self.run.calls.call(found.function, [owner], {})
         if isinstance(found, CodeFunction):
             return Bound(found, [owner])
         return self._special(maker, "__getattr__", owner, name)
@@ -195,7 +185,7 @@ class Attributes:
                 if isinstance(one, CodeClass) and name in one.names:
                     found = one.names[name]
                     if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS:
-                        return self.run.call(found.function, [thing], {})
+                        return self.run.calls.call(found.function, [thing], {})
                     return self._bound(found, thing, thing.kind if isinstance(thing, Instance) else thing)
         if name in ("__new__", "__call__"):
             return Native("<new>") if name == "__new__" else Bound(Native("<make>"), [thing])
@@ -224,10 +214,8 @@ class Attributes:
 
     def item(self, owner: PyValue, key: PyValue) -> PyValue:
         """What ``owner[key]`` gives."""
-        if isinstance(owner, Alternatives) or isinstance(key, Alternatives):
-            return self.run.combined(self.item, owner, key)
         if isinstance(owner, Native):
-            return self.run.item_of_native(owner.name, key)
+            return self.run.library.item_of_native(owner.name, key)
         if isinstance(owner, LoadedDll):
             return self._of_library(owner, key) if isinstance(key, str) else UNKNOWN
         if isinstance(owner, Instance):
@@ -255,7 +243,7 @@ class Attributes:
         items = owner.attributes.get("<items>")
         if isinstance(items, dict) and not isinstance(key, UnknownValue):
             if self.run.key(key) not in items and "<factory>" in owner.attributes:
-                items[key] = self.run.call(owner.attributes["<factory>"], [], {})
+                items[key] = self.run.calls.call(owner.attributes["<factory>"], [], {})
             if key not in items and of_class(owner.kind, "__missing__") is not None:
                 return self._special(owner.kind, "__missing__", owner, key)
             return self.item(items, key)
@@ -283,13 +271,8 @@ class Attributes:
             return iter(value.names["<members>"])
         if isinstance(value, Instance):
             return self._iterate_object(value)
-        if isinstance(value, WindowsPathValue) or value is None or isinstance(value, int):
+        if isinstance(value, PurePath) or value is None or isinstance(value, int):
             raise error("TypeError", "object is not iterable")
-        if isinstance(value, Alternatives):
-            lists = [
-                list(self.iterate(one)) for one in value.alternatives if not isinstance(one, UnknownValue | Native)
-            ]
-            return iter([item for items in lists for item in items])
         if isinstance(value, Managed) and value.kind == "file":
             return iter(value.value.splitlines(True))
         raise Undecided("what a loop goes through is not known")
@@ -320,17 +303,11 @@ class Calls:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.function = self.function
-        run.call = self.call
-        run.call_unknown = self.call_unknown
-        run.call_with_unknown = self.call_with_unknown
-        run.make_class = self.make_class
-        run.make = self.make
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> CodeFunction:
         """The function that a definition makes."""
-        defaults = [self.run.value(one) for one in node.args.defaults]
-        others = [self.run.value(one) if one is not None else UNKNOWN for one in node.args.kw_defaults]
+        defaults = [self.run.expressions.value(one) for one in node.args.defaults]
+        others = [self.run.expressions.value(one) if one is not None else UNKNOWN for one in node.args.kw_defaults]
         above = self.run.environment
         while above is not None and "<fields>" in above.names and above.above is not None:
             above = above.above  # names of a class are not seen by its methods
@@ -343,14 +320,12 @@ class Calls:
     def call(self, function: PyValue, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something."""
         self.run.step()
-        if isinstance(function, Alternatives):
-            return self.run.combined(lambda one: self.call(one, args, keywords), function)
         if isinstance(function, CodeFunction):
             return self._call_function(function, args, keywords)
         if isinstance(function, Bound):
             return self.call(function.function, [*function.args, *args], {**function.keywords, **keywords})
         if isinstance(function, Method):
-            return self.run.call_method(function, args, keywords)
+            return self.run.library.call_method(function, args, keywords)
         if isinstance(function, MarkedFunction):
             return self._call_wrapped(function, args, keywords)
         if isinstance(function, CodeClass):
@@ -359,9 +334,9 @@ class Calls:
                 return self.call(own, [function, *args], keywords)
             return self.make(function, args, keywords)
         if isinstance(function, Instance):
-            return self.call(self.run.attribute(function, "__call__"), args, keywords)
+            return self.call(self.run.attributes.attribute(function, "__call__"), args, keywords)
         if isinstance(function, Native):
-            return self.run.call_native(function.name, args, keywords)
+            return self.run.library.call_native(function.name, args, keywords)
         if isinstance(function, UnknownValue):
             return self.call_unknown(args, keywords)
         raise error("TypeError", "object is not callable")
@@ -369,7 +344,7 @@ class Calls:
     def call_unknown(self, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Nothing is known of what is called; it may call what it is given, and change lists."""
         for one in (*args, *keywords.values()) if self.run.reading is None else ():
-            if isinstance(one, CodeFunction) and any(self.run.concerns(part, 2) for part in one.statements):
+            if isinstance(one, CodeFunction) and any(self.run.flow.concerns(part, 2) for part in one.statements):
                 raise Undecided("a function of the package is given to code that is not known")
             if one is self.run.environment.globals:  # protobuf's builder puts messages into it
                 one.setdefault("<star>", []).append("")
@@ -382,8 +357,8 @@ class Calls:
             inner = of_class(inner, "__init__")
         if self.run.reading is not None and isinstance(inner, CodeFunction):
             return self.run.reading.call_with_unknown(inner)
-        concerned = isinstance(inner, CodeFunction) and any(self.run.concerns(one, 2) for one in inner.statements)
-        if concerned or (isinstance(inner, Native) and self.run.is_load(inner.name)):
+        concerned = isinstance(inner, CodeFunction) and any(self.run.flow.concerns(one, 2) for one in inner.statements)
+        if concerned or (isinstance(inner, Native) and self.run.library.is_load(inner.name)):
             raise Undecided("arguments of a call are not known")
         return UNKNOWN
 
@@ -409,15 +384,13 @@ class Calls:
             return UNKNOWN
         outer, self.run.environment = self.run.environment, place
         self.run.depth += 1
-        returned, self.run.returned = self.run.returned, []
+        returned, self.run.returned = self.run.returned, None
         begun = reading.begin_call(function) if reading is not None else (0, 0)
         try:
             if isinstance(function.node, ast.Lambda):
-                return self.run.value(function.node.body)
-            flow = self.run.execute(function.node.body)
-            if reading is not None and not flow & (NEXT | RETURN) and reading.raised is not None:
-                raise reading.raised
-            return joined([*self.run.returned, *([None] if flow & NEXT else [])])
+                return self.run.expressions.value(function.node.body)
+            self.run.statements.execute(function.node.body)
+            return self.run.returned
         finally:
             self.run.environment, self.run.returned = outer, returned
             self.run.depth -= 1
@@ -427,13 +400,11 @@ class Calls:
     def _generate(self, function: CodeFunction, place: Namespace, made: Iteration) -> Iterator[PyValue]:
         """The items of a generator; its environment is current only while it runs."""
         run = self.run
-        inner = run.block(function.statements)
+        inner = run.statements.block(function.statements)
         thrown: Thrown | None = None
-        branches: list[Changes] = []
         while True:
             outer, run.environment = run.environment, place
-            returned, run.returned = run.returned, []
-            depth = run.enter_branches(branches)
+            returned, run.returned = run.returned, None
             around = len(run.guards)
             run.guards += made.guards
             try:
@@ -442,7 +413,6 @@ class Calls:
                 return
             finally:
                 place, run.environment, run.returned = run.environment, outer, returned
-                branches = run.leave_branches(depth)
                 made.guards = run.guards[around:]
                 del run.guards[around:]
             thrown = None
@@ -545,8 +515,7 @@ class Calls:
             function = maker.function if isinstance(maker, MarkedFunction) else maker
             made = self.call(function, [kind, *args], keywords)
             if self.run.reading is not None and not isinstance(made, Instance):
-                known = [one for one in alternatives(made) if isinstance(one, Instance)]
-                made = known[0] if known else Instance(kind)
+                made = Instance(kind)
             if not isinstance(made, Instance):
                 return made
         made.attributes.setdefault("args", tuple(args))
@@ -561,7 +530,7 @@ class Calls:
 
     def _is_same(self, one: PyValue, other: PyValue) -> bool:
         """Whether two values are equal for certain."""
-        return self.run.compared(ast.Eq(), one, other) is True
+        return self.run.expressions.compared(ast.Eq(), one, other) is True
 
     def _fill(self, made: Instance, kind: CodeClass, args: list[PyValue], keywords: dict[str, PyValue]) -> None:
         """The fields of a dataclass or named tuple."""

@@ -6,8 +6,8 @@ import ast
 import builtins
 import functools
 import importlib
-import ntpath
 import operator
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
@@ -15,7 +15,6 @@ from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, PYTHON_ERRORS, is_wide_f
 from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
-    Alternatives,
     BasePrefix,
     CodeClass,
     CodeFunction,
@@ -27,15 +26,11 @@ from wheelfix.pycode.objects import (
     Namespace,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
-    WindowsPathValue,
-    alternatives,
     error,
     is_error,
-    joined,
 )
 from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of, is_standard
@@ -85,16 +80,6 @@ class ExpressionValues:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.value = self.value
-        run.condition = self.condition
-        run.part = self.part
-        run.compared = self.compared
-        run.binary = self.binary
-        run.text_of = self.text_of
-        run.printed = self.printed
-        run.as_set = self.as_set
-        self._unclear = False
-        """Whether a comprehension of a file that is read has items of which it is not known whether they are there."""
 
     def value(self, node: ast.expr) -> PyValue:
         """What an expression gives."""
@@ -134,7 +119,7 @@ class ExpressionValues:
 
     def _used(self, names: dict[str, PyValue], name: str) -> PyValue:
         found = names[name]
-        return self.run.used(names, name) if isinstance(found, ImportedName) else found
+        return self.run.importer.used(names, name) if isinstance(found, ImportedName) else found
 
     def _binds(self, name: str) -> bool:
         """Whether the code of the running file gives a value to a name anywhere."""
@@ -143,15 +128,11 @@ class ExpressionValues:
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> PyValue:
         found = self.value(node.value)
-        self.run.assign(node.target, found)
+        self.run.statements.assign(node.target, found)
         return found
 
     def text_of(self, value: PyValue) -> PyValue:
         """What ``str(value)`` gives."""
-        if isinstance(value, Alternatives):
-            return self.run.combined(self.text_of, value)
-        if isinstance(value, WindowsPathValue):
-            return value.text
         if isinstance(value, Instance):
             args: PyValue = value.attributes.get("args", UNKNOWN)
             code = value.attributes.get("winerror")
@@ -167,15 +148,11 @@ class ExpressionValues:
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> PyValue:
         parts = [self.value(part) for part in node.values]
-        if any(isinstance(part, Alternatives) for part in parts):
-            return self.run.combined(lambda *given: "".join(given) if _are_texts(given) else UNKNOWN, *parts)
         known = all(isinstance(part, str) for part in parts) and sum(map(len, parts)) <= MAX_TEXT
         return "".join(parts) if known else UNKNOWN
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> PyValue:
         found = self.value(node.value)
-        if isinstance(found, Alternatives):
-            return self.run.combined(self.text_of, found) if node.format_spec is None else UNKNOWN
         spec = self.value(node.format_spec) if node.format_spec is not None else ""
         if node.conversion in (ord("r"), ord("a")):
             return self.printed(repr, found) if spec == "" else UNKNOWN
@@ -201,28 +178,16 @@ class ExpressionValues:
 
     def visit_BoolOp(self, node: ast.BoolOp) -> PyValue:
         decisive = isinstance(node.op, ast.Or)
-        if self.run.reading is not None:
-            return self._one_of(node.values, decisive)
         unknown = False
         for part in node.values:
             found = self.value(part)
             holds = self.run.truth(found)
+            holds = self.run.choose(part) if holds is None else holds
             if holds is None:
                 unknown = True
             elif holds is decisive:
                 return UNKNOWN if unknown else found
         return UNKNOWN if unknown else found
-
-    def _one_of(self, parts: list[ast.expr], decisive: bool) -> PyValue:
-        """What ``and`` or ``or`` may give, in a file that is read."""
-        found: list[PyValue] = []
-        for at, part in enumerate(parts):
-            value = self.value(part)
-            last = at == len(parts) - 1
-            found += [one for one in alternatives(value) if last or self.run.truth(one) in (decisive, None)]
-            if self.run.truth(value) is decisive:
-                break
-        return joined(found)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> PyValue:
         found = self.value(node.operand)
@@ -240,10 +205,6 @@ class ExpressionValues:
 
     def binary(self, op: ast.operator, left: PyValue, right: PyValue) -> PyValue:
         """What an operator between two values gives."""
-        if isinstance(left, Alternatives) or isinstance(right, Alternatives):
-            return self.run.combined(lambda one, other: self.binary(op, one, other), left, right)
-        if isinstance(op, ast.Div) and (isinstance(left, WindowsPathValue) or isinstance(right, WindowsPathValue)):
-            return self._joined(left, right)
         if isinstance(op, ast.Mod) and isinstance(left, str | bytes):
             return self._percent(left, right)
         if isinstance(left, Instance | UnknownValue | Native) or isinstance(right, Instance | UnknownValue | Native):
@@ -271,16 +232,6 @@ class ExpressionValues:
             return what * count
         return UNKNOWN
 
-    def _joined(self, left: PyValue, right: PyValue) -> PyValue:
-        parts = [part.text if isinstance(part, WindowsPathValue) else part for part in (left, right)]
-        if not all(isinstance(part, str) for part in parts):
-            if any(part is None for part in parts):
-                raise error("TypeError", "unsupported operand type(s) for /")
-            return UNKNOWN
-        if sum(map(len, parts)) > MAX_TEXT:
-            return UNKNOWN
-        return WindowsPathValue(ntpath.normpath(ntpath.join(*parts)) if parts[0] != "" else parts[1])
-
     # ---------------------------------------------------------------------------------------- comparisons
 
     def visit_Compare(self, node: ast.Compare) -> PyValue:
@@ -297,9 +248,6 @@ class ExpressionValues:
 
     def compared(self, op: ast.cmpop, left: PyValue, right: PyValue) -> bool | None:
         """Whether a comparison holds; None if that is not known."""
-        if isinstance(left, Alternatives) or isinstance(right, Alternatives):
-            answers = {self.compared(op, one, other) for one in alternatives(left) for other in alternatives(right)}
-            return answers.pop() if len(answers) == 1 else None
         if isinstance(op, ast.In | ast.NotIn):
             found = self.contains(right, left)
             return None if found is None else found is isinstance(op, ast.In)
@@ -330,7 +278,7 @@ class ExpressionValues:
             return (
                 wanted if left == right else (not wanted if is_builtin(left.name) and is_builtin(right.name) else None)
             )
-        known = (WindowsPathValue, CodeFunction, CodeClass, CodeModule, LoadedDll)
+        known = (CodeFunction, CodeClass, CodeModule, LoadedDll)
         if isinstance(left, known) and isinstance(right, known):
             return (left == right) is wanted
         if isinstance(left, known) and isinstance(right, (Native, *PLAIN)):
@@ -353,7 +301,7 @@ class ExpressionValues:
             if not isinstance(wanted, str):
                 raise error("TypeError", "'in <string>' requires string as left operand")
             return wanted in owner
-        if isinstance(owner, WindowsPathValue) or owner is None:
+        if isinstance(owner, PurePath) or owner is None:
             raise error("TypeError", "argument is not iterable")
         if isinstance(owner, list | tuple | set | frozenset | range):
             self.run.step(2 * len(owner))
@@ -399,10 +347,7 @@ class ExpressionValues:
             if isinstance(unpacked, UnknownValue | Native):
                 known = False
             else:
-                found += list(self.run.iterate(unpacked))
-                known = known and not isinstance(unpacked, SomeOf)
-        if not known and self.run.reading is not None:
-            return SomeOf(found)
+                found += list(self.run.attributes.iterate(unpacked))
         return found if known else UNKNOWN
 
     def part(self, node: ast.expr) -> PyValue:
@@ -424,7 +369,7 @@ class ExpressionValues:
 
     def as_set(self, items: list[PyValue]) -> PyValue:
         """A set; unknown if Python could not compare its items."""
-        if not all(self.run.is_plain(item) or isinstance(item, WindowsPathValue) for item in items):
+        if not self.run.is_plain(items):
             return UNKNOWN
         return set(map(self.run.key, items))
 
@@ -436,7 +381,7 @@ class ExpressionValues:
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
         found = self._collected(node, lambda: self.value(node.elt))
-        return UNKNOWN if found is None else found if isinstance(found, SomeOf) else self.as_set(found)
+        return UNKNOWN if found is None else self.as_set(found)
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
         pairs = self._collected(node, lambda: (self.value(node.key), self.value(node.value)))
@@ -446,11 +391,8 @@ class ExpressionValues:
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
             return UNKNOWN
-        if self.run.reading is not None:
-            found = self._collected(node, lambda: self.value(node.elt))
-            return found if isinstance(found, SomeOf) else Iteration(iter(found or ()))
         outer = self.run.environment
-        first = list(self.run.iterate(self.value(node.generators[0].iter)))
+        first = list(self.run.attributes.iterate(self.value(node.generators[0].iter)))
 
         def items() -> Iterator[PyValue]:
             within = Namespace({}, outer.globals, outer.file, outer)
@@ -469,35 +411,29 @@ class ExpressionValues:
 
     def _goes_through_unknown(self, node: ast.expr, generators: list[ast.comprehension]) -> bool:
         """Whether a comprehension goes through something unknown, and does nothing that concerns DLLs."""
-        return self.run.reading is None and self._is_unknown(generators[0].iter) and not self.run.concerns(node)
+        return self.run.reading is None and self._is_unknown(generators[0].iter) and not self.run.flow.concerns(node)
 
     def _collected(
         self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, make: Callable[[], PyValue]
     ) -> list[PyValue] | None:
-        """The items of a comprehension, in a file that is read perhaps only some of them; None if they are unknown.
+        """The items of a comprehension; None if they are unknown.
 
         One that cannot be followed, and does nothing that concerns DLLs, gives something unknown.
         """
         generators = node.generators
-        outer, self._unclear = self._unclear, False
         try:
-            found = list(self._comprehend(generators, make))
-            return SomeOf(found) if self._unclear else found
+            return list(self._comprehend(generators, make))
         except Undecided:
-            if self.run.reading is not None or self.run.concerns(node):
+            if self.run.reading is not None or self.run.flow.concerns(node):
                 raise
             return None  # cupy asks for the names of all that is installed
-        finally:
-            self._unclear = outer
 
     def _items(self, node: ast.expr) -> Iterator[PyValue]:
         """What a comprehension goes through."""
         found = self.value(node)
-        if self.run.reading is None:
-            return self.run.iterate(found)
-        unknown = isinstance(found, UnknownValue | Native)
-        self._unclear |= unknown or isinstance(found, SomeOf | Alternatives)
-        return iter([UNKNOWN]) if unknown else self.run.iterate(found)
+        if self.run.reading is not None and isinstance(found, UnknownValue | Native):
+            return iter([UNKNOWN])
+        return self.run.attributes.iterate(found)
 
     def _comprehend(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> Iterator[PyValue]:
         first = self._items(generators[0].iter)
@@ -514,13 +450,12 @@ class ExpressionValues:
         first, rest = generators[0], generators[1:]
         for item in items:
             self.run.step()
-            self.run.assign(first.target, item)
+            self.run.statements.assign(first.target, item)
             holds = [self.condition(test) for test in first.ifs]
-            if None in holds:
-                if self.run.reading is None:
-                    raise Undecided("a condition in a comprehension is not known")
-                self._unclear = True
-            if False in holds:
+            way = self.run.choose(first) if None in holds else True
+            if way is None:
+                raise Undecided("a condition in a comprehension is not known")
+            if False in holds or not way:
                 continue
             if rest:
                 yield from self._comprehended(rest, make, self._items(rest[0].iter))
@@ -532,45 +467,41 @@ class ExpressionValues:
 
     def visit_IfExp(self, node: ast.IfExp) -> PyValue:
         holds = self.condition(node.test)
-        if holds is None and self.run.reading is not None:
-            return self.run.combined(lambda way: self.value(way), Alternatives((node.body, node.orelse)))
+        holds = self.run.choose(node) if holds is None else holds
         return self.value(node.body if holds else node.orelse) if holds is not None else UNKNOWN
 
     def visit_Lambda(self, node: ast.Lambda) -> PyValue:
-        return self.run.function(node)
+        return self.run.calls.function(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> PyValue:
         owner = self.value(node.value)
         if self.run.reading is not None:
             self.run.reading.node = node
-        return self.run.attribute(owner, node.attr)
+        return self.run.attributes.attribute(owner, node.attr)
 
     def visit_Subscript(self, node: ast.Subscript) -> PyValue:
         owner = self.value(node.value)
         part = node.slice
         if isinstance(part, ast.Slice):
-            if isinstance(owner, Alternatives):
-                return self.run.combined(lambda one: self._sliced(one, part), owner)
             return self._sliced(owner, part)
         if self.run.reading is not None:
             key = self.value(node.slice)
             self.run.reading.node = node
-            return self.run.item(owner, key)
-        return self.run.item(owner, self.value(node.slice))
+            return self.run.attributes.item(owner, key)
+        return self.run.attributes.item(owner, self.value(node.slice))
 
     def _sliced(self, owner: PyValue, node: ast.Slice) -> PyValue:
         limits = [self.value(part) if part is not None else None for part in (node.lower, node.upper, node.step)]
         known = all(limit is None or isinstance(limit, int) for limit in limits) and limits[2] != 0
         if not known or not isinstance(owner, str | list | tuple | bytes):
             return UNKNOWN
-        found = owner[slice(*limits)]
-        return SomeOf(found) if isinstance(owner, SomeOf) else found
+        return owner[slice(*limits)]
 
     def visit_Call(self, node: ast.Call) -> PyValue:
         function = self.value(node.func)
         args = self._elements(node.args)
         if not isinstance(args, list):
-            return self.run.call_with_unknown(function)
+            return self.run.calls.call_with_unknown(function)
         keywords: dict[str, PyValue] = {}
         for word in node.keywords:
             value = self.value(word.value)
@@ -582,7 +513,7 @@ class ExpressionValues:
                 raise Undecided("arguments of a call are not known")
         if self.run.reading is not None:
             self.run.reading.node = node
-        return self.run.call(function, args, keywords)
+        return self.run.calls.call(function, args, keywords)
 
 
 @functools.cache
@@ -620,7 +551,3 @@ def _gives_value(node: ast.AST, name: str) -> bool:
         return (node.asname or node.name.partition(".")[0]) == name
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler
     return isinstance(node, kinds) and node.name == name
-
-
-def _are_texts(parts: tuple[PyValue, ...]) -> bool:
-    return all(isinstance(part, str) for part in parts) and sum(map(len, parts)) <= MAX_TEXT

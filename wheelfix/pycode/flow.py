@@ -1,7 +1,7 @@
 """The ways that code takes: conditions, loops, ``match``, ``try`` and ``with``.
 
 Where a condition is not known, following an import leaves out what cannot concern DLLs, and gives up before what can;
-reading a file takes both ways, and what they do counts as possible.
+reading a file takes one way after the other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.pycode.objects import (
     UNKNOWN,
-    Alternatives,
     CodeClass,
     CodeFunction,
     CodeModule,
@@ -23,23 +22,19 @@ from wheelfix.pycode.objects import (
     Namespace,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
-    alternatives,
     is_kind,
-    joined,
 )
-from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RAISE, RETURN
-from wheelfix.pycode.sourcecode import CLASSES, LISTS, LOADING, any_of, never_holds
+from wheelfix.pycode.run import BREAK, NEXT, RETURN
+from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, never_holds
 from wheelfix.pycode.statements import assigned
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from wheelfix.pycode.reading import CodeReading
-    from wheelfix.pycode.run import Changes, PythonRun
+    from wheelfix.pycode.run import PythonRun
 
     Flowing = Generator[PyValue, None, int]
 
@@ -53,9 +48,6 @@ _CHANGING = LOADING.union(LISTS, "chdir environ putenv import_module __import__ 
 """Names of what changes the search for DLLs, or loads something."""
 DEEPEST = 3
 """How many calls deep the code of functions is searched for what concerns DLLs."""
-_PLAIN_CALLS = frozenset(
-    (*CLASSES, *"LoadLibrary join dirname abspath realpath basename str Path resolve joinpath fspath".split())
-)
 
 
 class Flow:
@@ -63,10 +55,6 @@ class Flow:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.follow = self.follow
-        run.concerns = self.concerns
-        run.enter = self.enter
-        run.leave = self.leave
 
     def follow(self, node: ast.stmt) -> Flowing:
         """Carry out a statement that has others inside."""
@@ -74,185 +62,74 @@ class Flow:
         flow: int = yield from follow(node)
         return flow
 
-    # ------------------------------------------------------------------------------------- ways that are possible
+    def _condition(self, test: ast.expr, complains: bool = False) -> bool | None:
+        """Whether a condition holds, or which way a file that is read takes now; None if that is not known.
 
-    def _apart(self, body: list[ast.stmt], *, later: bool = False) -> Generator[PyValue, None, tuple[int, Changes]]:
-        """Follow statements of a file that is read, and take back what they change; say how they end, and that."""
-        run, reading = self.run, self._reading
-        before, reading.later = reading.later, reading.later or later
-        environment, depth = run.environment, run.depth
-        run.begin_branch()
-        try:
-            flow = yield from run.block(body)
-        except Thrown as thrown:
-            run.environment, run.depth = environment, depth
-            reading.raised = thrown
-            flow = RAISE
-        finally:
-            reading.later = before
-            changes = run.end_branch()
-        return flow, changes
-
-    @property
-    def _reading(self) -> CodeReading:
-        assert self.run.reading is not None
-        return self.run.reading
-
-    def _condition(self, test: ast.expr) -> bool | None:
-        """Whether a condition holds; where a file is read, one that cannot be followed is one that is not known."""
+        A check that only raises an exception usually passes.
+        """
         if never_holds(test):
             return False
-        return self.run.truth(self.run.part(test))
+        holds = self.run.truth(self.run.expressions.part(test))
+        if holds is None and complains and self.run.reading is not None:
+            return False
+        return self.run.choose(test) if holds is None else holds
 
     # ------------------------------------------------------------------------------------------ branches and loops
 
     def follow_if(self, node: ast.If) -> Flowing:
-        holds = self._condition(node.test)
-        if holds is None and self.run.reading is None:
-            return self._leave_out(node, [node.body, node.orelse])
+        holds = self._condition(node.test, self._only_complains(node.body))
         if holds is None:
-            return (yield from self._both_ways(node))
-        if self.run.reading is not None and _asks_environment(node.test):
-            # With the variable set, the other way is taken: what is loaded there may be loaded.
-            yield from self._apart(node.orelse if holds else node.body, later=True)
-        return (yield from self.run.block(node.body if holds else node.orelse))
-
-    def _both_ways(self, node: ast.If) -> Flowing:
-        flow, branches = 0, []
-        for body, assumed in ((node.body, True), (node.orelse, False)):
-            self.run.begin_branch()
-            self._narrow(node.test, assumed)
-            inner, changes = yield from self._apart(body)
-            changes = {**self.run.end_branch(), **changes}
-            flow |= inner
-            if inner & NEXT:
-                branches.append(changes)
-        self.run.merge(branches)
-        return self._ended(flow)
-
-    def _ended(self, flow: int) -> int:
-        """How several ways end; where all of them raise an exception, it is raised."""
-        if flow == RAISE and self._reading.raised is not None:
-            raise self._reading.raised
-        return flow
-
-    def _narrow(self, test: ast.expr, holds: bool) -> None:
-        """Within a branch, leave a name only what makes its condition true."""
-        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, holds = test.operand, not holds
-        name = test.left if isinstance(test, ast.Compare) and len(test.ops) == 1 else test
-        value = self.run.environment.names.get(name.id) if isinstance(name, ast.Name) else None
-        if not isinstance(value, Alternatives) or not isinstance(name, ast.Name):
-            return
-        kept = value.alternatives
-        if isinstance(test, ast.Name):
-            kept = tuple(one for one in kept if self.run.truth(one) in (holds, None))
-        elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot):
-            right = test.comparators[0]
-            if isinstance(right, ast.Constant) and right.value is None:
-                wants = isinstance(test.ops[0], ast.Is) is holds
-                kept = tuple(one for one in kept if one is UNKNOWN or (one is None) is wants)
-        if kept and len(kept) < len(value.alternatives):
-            self.run.bind(name.id, joined(kept))
+            return self._leave_out(node, [node.body, node.orelse])
+        return (yield from self.run.statements.block(node.body if holds else node.orelse))
 
     def follow_for(self, node: ast.For) -> Flowing:
-        found = self._gone_through(node.iter)
-        if isinstance(found, UnknownValue | Native) and self.run.reading is None:
-            self._leave_out(node, [node.body])
-            return (yield from self.run.block(node.orelse))
-        environment, flow, left = self.run.environment, 0, 0
-        reading = self.run.reading
-        items = self.run.iterate(found) if not isinstance(found, UnknownValue | Native) else iter([UNKNOWN])
-        unclear = isinstance(found, UnknownValue | Native | SomeOf)
-        for count, item in enumerate(items):
+        found = self.run.expressions.part(node.iter)
+        if isinstance(found, UnknownValue | Native):
+            way = self.run.choose(node)
+            if way is None:
+                self._leave_out(node, [node.body])
+            found = [UNKNOWN] if way else []
+        environment = self.run.environment
+        for count, item in enumerate(self.run.attributes.iterate(found)):
             self.run.environment = environment
             if count > MAX_TURNS:
                 raise Undecided("a loop goes on for too long")
-            if reading is not None and (unclear or left):
-                inner = yield from self._perhaps_a_turn(node, item)
-            else:
-                self.run.assign(node.target, item)
-                inner = yield from self.run.block(node.body)
-            flow |= inner
-            left = flow & (BREAK | RETURN | RAISE)
-            if not inner & (NEXT | CONTINUE) and not unclear:
-                return (flow & (RETURN | RAISE)) | (NEXT if flow & BREAK else 0)
+            self.run.statements.assign(node.target, item)
+            flow = yield from self.run.statements.block(node.body)
+            if flow in (BREAK, RETURN):
+                return NEXT if flow == BREAK else flow
         self.run.environment = environment
-        return (flow & (RETURN | RAISE)) | (yield from self._else(node.orelse, perhaps=bool(flow & BREAK)))
+        return (yield from self.run.statements.block(node.orelse))
 
     follow_asyncfor = follow_for
 
-    def _gone_through(self, node: ast.expr) -> PyValue:
-        """What a loop goes through; where a file is read, all that it may go through."""
-        found = self.run.part(node)
-        if isinstance(found, Alternatives):
-            items: SomeOf = SomeOf()
-            for one in alternatives(found):
-                items += [UNKNOWN] if isinstance(one, UnknownValue | Native) else self.run.iterate(one)
-            return items
-        return found
-
-    def _perhaps_a_turn(self, node: ast.For | ast.AsyncFor, item: PyValue) -> Flowing:
-        self.run.begin_branch()
-        self.run.assign(node.target, item)
-        inner, changes = yield from self._apart(node.body)
-        changes = {**self.run.end_branch(), **changes}
-        self.run.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
-        return inner | NEXT
-
-    def _else(self, body: list[ast.stmt], *, perhaps: bool) -> Flowing:
-        """The ``else`` of a loop, which is left out after ``break``."""
-        if not perhaps or not body:
-            return (yield from self.run.block(body))
-        flow, changes = yield from self._apart(body)
-        self.run.merge([changes, {}] if flow & NEXT else [{}])
-        return flow | NEXT
-
     def follow_while(self, node: ast.While) -> Flowing:
-        flow = 0
         for _ in range(MAX_TURNS if self.run.reading is None else MAX_TURNS_READ):
-            holds = self._condition(node.test)
-            if holds is None and self.run.reading is None:
+            holds = self.run.truth(self.run.expressions.part(node.test))
+            way = self.run.choose(node) if holds is None else holds
+            if way is None:
                 return self._leave_out(node, [node.body])
-            if holds is None:
-                inner, changes = yield from self._apart(node.body)
-                self.run.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
-                return NEXT | ((flow | inner) & (RETURN | RAISE))
-            if not holds:
-                return (flow & (RETURN | RAISE)) | (yield from self.run.block(node.orelse))
-            inner = yield from self.run.block(node.body)
-            flow |= inner
-            if not inner & (NEXT | CONTINUE):
-                return (flow & (RETURN | RAISE)) | (NEXT if flow & BREAK else 0)
+            if not way:
+                return (yield from self.run.statements.block(node.orelse))
+            flow = yield from self.run.statements.block(node.body)
+            if flow in (BREAK, RETURN) or holds is None:  # the next turn would be the same
+                return flow if flow == RETURN else NEXT
         if self.run.reading is not None:
-            return NEXT | (flow & (RETURN | RAISE))
+            return NEXT
         raise Undecided("a loop goes on for too long")
 
     def follow_match(self, node: ast.Match) -> Flowing:
-        subject = self.run.part(node.subject)
-        flow = 0
-        branches: list[Changes] = []
+        subject = self.run.expressions.part(node.subject)
         for case in node.cases:
             fits = self._fits(case.pattern, subject)
             if fits and case.guard is not None:
                 fits = self._condition(case.guard)
-            if fits is None and self.run.reading is None:
+            fits = self.run.choose(case) if fits is None else fits
+            if fits is None:
                 return self._leave_out(node, [one.body for one in node.cases])
-            if fits and not branches:
-                return flow | (yield from self.run.block(case.body))
-            if fits is not False:
-                inner, changes = yield from self._apart(case.body)
-                flow |= inner
-                branches += [changes] if inner & NEXT else []
             if fits:
-                break
-        else:
-            flow |= NEXT
-            branches.append({})
-        if self.run.reading is None:
-            return NEXT
-        self.run.merge(branches)
-        return self._ended(flow)
+                return (yield from self.run.statements.block(case.body))
+        return NEXT
 
     def _fits(self, pattern: ast.pattern, subject: PyValue) -> bool | None:
         """Whether a value fits a pattern, whose names are then bound."""
@@ -261,12 +138,12 @@ class Flow:
             if fits and pattern.name:
                 self.run.bind(pattern.name, subject)
             return fits
-        if isinstance(subject, UnknownValue | Alternatives):
+        if isinstance(subject, UnknownValue):
             return None
         if isinstance(pattern, ast.MatchOr):
             return any_of(self._fits(one, subject) for one in pattern.patterns)
         if isinstance(pattern, ast.MatchValue):
-            return self.run.compared(ast.Eq(), subject, self.run.value(pattern.value))
+            return self.run.expressions.compared(ast.Eq(), subject, self.run.expressions.value(pattern.value))
         if isinstance(pattern, ast.MatchSingleton):
             return subject is pattern.value
         if isinstance(pattern, ast.MatchSequence) and not any(
@@ -312,77 +189,44 @@ class Flow:
 
     def _tried(self, node: ast.Try, environment: Namespace, depth: int) -> Flowing:
         """The body, and the handler or the ``else`` behind it."""
-        reading = self.run.reading
-        unsure = reading.unsure_calls if reading is not None else 0
-        if reading is not None:
-            self.run.begin_branch()
-        changes: Changes = {}
         failed: Thrown | None = None
         around = len(self.run.guards)
         self.run.guards.append(node)
         try:
-            flow = yield from self.run.block(node.body)
+            flow = yield from self.run.statements.block(node.body)
         except Thrown as thrown:
             self.run.environment, self.run.depth = environment, depth
             failed = thrown
         finally:
             del self.run.guards[around:]
-            if reading is not None:
-                changes = self.run.end_branch()
-                self.run.merge([changes])
         if failed is not None:
             return (yield from self._handle(node, failed))
-        if reading is None:
-            return flow if flow != NEXT else (yield from self.run.block(node.orelse))
-        if reading.unsure_calls == unsure and not reading.later and not flow & RAISE and _only_loads(node.body):
-            self.run.guards.append(Managed("suppress", Native("BaseException")))
-            for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
-                yield from self._apart(handler.body, later=True)
-            self.run.guards.pop()
-        else:
-            yield from self._other_handlers(node, changes, raised=bool(flow & RAISE))
-        return (flow & ~NEXT) | (yield from self.run.block(node.orelse)) if flow & NEXT else flow
-
-    def _other_handlers(self, node: ast.Try, changes: Changes, *, raised: bool) -> Generator[PyValue, None, None]:
-        """Follow handlers of exceptions that may be raised; they may run where a module of others is imported."""
-        risky = raised or any(self.run.imports_of_others(inner) for inner in node.body)
-        for handler in node.handlers:
-            if handler.name:
-                self.run.bind(handler.name, UNKNOWN)
-            flow, other = yield from self._apart(handler.body, later=not risky)
-            if risky and flow & NEXT:
-                self.run.merge([{}, other])
-            elif flow & NEXT:
-                self.run.merge([{key: change for key, change in other.items() if key not in changes}])
+        return flow if flow != NEXT else (yield from self.run.statements.block(node.orelse))
 
     def _finally(self, node: ast.Try, flow: int = NEXT) -> Flowing:
-        returned = list(self.run.returned)
-        last = yield from self.run.block(node.finalbody)
-        if last == NEXT:
-            self.run.returned[:] = returned
-        elif not last & NEXT:
-            del self.run.returned[: len(returned)]
-        return flow if last & NEXT else last
+        returned = self.run.returned
+        last = yield from self.run.statements.block(node.finalbody)
+        if last != NEXT:
+            return last
+        self.run.returned = returned
+        return flow
 
     def _handle(self, node: ast.Try, thrown: Thrown) -> Flowing:
         for handler in node.handlers:
-            wanted = Native("BaseException") if handler.type is None else self.run.value(handler.type)
+            wanted = Native("BaseException") if handler.type is None else self.run.expressions.value(handler.type)
             caught = self.catches(wanted, thrown.error)
-            if caught is None and self.run.reading is None:
+            caught = self.run.choose(handler) if caught is None else caught
+            if caught is None:
                 # It is not taken for caught: a failed load must not be hidden by what is not known.
                 self.run.note_unclear(Undecided("whether an exception is caught is not known"), node)
                 raise thrown
-            if caught is False:
+            if not caught:
                 continue
             if handler.name:
                 self.run.bind(handler.name, thrown.error)
             self.run.handled.append(thrown.error)
             try:
-                if caught:
-                    return (yield from self.run.block(handler.body))
-                flow, changes = yield from self._apart(handler.body)
-                self.run.merge([changes])
-                return flow | RAISE
+                return (yield from self.run.statements.block(handler.body))
             finally:
                 self.run.handled.pop()
         raise thrown
@@ -402,12 +246,12 @@ class Flow:
 
     def _with(self, node: ast.With, at: int) -> Flowing:
         if at == len(node.items):
-            return (yield from self.run.block(node.body))
+            return (yield from self.run.statements.block(node.body))
         item = node.items[at]
-        manager = self.run.part(item.context_expr)
+        manager = self.run.expressions.part(item.context_expr)
         entered = self.enter(manager)
         if item.optional_vars is not None:
-            self.run.assign(item.optional_vars, entered)
+            self.run.statements.assign(item.optional_vars, entered)
         environment, depth = self.run.environment, self.run.depth
         around = len(self.run.guards)
         if isinstance(manager, Managed) and manager.kind == "generator":
@@ -424,9 +268,9 @@ class Flow:
         finally:
             del self.run.guards[around:]
         self.run.environment = environment
-        returned = list(self.run.returned)
+        returned = self.run.returned
         self.leave(manager, None)
-        self.run.returned[:] = returned
+        self.run.returned = returned
         return flow
 
     def enter(self, manager: PyValue) -> PyValue:
@@ -436,7 +280,7 @@ class Flow:
                 return next(manager.value.items, UNKNOWN)
             return manager if manager.kind in ("stack", "file") else manager.value
         if isinstance(manager, Instance):
-            return self.run.call(self.run.attribute(manager, "__enter__"), [], {})
+            return self.run.calls.call(self.run.attributes.attribute(manager, "__enter__"), [], {})
         return manager
 
     def leave(self, manager: PyValue, thrown: Instance | None) -> bool:
@@ -452,7 +296,7 @@ class Flow:
         elif isinstance(manager, Instance):
             given = [None] * 3 if thrown is None else [thrown.kind, thrown, UNKNOWN]
             return (
-                bool(self.run.truth(self.run.call(self.run.attribute(manager, "__exit__"), given, {})))
+                bool(self.run.truth(self.run.calls.call(self.run.attributes.attribute(manager, "__exit__"), given, {})))
                 and thrown is not None
             )
         return False
@@ -476,7 +320,9 @@ class Flow:
         self.run.step(found.size)
         if found.changes or found.raises or (found.leaves and depth == DEEPEST):
             return True
-        return any(map(self.run.imports_own, found.imports)) or any(self._calls_own(one, depth) for one in found.calls)
+        return any(map(self.run.importer.imports_own, found.imports)) or any(
+            self._calls_own(one, depth) for one in found.calls
+        )
 
     def _calls_own(self, function: ast.expr, depth: int) -> bool:
         """Whether a call leads to code of the package in which something concerns DLLs."""
@@ -527,24 +373,3 @@ def _concern_of(node: ast.AST) -> _Concern:
         )
         node.concern = known  # type: ignore[attr-defined]
     return known
-
-
-def _asks_environment(node: ast.expr) -> bool:
-    """Whether a condition asks for environment variables."""
-    names = (getattr(inner, "attr", getattr(inner, "id", "")) for inner in ast.walk(node))
-    return any(name in ("environ", "getenv") for name in names)
-
-
-def _only_loads(statements: list[ast.stmt]) -> bool:
-    """Whether some statements call nothing but loads and functions of paths, so that only a load can fail."""
-    for statement in statements:
-        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.Break):
-            return False
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call):
-                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                if called not in _PLAIN_CALLS:
-                    return False
-            elif isinstance(node, ast.Subscript | ast.Lambda):
-                return False
-    return True

@@ -72,17 +72,6 @@ class Importer:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.import_module = self.import_module
-        run.import_path = self.import_path
-        run.import_statement = self.import_statement
-        run.imports_own = self.imports_own
-        run.of_module = self.of_module
-        run.module_named = self.module_named
-        run.is_own = self.is_own
-        run.used = self.used
-        run.module_at = self.module_at
-        run.new_module = self.new_module
-        run.imports_of_others = self.imports_of_others
         self._inside = False
         """Whether code of another distribution is running."""
 
@@ -125,7 +114,7 @@ class Importer:
 
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
-            return self.run.attribute(module, name) if isinstance(module, Native) else UNKNOWN
+            return self.run.attributes.attribute(module, name) if isinstance(module, Native) else UNKNOWN
         if isinstance(module.names.get(name), ImportedName):
             return self.used(module.names, name)
         if self.run.reading is not None and self._file_of(f"{origin}.{name}", module):
@@ -149,11 +138,11 @@ class Importer:
     def _name_while_reading(self, module: CodeModule, name: str) -> PyValue:
         """A name of a module, in a file that is read; one that is not there may come from anywhere."""
         if module.waiting and self.run.machine.files.module(f"{module.name}.{name}"):
-            return self.run.import_module(f"{module.name}.{name}")
+            return self.run.importer.import_module(f"{module.name}.{name}")
         if name not in module.names and self.run.reading is not None:
             self.run.reading.wake(module)
         if name not in module.names and self.run.machine.files.module(f"{module.name}.{name}"):
-            return self.run.import_module(f"{module.name}.{name}")
+            return self.run.importer.import_module(f"{module.name}.{name}")
         return self.used(module.names, name)
 
     def used(self, names: dict[str, PyValue], name: str) -> PyValue:
@@ -185,7 +174,7 @@ class Importer:
 
     def _from_getattr(self, module: CodeModule, name: str) -> PyValue:
         own = module.names.get("__getattr__")
-        return self.run.call(own, [name], {}) if isinstance(own, CodeFunction) else None
+        return self.run.calls.call(own, [name], {}) if isinstance(own, CodeFunction) else None
 
     def _if_it_has(self, module: CodeModule, name: str) -> PyValue:
         """What a module's own ``__getattr__`` gives; None where it has none, or none that knows the name."""
@@ -290,7 +279,7 @@ class Importer:
             module = self.module_at(path)
             self.run.modules[name] = module
             return module
-        if path == "" and reading.is_caught(NO_MODULE):
+        if reading.is_caught(NO_MODULE) and (path == "" or reading.choose(name) is False):
             raise error(NO_MODULE, f"No module named '{name}'")
         return Native(name)
 
@@ -405,7 +394,7 @@ class Importer:
         self.run.environment = Namespace(module.names, module.names, path)
         try:
             for node in tree.body:
-                self.run.execute([node])
+                self.run.statements.execute([node])
                 self.run.passed(path, node.end_lineno or node.lineno)
         except Thrown:
             self.run.modules.pop(module.name, None)
@@ -686,7 +675,7 @@ def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd,
     try:
         if start:
             _start(run)
-        run.import_module(module)
+        run.importer.import_module(module)
         whole = True
     except Enough:
         pass
@@ -703,8 +692,8 @@ def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd,
 def new_run(machine: WindowsMachine, *, steps: int = MAX_STEPS) -> PythonRun:
     """A run with all its parts, in which nothing has happened."""
     run = PythonRun(machine, steps)
-    for part in (ExpressionValues, Attributes, Calls, Statements, Flow, Importer, PythonLibrary):
-        part(run)
+    run.expressions, run.attributes, run.calls = ExpressionValues(run), Attributes(run), Calls(run)
+    run.statements, run.flow, run.importer, run.library = Statements(run), Flow(run), Importer(run), PythonLibrary(run)
     return run
 
 
@@ -713,14 +702,14 @@ def _start(run: PythonRun) -> None:
     view, python = run.machine.view, run.machine.profile.python
     for name in (*imported_by_path_files(view, python), *imported_by_start_files(view, python)):
         with contextlib.suppress(Thrown):
-            run.import_module(name)
+            run.importer.import_module(name)
 
 
 def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
     machine = run.machine
     kind = _kind(error.kind) if error is not None else ""
     missed = tuple(machine.missed) if error is not None else ()
-    text = run.text_of(error) if error is not None else ""
+    text = run.expressions.text_of(error) if error is not None else ""
     unclear = list(run.unclear)
     if error is not None and error.by_python and error.failure is None and not missed:
         unclear.append(Unclear(f"its code may not be modelled exactly ({kind})", *error.place))

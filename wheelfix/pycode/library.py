@@ -7,6 +7,7 @@ import itertools
 import ntpath
 import re
 import warnings
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
@@ -17,13 +18,11 @@ from wheelfix.pycode.builtintypes import BUILTINS, dictionary, home_of, marking,
 from wheelfix.pycode.machinecalls import LOADS, MACHINE, OF_UNKNOWN, attribute_of_windows
 from wheelfix.pycode.objects import (
     UNKNOWN,
-    Alternatives,
     Bound,
     CodeClass,
     CodeFunction,
     CodeModule,
     FolderHandle,
-    InstalledPathValue,
     Instance,
     Iteration,
     LoadedDll,
@@ -36,7 +35,6 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     VersionInfo,
-    WindowsPathValue,
     error,
     is_error,
     is_kind,
@@ -56,13 +54,15 @@ MAX_FACTORS = 16
 
 
 def _join_lists(call: Call) -> PyValue:
-    return Iteration(itertools.chain.from_iterable(map(call.run.iterate, call.args)))
+    return Iteration(itertools.chain.from_iterable(map(call.run.attributes.iterate, call.args)))
 
 
 def _product(call: Call) -> PyValue:
     if len(call.args) > MAX_FACTORS:
         return UNKNOWN
-    return Iteration(itertools.islice(itertools.product(*(list(call.run.iterate(one)) for one in call.args)), 4096))
+    return Iteration(
+        itertools.islice(itertools.product(*(list(call.run.attributes.iterate(one)) for one in call.args)), 4096)
+    )
 
 
 def _dataclass(call: Call) -> PyValue:
@@ -217,7 +217,7 @@ class _Installed:
         """Its files as RECORD names them."""
         inside = f"{SITE_PACKAGES}/"
         relative = (path.removeprefix(inside) if path.startswith(inside) else _ABOVE + path for path in self.paths)
-        return [InstalledPathValue(path) for path in relative]
+        return list(map(PurePosixPath, relative))
 
 
 def _installed(call: Call) -> _Installed:
@@ -259,7 +259,7 @@ def _distribution(call: Call) -> PyValue:
 
 def _locate(call: Call) -> PyValue:
     path = call.text(0)
-    return WindowsPathValue(ntpath.join(SITE, path.replace("/", "\\"))) if isinstance(path, str) else UNKNOWN
+    return PureWindowsPath(SITE, path) if isinstance(path, str) else UNKNOWN
 
 
 METADATA: dict[str, LibraryFunction] = {
@@ -284,7 +284,7 @@ def _import_by_call(call: Call) -> PyValue:
         above = package.split(".")
         level = len(wanted) - len(wanted.lstrip("."))
         wanted = ".".join([*above[: len(above) - level + 1], wanted.lstrip(".")]).rstrip(".")
-    return call.run.import_module(wanted)
+    return call.run.importer.import_module(wanted)
 
 
 def _import_by_name(call: Call) -> PyValue:
@@ -292,7 +292,7 @@ def _import_by_name(call: Call) -> PyValue:
     wanted = call.get(0, "name")
     if not isinstance(wanted, str) or call.get(4, "level", 0) != 0:
         raise Undecided("a computed module is imported")
-    found = call.run.import_module(wanted)
+    found = call.run.importer.import_module(wanted)
     top = wanted.partition(".")[0]
     whole = call.run.modules.get(top, Native(top) if is_standard(top) else UNKNOWN)
     return found if call.get(3, "fromlist", None) else whole
@@ -303,28 +303,26 @@ def _folder_of(call: Call) -> PyValue:
     package = call.get(0, default=call.run.environment.globals.get("__package__"))
     if isinstance(package, CodeModule):
         package = package.name
-    module = call.run.import_module(package) if isinstance(package, str) else None
+    module = call.run.importer.import_module(package) if isinstance(package, str) else None
     if not isinstance(module, CodeModule):
         return UNKNOWN
     paths = module.names.get("__path__")
     if isinstance(paths, list) and paths and isinstance(paths[0], str):
-        return WindowsPathValue(paths[0])
+        return PureWindowsPath(paths[0])
     file = module.names.get("__file__")
-    return WindowsPathValue(file.rpartition("\\")[0]) if isinstance(file, str) else UNKNOWN
+    return PureWindowsPath(file).parent if isinstance(file, str) else UNKNOWN
 
 
 def _file_of_package(call: Call) -> PyValue:
     """``importlib.resources.path``."""
     folder, name = _folder_of(call), call.get(1)
-    if not isinstance(folder, WindowsPathValue) or not isinstance(name, str):
-        return UNKNOWN
-    return WindowsPathValue(f"{folder.text}\\{name}".replace("/", "\\"))
+    return folder / name if isinstance(folder, PurePath) and isinstance(name, str) else UNKNOWN
 
 
 def _text_of_package(call: Call) -> PyValue:
     """``importlib.resources.read_text``."""
     found = _file_of_package(call)
-    return call.run.machine.text(found.text) if isinstance(found, WindowsPathValue) else UNKNOWN
+    return call.run.machine.text(str(found)) if isinstance(found, PurePath) else UNKNOWN
 
 
 def _find_spec(call: Call) -> PyValue:
@@ -370,8 +368,8 @@ def _module_of_spec(call: Call) -> PyValue:
     name, file = spec["name"], spec["<file>"]
     if file.endswith(".pyd"):
         same = name.rpartition(".")[2] == base_name(file).partition(".")[0]
-        return call.run.import_path(name, file) if same else UNKNOWN
-    module = call.run.new_module(file)
+        return call.run.importer.import_path(name, file) if same else UNKNOWN
+    module = call.run.importer.new_module(file)
     module.name = module.names["__name__"] = name
     return module
 
@@ -382,7 +380,7 @@ def _run_module(call: Call) -> PyValue:
     if not isinstance(module, CodeModule) or module.is_compiled or run.reading is not None:
         return
     before = run.modules.get(module.name)
-    found = run.import_path(module.name, module.file)
+    found = run.importer.import_path(module.name, module.file)
     if isinstance(found, CodeModule):
         module.names.update(found.names)
     if before is None:
@@ -415,8 +413,8 @@ def _module_or(call: Call) -> PyValue:
     name, run = call.get(0), call.run
     if not isinstance(name, str):
         return UNKNOWN
-    if name in run.modules or not run.is_own(run.machine.files.module(name)):
-        return run.module_named(name)
+    if name in run.modules or not run.importer.is_own(run.machine.files.module(name)):
+        return run.importer.module_named(name)
     return call.get(1, default=None)
 
 
@@ -508,11 +506,6 @@ class PythonLibrary:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.of_native = self.of_native
-        run.item_of_native = self.item_of_native
-        run.call_native = self.call_native
-        run.call_method = self.call_method
-        run.is_load = self.is_load
 
     # ---------------------------------------------------------------------------------------------- attributes
 
@@ -521,7 +514,7 @@ class PythonLibrary:
         full = f"{_canonical(owner)}.{name}"
         if self.run.reading is not None and name in ("__file__", "__path__") and not is_standard(owner):
             folder = f"{SITE}\\{owner.replace('.', chr(92))}"
-            return [folder] if name == "__path__" else Alternatives((f"{folder}\\__init__.py", UNKNOWN))
+            return [folder] if name == "__path__" else f"{folder}\\__init__.py"
         if full in _CONSTANTS:
             return _CONSTANTS[full]
         if full in _ABSENT:
@@ -545,7 +538,7 @@ class PythonLibrary:
                 raise error("KeyError", key)
             return found
         if name == "sys.modules":
-            return self.run.module_named(key) if isinstance(key, str) else UNKNOWN
+            return self.run.importer.module_named(key) if isinstance(key, str) else UNKNOWN
         loaded = attribute_of_windows(self.run, _canonical(name), key) if isinstance(key, str) else None
         return loaded if loaded is not None else UNKNOWN
 
@@ -557,8 +550,6 @@ class PythonLibrary:
 
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something of Python's library."""
-        if any(isinstance(one, Alternatives) for one in args) and not _takes_alternatives(name):
-            return self.run.combined(lambda *given: self.call_native(name, list(given), keywords), *args)
         name, call = _canonical(name), Call(self.run, args, keywords)
         function = _FUNCTIONS.get(name)
         if function is None and self.run.reading is not None and not is_standard(name):
@@ -575,13 +566,11 @@ class PythonLibrary:
             return Instance(Native(name), {"args": tuple(args), **keywords})
         if name.startswith("os.path.") and hasattr(ntpath, name[8:]):
             return self._path_function(name[8:], call)
-        return UNKNOWN if name.startswith("<") else self.run.call_unknown(args, keywords)
+        return UNKNOWN if name.startswith("<") else self.run.calls.call_unknown(args, keywords)
 
     def call_method(self, found: Method, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call a method of a value that Python or its library has."""
         owner, name = found.owner, found.name
-        if any(isinstance(one, Alternatives) for one in args) and not isinstance(owner, list | dict | set | Managed):
-            return self.run.combined(lambda *given: self.call_method(found, list(given), keywords), *args)
         call = Call(self.run, args, keywords)
         if isinstance(owner, MarkedFunction):
             owner.kept[name] = call.get(0)
@@ -604,11 +593,11 @@ class PythonLibrary:
         if owner.kind != "stack":
             return UNKNOWN
         if name in ("enter_context", "push"):
-            found = self.run.enter(call.get(0))
+            found = self.run.flow.enter(call.get(0))
             owner.value.append(call.get(0))
             return found
         if name in ("close", "__exit__"):
-            self.run.leave(owner, None)
+            self.run.flow.leave(owner, None)
             owner.value.clear()
         return owner if name == "__enter__" else UNKNOWN
 
@@ -644,16 +633,6 @@ def _canonical(name: str) -> str:
     return {"ntpath": "os.path", "posixpath": "os.path"}.get(name, name)
 
 
-def _takes_alternatives(name: str) -> bool:
-    """Whether a call is given a value of several alternatives as it is: what loads, and what keeps values."""
-    if name == "ctypes.util.find_library":
-        return False
-    if "." in name and not is_standard(name) and not name.startswith("<"):
-        return name.rpartition(".")[2] in OF_UNKNOWN
-    keeping = ("functools.partial", "setattr", "dict", "print")
-    return name.startswith("<") or _canonical(name) in LOADS or name in keeping
-
-
 def _has_attribute(call: Call) -> PyValue:
     owner, name = call.get(0), call.get(1)
     if not isinstance(name, str) or isinstance(owner, UnknownValue):
@@ -661,7 +640,7 @@ def _has_attribute(call: Call) -> PyValue:
     if isinstance(owner, Native) and not _is_known_attribute(f"{owner.name}.{name}"):
         return False if f"{_canonical(owner.name)}.{name}" in _ABSENT else UNKNOWN
     try:
-        found = call.run.attribute(owner, name)
+        found = call.run.attributes.attribute(owner, name)
     except Thrown as thrown:
         if is_kind(thrown.error.kind, Native("AttributeError")):
             return False
@@ -677,7 +656,7 @@ def _is_known_attribute(name: str) -> bool:
 def _make(call: Call) -> PyValue:
     """``type.__call__``, from a metaclass that calls its base."""
     kind, *rest = call.args
-    return call.run.make(kind, rest, call.words) if isinstance(kind, CodeClass) else UNKNOWN
+    return call.run.calls.make(kind, rest, call.words) if isinstance(kind, CodeClass) else UNKNOWN
 
 
 _FUNCTIONS: dict[str, LibraryFunction] = {

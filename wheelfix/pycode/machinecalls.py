@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ntpath
+from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import parse_json
@@ -12,7 +13,6 @@ from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.builtintypes import listed
 from wheelfix.pycode.objects import (
     UNKNOWN,
-    Alternatives,
     FolderHandle,
     Instance,
     Iteration,
@@ -21,11 +21,9 @@ from wheelfix.pycode.objects import (
     Method,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
-    WindowsPathValue,
     path_text,
 )
 from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS
@@ -63,10 +61,10 @@ def _scan_folder(call: Call) -> PyValue:
         return UNKNOWN
     entries = []
     for name in names:
-        path = WindowsPathValue(ntpath.join(call.text(0, default="."), name))
-        known = {"name": name, "path": path.text, "is_file": Method(path, "is_file"), "is_dir": Method(path, "is_dir")}
+        path = PureWindowsPath(ntpath.join(call.text(0, default="."), name))
+        known = {"name": name, "path": str(path), "is_file": Method(path, "is_file"), "is_dir": Method(path, "is_dir")}
         entries.append(Instance(Native("os.DirEntry"), known))
-    return SomeOf(entries) if isinstance(names, SomeOf) else entries
+    return entries
 
 
 def _walk(call: Call) -> PyValue:
@@ -105,8 +103,7 @@ def _path(call: Call) -> PyValue:
     texts = call.texts()
     if texts is None or sum(map(len, texts)) > MAX_TEXT:
         return UNKNOWN
-    joined = ntpath.join(*texts) if texts else ""
-    return WindowsPathValue(ntpath.normpath(joined) if ".." not in joined and joined else joined.replace("/", "\\"))
+    return PureWindowsPath(*texts)
 
 
 def _fspath(call: Call) -> PyValue:
@@ -144,7 +141,7 @@ def _open(call: Call) -> PyValue:
 
 def _glob_lazily(call: Call) -> PyValue:
     found = _glob(call)
-    return Iteration(iter(found)) if isinstance(found, list) and not isinstance(found, SomeOf) else found
+    return Iteration(iter(found)) if isinstance(found, list) else found
 
 
 MACHINE: dict[str, LibraryFunction] = {
@@ -166,8 +163,8 @@ MACHINE: dict[str, LibraryFunction] = {
     **dict.fromkeys(
         [f"pathlib.{name}" for name in ("Path", "PurePath", "WindowsPath", "PureWindowsPath", "PurePosixPath")], _path
     ),
-    "pathlib.Path.cwd": lambda call: WindowsPathValue(call.run.machine.folder),
-    "pathlib.Path.home": lambda call: WindowsPathValue(HOME),
+    "pathlib.Path.cwd": lambda call: PureWindowsPath(call.run.machine.folder),
+    "pathlib.Path.home": lambda call: PureWindowsPath(HOME),
     "open": _open,
     "io.open": _open,
     "json.load": _json,
@@ -222,7 +219,7 @@ def _load(call: Call) -> PyValue:
     if call.words.get("handle") is not None:
         return UNKNOWN
     if run.reading is None and mode is None:
-        early = isinstance(name, WindowsPathValue) and run.machine.python < WITH_PATH_NAMES
+        early = isinstance(name, PurePath) and run.machine.python < WITH_PATH_NAMES
         if early or name is None:
             kind = "NoneType" if name is None else "WindowsPath"
             raise Thrown(Instance(Native("TypeError"), {"args": (f"argument of type '{kind}' is not iterable",)}))
@@ -241,16 +238,10 @@ def _dlopen(call: Call) -> PyValue:
 
 def _load_with_numpy(call: Call) -> PyValue:
     """``numpy.ctypeslib.load_library``: a name, with or without its suffix, in a folder or beside a file."""
-    machine = call.run.machine
-
-    def in_folder(name: PyValue, folder: PyValue) -> PyValue:
-        name, folder = path_text(name), path_text(folder)
-        if not isinstance(name, str) or not isinstance(folder, str):
-            return UNKNOWN
+    machine, name, folder, path = call.run.machine, call.text(0), call.text(1, default=""), UNKNOWN
+    if isinstance(name, str) and isinstance(folder, str):
         folder = ntpath.dirname(folder) if machine.exists(folder, True) is False else folder
-        return ntpath.join(folder, name if ntpath.splitext(name)[1] else f"{name}.dll")
-
-    path = call.run.combined(in_folder, call.get(0), call.get(1, default=""))
+        path = ntpath.join(folder, name if ntpath.splitext(name)[1] else f"{name}.dll")
     if call.run.reading is None and isinstance(path, str) and machine.exists(path, False) is False:
         raise Thrown(Instance(Native("OSError"), {"args": ("no file with expected extension",)}))
     return load(call.run, "load_library", path)
@@ -292,7 +283,7 @@ def _find_library(call: Call) -> PyValue:
         return _with_suffix(name)
     path = machine.variables.get("PATH", "")
     if not isinstance(path, str):
-        return Alternatives((None, UNKNOWN))
+        return UNKNOWN
     for folder in path.split(";"):
         for candidate in dict.fromkeys((name, _with_suffix(name))):
             file = ntpath.join(folder, candidate)

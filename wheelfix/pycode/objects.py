@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wheelfix.pycode.sourcecode import any_of, exception_class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.loader.loadcall import Failure
 
 PyValue: TypeAlias = Any
-"""Texts, numbers, lists and dictionaries are Python's own; all other values are in this module."""
+"""Texts, numbers, paths, lists and dictionaries are Python's own; all other values are in this module."""
 
 
 class Undecided(Exception):
@@ -42,21 +42,6 @@ class UnknownValue:
 
 
 UNKNOWN: PyValue = UnknownValue()
-
-
-class Alternatives:
-    """One of several values, of which it is not known which; ``UNKNOWN`` among them stands for whatever else."""
-
-    __slots__ = ("alternatives",)
-
-    def __init__(self, alternatives: tuple[PyValue, ...]) -> None:
-        self.alternatives = alternatives
-
-
-class SomeOf(list[PyValue]):
-    """A list of which some items may not be there, and others may be."""
-
-    __slots__ = ()
 
 
 class Native:
@@ -278,37 +263,6 @@ class BasePrefix(str):
     __slots__ = ()
 
 
-class WindowsPathValue:
-    """A ``pathlib.Path``, by its text."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @property
-    def pure(self) -> PurePath:
-        """The path as ``pathlib`` takes it apart on Windows."""
-        return PureWindowsPath(self.text)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WindowsPathValue) and other.text.lower() == self.text.lower()
-
-    def __hash__(self) -> int:
-        return hash(self.text.lower())
-
-
-class InstalledPathValue(WindowsPathValue):
-    """A file of a distribution as ``importlib.metadata`` names it: with ``/``, and relative to site-packages."""
-
-    __slots__ = ()
-
-    @property
-    def pure(self) -> PurePath:
-        """The path as ``pathlib`` takes it apart on every system."""
-        return PurePosixPath(self.text)
-
-
 class FolderHandle:
     """What ``os.add_dll_directory`` returns."""
 
@@ -341,7 +295,7 @@ class Managed:
 
 def path_text(value: PyValue) -> PyValue:
     """The text of a path; another value as it is."""
-    return value.text if isinstance(value, WindowsPathValue) else value
+    return str(value) if isinstance(value, PurePath) else value
 
 
 def error_class(kind: PyValue) -> type[BaseException] | None:
@@ -375,8 +329,8 @@ def is_kind(kind: PyValue, wanted: PyValue) -> bool | None:
 
 
 PLAIN_CONTAINERS = (str, bytes, list, tuple, dict, set, frozenset, range)
-PLAIN = (int, float, bool, type(None), *PLAIN_CONTAINERS)
-"""Python's own values, which it may be asked to compare and print."""
+PLAIN = (int, float, bool, type(None), PurePath, *PLAIN_CONTAINERS)
+"""Python's own values, which it may be asked to compare and print; a ``Path`` is a ``PureWindowsPath``."""
 _BY_PYTHON = frozenset({"AttributeError", "TypeError", "IndexError", "KeyError", "ValueError", "StopIteration"})
 """Classes of exceptions that an inexact model of Python's library would raise by mistake."""
 
@@ -394,33 +348,3 @@ def of_class(kind: PyValue, name: str) -> PyValue:
         if isinstance(one, CodeClass) and name in one.names:
             return one.names[name]
     return None
-
-
-MAX_ALTERNATIVES = 16
-
-
-def alternatives(value: PyValue) -> tuple[PyValue, ...]:
-    """What a value may be."""
-    return value.alternatives if isinstance(value, Alternatives) else (value,)
-
-
-def joined(values: Iterable[PyValue]) -> PyValue:
-    """One of several values; the value itself where they are all the same."""
-    found: list[PyValue] = []
-    for value in values:
-        for one in alternatives(value):
-            if not any(_is_equal(one, known) for known in found):
-                found.append(one)
-        if len(found) > MAX_ALTERNATIVES:
-            found = [*found[:MAX_ALTERNATIVES], UNKNOWN]
-            break
-    if len(found) == 1:
-        return found[0]
-    return Alternatives(tuple(found)) if found else UNKNOWN
-
-
-def _is_equal(one: PyValue, other: PyValue) -> bool:
-    if one is other:
-        return True
-    simple = (str, int, WindowsPathValue, Native)
-    return type(one) is type(other) and isinstance(one, simple) and bool(one == other)

@@ -1,4 +1,8 @@
-"""One file read with all its functions: which DLLs it may load, from which folders, and what may fail."""
+"""One file read with all its functions: which DLLs it may load, from which folders, and what may fail.
+
+A file is followed as an import is, but where it is not known how the code goes on, one way after the other is taken.
+Then the functions are followed that nothing has called, with unknown arguments.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import ntpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import dataclass
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
@@ -24,12 +28,10 @@ from wheelfix.pycode.objects import (
     PyValue,
     Thrown,
     Undecided,
-    WindowsPathValue,
-    alternatives,
     error,
-    joined,
+    path_text,
 )
-from wheelfix.pycode.run import NEXT, OutOfSteps
+from wheelfix.pycode.run import OutOfSteps
 from wheelfix.pycode.sourcecode import (
     LOADING,
     OF_WINDOWS,
@@ -44,12 +46,10 @@ from wheelfix.pycode.sourcecode import (
 from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, WindowsMachine, load_error, os_error
 
 if TYPE_CHECKING:
-    from wheelfix.pycode.objects import CodeFunction, CodeModule
-    from wheelfix.pycode.run import PythonRun
-
-    FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     from collections.abc import Iterator
 
+    from wheelfix.pycode.objects import CodeFunction, CodeModule
+    from wheelfix.pycode.run import PythonRun
     from wheelfix.pycode.windows import ViewFiles
 
 NO_FILE = "FileNotFoundError"
@@ -61,6 +61,12 @@ MAX_MODULES = 12
 """Other files of the package that are followed because one file imports them."""
 MAX_YIELDED = 20
 """Items of a generator that nobody is known to call."""
+MAX_WAYS = 16
+"""Ways through a file or function that are taken."""
+MAX_TURNINGS = 40
+"""Places on one way at which another is taken later."""
+STEPS_FOR_WAYS = 10_000
+"""After so many steps no other way through a file or function is begun."""
 _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
@@ -71,8 +77,8 @@ _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 class FoundLoad:
     """A DLL that code loads."""
 
-    targets: tuple[str, ...]
-    """The paths in the view or bare names that it may be; only one of them is loaded."""
+    target: str
+    """A path in the view, or a bare name."""
     file: str
     line: int
     function: str
@@ -100,10 +106,8 @@ class FoundFolder:
 class CodeReading:
     """What is known and found at one point of a file that is read."""
 
-    def __init__(self, run: PythonRun, root: str) -> None:
+    def __init__(self, run: PythonRun) -> None:
         self.run = run
-        self.root = root
-        """The file that is read."""
         self.later = False
         """Whether the code is one that only calls of users run."""
         self.done = False
@@ -112,24 +116,56 @@ class CodeReading:
         """How many files are being followed for their names and not for what they load."""
         self.node: ast.expr = ast.Constant(None, lineno=0)
         """The call that is being carried out."""
-        self.raised: Thrown | None = None
-        """What a way ended with that was followed."""
         self.defined: dict[ast.AST, CodeFunction] = {}
         self.called: set[ast.AST] = set()
         self.active: list[ast.AST] = []
         self.vain: dict[ast.AST, int] = {}
         """Steps spent on functions in which nothing was found that concerns DLLs."""
-        self.loads: list[FoundLoad] = []
-        self.folders: list[FoundFolder] = []
-        self.unread: list[UnreadCall] = []
-        self.unsure_calls = 0
-        """How many loads were made of files that are not known to be there."""
+        self.loads: dict[FoundLoad, None] = {}
+        self.folders: dict[FoundFolder, None] = {}
+        self.unread: dict[UnreadCall, None] = {}
+        self._way: tuple[bool, ...] = ()
+        """Which way to take at each turning of the code; the first one at turnings behind these."""
+        self._taken: list[tuple[object, bool]] = []
+        """The turnings so far, each with the way that was taken."""
         self._woken = 0
 
     @property
     def findings(self) -> int:
         """How much was found so far."""
         return len(self.loads) + len(self.folders) + len(self.unread)
+
+    # ---------------------------------------------------------------------------------------------------- ways
+
+    def choose(self, place: object) -> bool | None:
+        """The way to take at a turning of the code; None in another file that is followed for its names."""
+        if self.muted:
+            return None
+        at = len(self._taken)
+        way = self._way[at] if at < len(self._way) else True
+        if at < MAX_TURNINGS:
+            self._taken.append((place, way))
+        return way
+
+    def ways(self) -> Iterator[None]:
+        """Give once for every way through some code, within limits; first those that go where no other went."""
+        outer, last = (self._way, self._taken), self.run.steps + STEPS_FOR_WAYS
+        seen: set[tuple[object, bool]] = set()
+        pending: dict[tuple[bool, ...], tuple[object, bool] | None] = {(): None}
+        for _ in range(MAX_WAYS):
+            if not pending or self.run.steps > last:
+                break
+            way = next((way for way, turning in pending.items() if turning not in seen), next(iter(pending)))
+            del pending[way]
+            self._way, self._taken = way, []
+            taken = self._taken
+            yield
+            seen.update(taken)
+            for at in range(len(way), len(taken)):
+                place, here = taken[at]
+                other = (*(one for _, one in taken[:at]), not here)
+                pending[other] = place, not here
+        self._way, self._taken = outer
 
     # ---------------------------------------------------------------------------------------------- exceptions
 
@@ -171,28 +207,29 @@ class CodeReading:
             self.vain[function.node] = self.vain.get(function.node, 0) + self.run.steps - steps
 
     def call_with_unknown(self, function: CodeFunction, args: list[PyValue] | None = None) -> PyValue:
-        """Call a function with arguments that are not known."""
+        """Call a function with arguments that are not known, or its defaults."""
         wanted = [*function.node.args.posonlyargs, *function.node.args.args]
-        unknown: list[PyValue] = [UNKNOWN] * (len(wanted) - len(function.defaults))
-        unknown += [UNKNOWN if default is None else joined([default, UNKNOWN]) for default in function.defaults]
-        given = [*(args or []), *unknown[len(args or []) :]]
-        return self.run.call(function, given, {})
+        given: list[PyValue] = [UNKNOWN] * (len(wanted) - len(function.defaults))
+        given += [
+            UNKNOWN if default is None or not self.choose((function.node, at)) else default
+            for at, default in enumerate(function.defaults)
+        ]
+        return self.run.calls.call(function, [*(args or []), *given[len(args or []) :]], {})
 
     def look_into(self, function: CodeFunction) -> None:
         """Follow a function that nothing is known to call, with unknown arguments."""
-        later, self.later = self.later, True
-        self.run.begin_branch()
-        try:
-            own = [Instance(function.owner)] if function.owner is not None else []
-            found = self.call_with_unknown(function, own)
-            for count, _ in enumerate(found.items if isinstance(found, Iteration) else ()):
-                if count == MAX_YIELDED:
-                    break
-        except (Thrown, Undecided):
-            pass
-        finally:
-            self.run.end_branch()
-            self.later = later
+        self.later = True
+        for _ in self.ways():
+            with self.run.undone():
+                try:
+                    own = [Instance(function.owner)] if function.owner is not None else []
+                    found = self.call_with_unknown(function, own)
+                    for count, _ in enumerate(found.items if isinstance(found, Iteration) else ()):
+                        if count == MAX_YIELDED:
+                            break
+                except (Thrown, Undecided):
+                    pass
+        self.later = False
 
     # ------------------------------------------------------------------------------------------------- modules
 
@@ -212,34 +249,31 @@ class CodeReading:
         tree = run.budget_of_others.parse_more(source, module.file) if source is not None else None
         if tree is None:
             return
-        state = self.later, run.guards, self.active, run.returned, run.handled, run.environment
-        self.later, run.guards, self.active, run.returned, run.handled = False, [], [], [], []
+        state = self.later, run.guards, self.active, run.returned, run.handled, run.environment, run.changes
+        self.later, run.guards, self.active, run.returned, run.handled, run.changes = False, [], [], None, [], None
         self.muted += 1
-        branches = run.leave_branches(0)
         run.environment = Namespace(module.names, module.names, module.file)
         try:
-            run.execute(tree.body)
+            run.statements.execute(tree.body)
         except (Thrown, Undecided):
             pass
         finally:
             self.muted -= 1
-            run.enter_branches(branches)
-            self.later, run.guards, self.active, run.returned, run.handled, run.environment = state
+            self.later, run.guards, self.active, run.returned, run.handled, run.environment, run.changes = state
 
     # ------------------------------------------------------------------------------------------------- folders
 
     def add_folder(self, value: PyValue) -> PyValue:
-        """``os.add_dll_directory``: note the folders; one that is certainly not there raises an exception."""
-        texts = [_text(one) for one in alternatives(value)]
-        found = [text for text in texts if isinstance(text, str) and ";" not in text]
-        if len(found) < len(texts):
+        """``os.add_dll_directory``: note the folder; one that is certainly not there raises an exception."""
+        text = _text(value)
+        if not isinstance(text, str) or ";" in text:
             self._note_unread("add_dll_directory")
-        run, guarded = self.run, self.is_guarded(NO_FILE)
-        for text in found if not self.muted else ():
-            path = run.machine.view_path(text) if _is_absolute(text) else text.replace("\\", "/")
-            self.folders.append(FoundFolder(path, run.environment.file, self.node.lineno, not self.later, guarded))
-        if len(found) == len(texts) == 1:
-            self.raise_absent(found[0], 2)
+            return UNKNOWN
+        if not self.muted:
+            path = _as_path(self.run, text)
+            place = self.run.environment.file, self.node.lineno
+            self.folders[FoundFolder(path, *place, not self.later, self.is_guarded(NO_FILE))] = None
+        self.raise_absent(text, 2)
         return UNKNOWN
 
     def raise_absent(self, text: str, code: int = 3) -> None:
@@ -252,7 +286,7 @@ class CodeReading:
     # --------------------------------------------------------------------------------------------------- loads
 
     def load(self, function: str, value: PyValue, flags: PyValue = None) -> PyValue:
-        """Note a load of one of several DLLs; ``flags`` is None where Python chooses them."""
+        """Note a load of a DLL; ``flags`` is None where Python chooses them."""
         quiet = function in OF_WINDOWS
         if quiet:
             self.run.guards.append(Managed("suppress", Native("OSError")))
@@ -269,42 +303,37 @@ class CodeReading:
     def _load(self, function: str, value: PyValue, flags: PyValue) -> PyValue:
         spelling = called(self.node) if isinstance(self.node, ast.Call) else ""
         function = spelling if spelling in _SPELLINGS and function == "CDLL" else function
-        texts = [self._from_folder(_text(one)) for one in alternatives(value)]
-        named = [text for text in texts if isinstance(text, str)]
-        known = [text for text in named if text and not _DATA.search(text)]
-        whole = len(named) == len(texts)
-        if texts == [None] or (named and not known and whole):
-            if not self.later and named and self.is_caught("OSError"):
-                raise error("OSError", "cannot load library")
-            return UNKNOWN  # the process itself, or a library of another system
-        if not whole or any(map(_is_relative, known)):
+        text = self._from_folder(_text(value))
+        if text is None:
+            return UNKNOWN  # the process itself
+        if not isinstance(text, str) or _is_relative(text):
             self._note_unread(function)
-        if not known:
+        if not isinstance(text, str):
             return UNKNOWN
-        own = [_flags_of(function, text, flags) for text in known]
-        along = (self.path_folders() or ()) if 0 in own else ()
-        found = [self._found(text, along) for text in known]
-        kind = NO_FILE if function != "dlopen" and not any(found) else "OSError"
+        if not text or _DATA.search(text):  # a library of another system
+            if not self.later and self.is_caught("OSError"):
+                raise error("OSError", "cannot load library")
+            return UNKNOWN
+        own = _flags_of(function, text, flags)
+        along = (self.path_folders() or ()) if own == 0 else ()
+        found = self._found(text, along)
+        kind = NO_FILE if function != "dlopen" and not found else "OSError"
         if not self.muted:
-            self.loads.append(
-                FoundLoad(
-                    targets=tuple(
-                        dict.fromkeys(path or _as_path(self.run, text) for path, text in zip(found, known, strict=True))
-                    ),
-                    file=self.run.environment.file,
-                    line=self.node.lineno,
-                    function=function,
-                    at_import=not self.later,
-                    guarded=self.is_guarded(kind),
-                    flags=own[0] if len(known) == 1 and _is_absolute(known[0]) else None,
-                    along=along,
-                )
+            load = FoundLoad(
+                target=found or _as_path(self.run, text),
+                file=self.run.environment.file,
+                line=self.node.lineno,
+                function=function,
+                at_import=not self.later,
+                guarded=self.is_guarded(kind),
+                flags=own if _is_absolute(text) else None,
+                along=along,
             )
-        if whole and not self.later and all(path is None for path in found) and self.is_caught(kind):
-            failure = Failure(MOD_NOT_FOUND, (_as_path(self.run, known[0]),))
-            raise Thrown(load_error(known[0], failure, cffi=function == "dlopen"))
-        self.unsure_calls += not any(found)
-        return LoadedDll(known[0], "")
+            self.loads[load] = None
+        if not found and self.is_caught(kind) and (not self.choose(self.node) if found == "" else not self.later):
+            failure = Failure(MOD_NOT_FOUND, (_as_path(self.run, text),))
+            raise Thrown(load_error(text, failure, cffi=function == "dlopen"))
+        return LoadedDll(text, "")
 
     def _found(self, text: str, along: tuple[str, ...]) -> str | None:
         """The file that a load means, empty if that is not known; None if there is no such file."""
@@ -321,7 +350,7 @@ class CodeReading:
             if inside:
                 return inside
         found = files.finds(name, ())
-        loaded = {target.rpartition("/")[2].lower() for item in self.loads for target in item.targets}
+        loaded = {item.target.rpartition("/")[2].lower() for item in self.loads}
         return path if found else None if found is False and path.lower() not in loaded else ""
 
     def _from_folder(self, text: PyValue) -> PyValue:
@@ -347,8 +376,10 @@ class CodeReading:
             argument = node
             if isinstance(node, ast.Call):
                 argument = node.args[0] if node.args else node.func
-            call = UnreadCall(self.run.environment.file, node.lineno, function, spelled(argument), not self.later)
-            self.unread.append(replace(call, guarded=self.is_guarded("OSError")))
+            place = self.run.environment.file, node.lineno
+            guarded = self.is_guarded("OSError")
+            call = UnreadCall(*place, function, spelled(argument), not self.later, guarded=guarded)
+            self.unread[call] = None
 
 
 def _as_path(run: PythonRun, text: str) -> str:
@@ -378,9 +409,7 @@ def _is_relative(text: str) -> bool:
 
 
 def _text(value: PyValue) -> PyValue:
-    if isinstance(value, WindowsPathValue):
-        return value.text
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else path_text(value)
 
 
 def _kind_name(made: Instance) -> str:
@@ -450,16 +479,23 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     run = new_run(machine, steps=min(FILE_STEPS, budget.steps))
     run.budget = budget
     run.modules = dict(files.code_modules)
-    reading = run.reading = CodeReading(run, path)
-    on_path: tuple[str, ...] = ()
+    reading = run.reading = CodeReading(run)
+    on_path: dict[str, None] = {}
+    looked: set[ast.AST] = set()
+    ended = False
     try:
         functions = Mentions(tree, source, budget).functions
-        if not _follow_file(reading, tree, source) & NEXT and not reading.findings:
-            reading.unread += _behind_the_end(tree, path)
-        on_path, reading.done = reading.path_folders() or (), False
-        for node in functions:
-            if node not in reading.called and node in reading.defined:
-                reading.look_into(reading.defined[node])
+        for _ in reading.ways():
+            variables, folder = dict(machine.variables), machine.folder
+            ended = _follow_file(reading, tree, source, path) or ended
+            on_path.update(dict.fromkeys(reading.path_folders() or ()))
+            for node in functions:
+                if node not in reading.called and node not in looked and node in reading.defined:
+                    looked.add(node)
+                    reading.look_into(reading.defined[node])
+            machine.variables, machine.folder = variables, folder
+        if not ended and not reading.findings:
+            reading.unread.update(dict.fromkeys(_behind_the_end(tree, path)))
     except RecursionError:
         budget.give_up(path, "it is nested too deeply")
     except OutOfSteps:
@@ -472,27 +508,25 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
         budget.steps = max(budget.steps - run.steps, 0)
     if path in budget.unread:
         return PathCode(unread=budget.unread[path])
-    return PathCode(
-        found_folders=tuple(dict.fromkeys(reading.folders)),
-        loads=tuple(dict.fromkeys(reading.loads)),
-        unread_calls=tuple(dict.fromkeys(reading.unread)),
-        on_path=on_path,
-    )
+    return PathCode(tuple(reading.folders), tuple(reading.loads), tuple(reading.unread), tuple(on_path))
 
 
-def _follow_file(reading: CodeReading, tree: ast.Module, source: str) -> int:
-    """Follow the statements of a file; say how they end."""
+def _follow_file(reading: CodeReading, tree: ast.Module, source: str, path: str) -> bool:
+    """Follow the statements of a file; say whether they go to the end."""
     run = reading.run
-    module = run.new_module(reading.root)
+    module = run.importer.new_module(path)
     run.modules[module.name] = module
-    run.environment = type(run.environment)(module.names, module.names, reading.root)
+    run.environment = Namespace(module.names, module.names, path)
     last = last_line(source.encode())
     try:
-        flow = run.execute([node for node in tree.body if node.lineno <= last])
+        run.statements.execute([node for node in tree.body if node.lineno <= last])
         reading.done = True
-        return run.execute([node for node in tree.body if node.lineno > last]) if flow & NEXT else flow
+        run.statements.execute([node for node in tree.body if node.lineno > last])
     except (Thrown, Undecided):
-        return 0
+        return False
+    finally:
+        reading.done = False
+    return True
 
 
 def _behind_the_end(tree: ast.Module, path: str) -> Iterator[UnreadCall]:

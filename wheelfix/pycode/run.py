@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import itertools
-import math
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wheelfix.base.values import dataclass
@@ -26,31 +25,31 @@ from wheelfix.pycode.budget import (
 from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
-    Alternatives,
     CodeClass,
     CodeModule,
     Instance,
-    Method,
     Namespace,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
-    WindowsPathValue,
-    alternatives,
     error,
-    joined,
     of_class,
     path_text,
 )
 from wheelfix.pycode.sourcecode import LOADING, WORDS, python_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Iterator
 
+    from wheelfix.pycode.calls import Attributes, Calls
+    from wheelfix.pycode.expressions import ExpressionValues
+    from wheelfix.pycode.flow import Flow
+    from wheelfix.pycode.importer import Importer
+    from wheelfix.pycode.library import PythonLibrary
     from wheelfix.pycode.reading import CodeReading
+    from wheelfix.pycode.statements import Statements
     from wheelfix.pycode.windows import WindowsMachine
 
     Arguments = list[PyValue]
@@ -64,8 +63,8 @@ MAX_TOKENS = 400_000
 """Tokens of all files that are followed in one import."""
 MAX_TOKENS_OF_OTHERS = 200_000
 """Tokens of all files of other distributions that are followed in one import."""
-NEXT, BREAK, CONTINUE, RETURN, RAISE = 1, 2, 4, 8, 16
-"""How a statement ends; several at once where a file is read and that is not known."""
+NEXT, BREAK, CONTINUE, RETURN = range(4)
+"""How a statement ends."""
 _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
 _SCALARS = frozenset({str, int, bool, float, type(None)})
@@ -95,8 +94,6 @@ _OF_MACHINE = (
     *("asked", "asked_base", "own_absent"),
 )
 """What a run and its machine have done so far."""
-MAX_COMBINED = 32
-"""Combinations of alternatives that are looked at."""
 
 
 class OutOfSteps(Exception):
@@ -166,88 +163,13 @@ class Call(NamedTuple):
 class PythonRun:
     """The state of code that is followed on a machine."""
 
-    value: Callable[[ast.expr], PyValue]
-    """What an expression gives."""
-    part: Callable[[ast.expr], PyValue]
-    """The same; in a file that is read, unknown where it cannot be computed."""
-    condition: Callable[[ast.expr], bool | None]
-    """Whether a condition holds; None if that is not known."""
-    compared: Callable[[ast.cmpop, PyValue, PyValue], bool | None]
-    """Whether a comparison holds; None if that is not known."""
-    binary: Callable[[ast.operator, PyValue, PyValue], PyValue]
-    """What an operator between two values gives."""
-    text_of: Callable[[PyValue], PyValue]
-    """What ``str(value)`` gives."""
-    printed: Callable[[Callable[[PyValue], str], PyValue], PyValue]
-    """What ``str`` or ``repr`` gives for a value of Python's own."""
-    as_set: Callable[[list[PyValue]], PyValue]
-    """A set of some items; unknown if one of them cannot be in a set."""
-    attribute: Callable[[PyValue, str], PyValue]
-    """What ``owner.name`` gives."""
-    item: Callable[[PyValue, PyValue], PyValue]
-    """What ``owner[key]`` gives."""
-    set_item_of: Callable[[Instance, PyValue, PyValue], None]
-    """``owner[key] = value`` for an object of the package."""
-    iterate: Callable[[PyValue], Iterator[PyValue]]
-    """The items of a value; Undecided if they are not known."""
-    function: Callable[[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda], PyValue]
-    """The function that a definition makes."""
-    call: Callable[[PyValue, Arguments, Words], PyValue]
-    """Call something."""
-    call_method: Callable[[Method, Arguments, Words], PyValue]
-    """Call a method of a value that Python or its library has."""
-    call_unknown: Callable[[Arguments, Words], PyValue]
-    """Call something of which nothing is known."""
-    call_with_unknown: Callable[[PyValue], PyValue]
-    """Call something with arguments that are not known."""
-    make_class: Callable[..., PyValue]
-    """A class from its body."""
-    make: Callable[[CodeClass, Arguments, Words], PyValue]
-    """An object of a class of the package."""
-    execute: Callable[[list[ast.stmt]], int]
-    """Carry out statements that yield nothing; say how they end."""
-    block: Callable[[list[ast.stmt]], Generator[PyValue, None, int]]
-    """Carry out statements; yields what they yield, returns how they end."""
-    assign: Callable[[ast.expr, PyValue], None]
-    """Give a value to whatever stands on the left of ``=``."""
-    follow: Callable[[ast.stmt], Generator[PyValue, None, int]]
-    """Carry out a statement that has others inside."""
-    concerns: Callable[..., bool]
-    """Whether a statement or expression may change what is loaded, or where the code goes on."""
-    enter: Callable[[PyValue], PyValue]
-    """``__enter__``."""
-    leave: Callable[[PyValue, Instance | None], bool]
-    """``__exit__``; whether the exception is suppressed."""
-    import_module: Callable[[str], PyValue]
-    """What ``import name`` gives, after it was carried out."""
-    import_path: Callable[[str, str], PyValue]
-    """The module of a file, after its code was carried out."""
-    import_statement: Callable[[ast.Import | ast.ImportFrom], None]
-    """Carry out an import statement."""
-    imports_own: Callable[[ast.Import | ast.ImportFrom], bool]
-    """Whether a statement imports a module of the package that has not been imported."""
-    of_module: Callable[[CodeModule, str], PyValue]
-    """A name of a module of the package."""
-    used: Callable[[dict[str, PyValue], str], PyValue]
-    """What a name of some names stands for, in a file that is read."""
-    module_at: Callable[[str], CodeModule]
-    """The module of a file, for a file that is read."""
-    new_module: Callable[[str], CodeModule]
-    """A module of a file, of which nothing was followed."""
-    module_named: Callable[[str], PyValue]
-    """A module that has been imported."""
-    is_own: Callable[[str | None], bool]
-    """Whether a file that a module may have belongs to the package."""
-    of_native: Callable[[str, str], PyValue]
-    """An attribute of something of Python's library."""
-    item_of_native: Callable[[str, PyValue], PyValue]
-    """An item of something of Python's library."""
-    call_native: Callable[[str, Arguments, Words], PyValue]
-    """Call something of Python's library."""
-    imports_of_others: Callable[[ast.stmt], bool]
-    """Whether a statement imports a module that another distribution may or may not bring."""
-    is_load: Callable[[str], bool]
-    """Whether something of Python's library loads DLLs or changes the search for them."""
+    expressions: ExpressionValues
+    attributes: Attributes
+    calls: Calls
+    statements: Statements
+    flow: Flow
+    importer: Importer
+    library: PythonLibrary
 
     def __init__(self, machine: WindowsMachine, steps: int = MAX_STEPS) -> None:
         self.machine = machine
@@ -260,8 +182,8 @@ class PythonRun:
         self.budget_of_others = CodeBudget(tokens=MAX_TOKENS_OF_OTHERS, trees=trees)
         self.environment: Namespace = Namespace({}, {}, "")
         self.depth = 0
-        self.returned: list[PyValue] = []
-        """What the current function has returned; several values where a file is read and that is not known."""
+        self.returned: PyValue = None
+        """What the current function has returned."""
         self.handled: list[Instance] = []
         """The exceptions that are being handled."""
         self.modules: dict[str, CodeModule] = {}
@@ -280,12 +202,13 @@ class PythonRun:
         """Statements that were passed over because it is not known what they do."""
         self.reading: CodeReading | None = None
         """What is found, if a file is read; None if an import is followed."""
-        self._branches: list[Changes] = []
+        self.changes: Changes | None = None
+        """What was changed, with what it was, where it will be taken back."""
 
     def note_unclear(self, reason: Exception, node: ast.stmt | None = None) -> None:
         """Remember that a statement is passed over; what other distributions do may then concern any DLL."""
         file = self.environment.file
-        if file and not self.is_own(file):
+        if file and not self.importer.is_own(file):
             self.machine.others.setdefault(file, _loading_name(node) if node is not None else "add_dll_directory")
             return
         text = (
@@ -324,18 +247,9 @@ class PythonRun:
         if self.reading is None:
             self.machine.close_folder(folder)
 
-    def combined(self, compute: Callable[..., PyValue], *values: PyValue) -> PyValue:
-        """What is computed for all combinations of alternatives; those for which that fails are left out."""
-        found, failed = [], None
-        ways = [alternatives(value) for value in values]
-        for given in itertools.islice(itertools.product(*ways), MAX_COMBINED):
-            try:
-                found.append(compute(*given))
-            except Thrown as thrown:
-                failed = thrown
-        if not found and failed is not None:
-            raise failed
-        return joined([*found, *([UNKNOWN] if math.prod(map(len, ways)) > MAX_COMBINED else [])])
+    def choose(self, place: object) -> bool | None:
+        """The way that a file which is read takes where that is not known; None for an import that is followed."""
+        return self.reading.choose(place) if self.reading is not None else None
 
     def step(self, count: int = 1) -> None:
         """Count work."""
@@ -356,18 +270,18 @@ class PythonRun:
         assert place is not None
         self.store(place.names, name, value)
 
-    # --------------------------------------------------------------------------------- branches of a file that is read
+    # ------------------------------------------------------------------------------------------ what is taken back
 
     def store(self, names: dict[Any, PyValue], name: object, value: PyValue) -> None:
-        """Let a name, attribute or key stand for something; a branch remembers what it stood for."""
-        if self._branches:
-            self._branches[-1].setdefault((id(names), name), (names, names.get(name, _MISSING)))
+        """Let a name, attribute or key stand for something; what it stood for is remembered where that is needed."""
+        if self.changes is not None:
+            self.changes.setdefault((id(names), name), (names, names.get(name, _MISSING)))
         names[name] = value
 
     def changing(self, items: list[PyValue] | dict[PyValue, PyValue] | set[PyValue]) -> None:
-        """Say that a list, dictionary or set is about to be changed; a branch remembers what it was."""
-        if self._branches:
-            self._branches[-1].setdefault((id(items), _WHOLE), (items, items.copy()))
+        """Say that a list, dictionary or set is about to be changed."""
+        if self.changes is not None:
+            self.changes.setdefault((id(items), _WHOLE), (items, items.copy()))
 
     @contextlib.contextmanager
     def apart(self) -> Iterator[None]:
@@ -378,56 +292,30 @@ class PythonRun:
         for owner, name, value in before:
             setattr(owner, name, value.copy() if isinstance(value, dict | list | set) else value)
         process, self.machine.process = self.machine.process, self.machine.process.fork()
-        self.begin_branch()
         try:
-            yield
+            with self.undone():
+                yield
         finally:
-            self.end_branch()
             self.machine.process = process
             for owner, name, value in before:
                 setattr(owner, name, value)
 
-    def begin_branch(self) -> None:
-        """Begin to remember what is changed."""
-        self._branches.append({})
-
-    def end_branch(self) -> Changes:
-        """Take back what was changed since the branch began; return it."""
-        changes = self._branches.pop()
-        for key, (names, before) in changes.items():
-            if key[1] is _WHOLE:
-                changes[key] = names, names.copy()
-                _refill(names, before)
-                continue
-            changes[key] = names, names.get(key[1], _MISSING)
-            if before is _MISSING:
-                names.pop(key[1], None)
-            else:
-                names[key[1]] = before
-        return changes
-
-    def merge(self, branches: list[Changes]) -> None:
-        """Go on after branches of which one was taken: a name stands for what it stands for in any of them."""
-        for key, (names, _) in {key: change for branch in branches for key, change in branch.items()}.items():
-            if key[1] is _WHOLE:
-                self.changing(names)
-                _refill(names, _united([branch[key][1] if key in branch else names.copy() for branch in branches]))
-                continue
-            before = names.get(key[1], _MISSING)
-            values = [branch[key][1] if key in branch else before for branch in branches]
-            self.store(names, key[1], joined(UNKNOWN if value is _MISSING else value for value in values))
-
-    def leave_branches(self, depth: int) -> list[Changes]:
-        """Put the branches of a generator aside while it waits."""
-        own = self._branches[depth:]
-        del self._branches[depth:]
-        return own
-
-    def enter_branches(self, own: list[Changes]) -> int:
-        """Go on in them; return how many there are around."""
-        depth = len(self._branches)
-        self._branches += own
-        return depth
+    @contextlib.contextmanager
+    def undone(self) -> Iterator[None]:
+        """Take back at the end what code within makes of names, objects, lists and dictionaries."""
+        outer, self.changes = self.changes, {}
+        folder = self.machine.folder
+        try:
+            yield
+        finally:
+            for (_, name), (names, before) in self.changes.items():
+                if name is _WHOLE:
+                    _refill(names, before)
+                elif before is _MISSING:
+                    names.pop(name, None)
+                else:
+                    names[name] = before
+            self.changes, self.machine.folder = outer, folder
 
     def parsed(self, source: str) -> ast.Module | None:
         """The syntax tree of code that is given to ``exec``; None if it cannot be parsed."""
@@ -437,8 +325,8 @@ class PythonRun:
 
     def bounded(self, found: PyValue) -> PyValue:
         """A value that was made, with its size counted as work; unknown if it is a text that is too long."""
-        if isinstance(found, str | bytes | WindowsPathValue):
-            length = len(found.text if isinstance(found, WindowsPathValue) else found)
+        if isinstance(found, str | bytes | PurePath):
+            length = len(path_text(found))
             self.step(length >> 8)
             return UNKNOWN if length > MAX_TEXT else found
         if isinstance(found, list | tuple | dict | set):
@@ -455,9 +343,7 @@ class PythonRun:
 
     def can_be_key(self, value: PyValue) -> bool:
         """Whether a value can be the key of a dictionary, and takes little time to hash."""
-        return self._all_parts(
-            value, lambda part: not isinstance(part, list | dict | set | UnknownValue | Alternatives)
-        )
+        return self._all_parts(value, lambda part: not isinstance(part, list | dict | set | UnknownValue))
 
     def _all_parts(self, value: PyValue, holds: Callable[[PyValue], bool]) -> bool:
         count, found = 0, True
@@ -482,11 +368,6 @@ class PythonRun:
 
     def truth(self, value: PyValue) -> bool | None:
         """Whether a value counts as true; None if that is not known."""
-        if isinstance(value, Alternatives):
-            found = {self.truth(one) for one in value.alternatives}
-            return found.pop() if len(found) == 1 else None
-        if isinstance(value, SomeOf):
-            return None
         if isinstance(value, UnknownValue | Native):
             return True if isinstance(value, Native) and value.name in _STREAMS else None
         if isinstance(value, Instance):
@@ -498,7 +379,7 @@ class PythonRun:
     def _truth_of(self, value: Instance) -> bool | None:
         for name in ("__bool__", "__len__"):
             if isinstance(value.kind, CodeClass) and of_class(value.kind, name) is not None:
-                return self.truth(self.call(self.attribute(value, name), [], {}))
+                return self.truth(self.calls.call(self.attributes.attribute(value, name), [], {}))
         return True if not isinstance(value.kind, CodeClass) or value.kind.is_known else None
 
 
@@ -519,22 +400,6 @@ def _refill(items: Any, others: Any) -> None:
         items.extend(others)
     else:
         items.update(others)
-
-
-def _united(ways: list[Any]) -> Any:
-    """The items of lists, dictionaries or sets that one of several ways has made."""
-    first, *others = ways
-    made = first.copy()
-    for other in others:
-        if isinstance(made, list):
-            made.extend(one for one in other if not any(one is known or _is_text(one, known) for known in made))
-        else:
-            made.update(other)
-    return made
-
-
-def _is_text(one: PyValue, other: PyValue) -> bool:
-    return isinstance(one, str | WindowsPathValue) and type(one) is type(other) and bool(one == other)
 
 
 def _imports(node: ast.AST) -> bool:

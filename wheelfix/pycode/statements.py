@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from wheelfix.pycode.budget import PYTHON_ERRORS
 from wheelfix.pycode.objects import (
     UNKNOWN,
-    Alternatives,
     CodeClass,
     CodeFunction,
     CodeModule,
@@ -26,7 +25,6 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     error,
-    joined,
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
 
@@ -47,37 +45,34 @@ class Statements:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-        run.execute = self.execute
-        run.block = self.block
-        run.assign = self.assign
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        found = self.run.value(node.value)
+        found = self.run.expressions.value(node.value)
         for target in node.targets:
             self.assign(target, found)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
-            self.assign(node.target, self.run.value(node.value))
+            self.assign(node.target, self.run.expressions.value(node.value))
         if isinstance(node.target, ast.Name) and "<fields>" in self.run.environment.names:
             self.run.environment.names["<fields>"].append((node.target.id, ast.unparse(node.annotation)))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        left, right = self.run.value(node.target), self.run.value(node.value)
+        left, right = self.run.expressions.value(node.target), self.run.expressions.value(node.value)
         if isinstance(node.op, ast.Add) and isinstance(left, list):
             unknown = self.run.reading is not None and isinstance(right, UnknownValue | Native)
             self.run.changing(left)
-            left += [UNKNOWN] if unknown else list(self.run.iterate(right))
+            left += [UNKNOWN] if unknown else list(self.run.attributes.iterate(right))
             self.assign(node.target, self.run.bounded(left))
         else:
-            self.assign(node.target, self.run.bounded(self.run.binary(node.op, left, right)))
+            self.assign(node.target, self.run.bounded(self.run.expressions.binary(node.op, left, right)))
 
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
                 self._remove(self.run.environment.names, target.id)
             elif isinstance(target, ast.Subscript):
-                owner, key = self.run.value(target.value), self.run.value(target.slice)
+                owner, key = self.run.expressions.value(target.value), self.run.expressions.value(target.slice)
                 if isinstance(owner, dict) and not isinstance(key, UnknownValue):
                     self._remove(owner, self.run.key(key))
                 elif isinstance(owner, Native) and owner.name == "os.environ" and isinstance(key, str):
@@ -95,21 +90,16 @@ class Statements:
         elif isinstance(target, ast.Tuple | ast.List):
             self._unpack(target.elts, value)
         elif isinstance(target, ast.Attribute):
-            self._set_attribute(self.run.value(target.value), target.attr, value)
+            self._set_attribute(self.run.expressions.value(target.value), target.attr, value)
         elif isinstance(target, ast.Subscript):
             self._set_item(target, value)
 
     def _unpack(self, targets: list[ast.expr], value: PyValue) -> None:
-        if isinstance(value, Alternatives):
-            rows = [list(self.run.iterate(one)) for one in value.alternatives if isinstance(one, tuple | list)]
-            value = (
-                [joined(row[at] for row in rows if at < len(row)) for at in range(len(targets))] if rows else UNKNOWN
-            )
         if isinstance(value, UnknownValue | Native):
             for target in targets:
                 self.assign(target.value if isinstance(target, ast.Starred) else target, UNKNOWN)
             return
-        items = list(self.run.iterate(value))
+        items = list(self.run.attributes.iterate(value))
         star = next((at for at, one in enumerate(targets) if isinstance(one, ast.Starred)), None)
         if star is None and len(items) != len(targets):
             raise error("ValueError", "not enough values to unpack")
@@ -124,7 +114,7 @@ class Statements:
         if isinstance(owner, Instance):
             setter = self.setter_of(owner, name)
             if setter is not None:
-                self.run.call(setter, [owner, value], {})
+                self.run.calls.call(setter, [owner, value], {})
             else:
                 self.run.store(owner.attributes, name, value)
         elif isinstance(owner, LoadedDll | CodeFunction):
@@ -144,19 +134,19 @@ class Statements:
         return None
 
     def _set_item(self, target: ast.Subscript, value: PyValue) -> None:
-        owner = self.run.value(target.value)
+        owner = self.run.expressions.value(target.value)
         if isinstance(target.slice, ast.Slice):
             if isinstance(owner, list) and target.slice.lower is None and target.slice.upper is None:
                 self.run.changing(owner)
-                owner[:] = list(self.run.iterate(value))
+                owner[:] = list(self.run.attributes.iterate(value))
             return
-        key = self.run.value(target.slice)
+        key = self.run.expressions.value(target.slice)
         if isinstance(owner, Native) and owner.name == "os.environ":
-            if not isinstance(key, str) or (isinstance(value, UnknownValue | Alternatives) and key.upper() == "PATH"):
+            if not isinstance(key, str) or (isinstance(value, UnknownValue) and key.upper() == "PATH"):
                 if isinstance(key, str) and self.run.reading is not None:
                     self.run.store(self.run.machine.variables, key.upper(), UNKNOWN)
                 raise Undecided("an environment variable is not known")
-            if not isinstance(value, str | UnknownValue | Alternatives):
+            if not isinstance(value, str | UnknownValue):
                 raise error("TypeError", "str expected")
             self.run.store(self.run.machine.variables, key.upper(), value)
         elif isinstance(owner, dict) and not isinstance(key, UnknownValue):
@@ -165,7 +155,7 @@ class Statements:
             self.run.changing(owner)
             owner[key] = value
         elif isinstance(owner, Instance):
-            self.run.set_item_of(owner, key, value)
+            self.run.attributes.set_item_of(owner, key, value)
 
     # ------------------------------------------------------------------------------------------------ blocks
 
@@ -182,20 +172,18 @@ class Statements:
 
     def block(self, body: list[ast.stmt]) -> Generator[PyValue, None, int]:
         """Carry out statements; yields what they yield, returns how they end."""
-        left = 0
         for node in body:
             self.run.step()
             flow = yield from self._statement(node)
-            left |= flow & ~NEXT
-            if not flow & NEXT:
-                return left
-        return left | NEXT
+            if flow != NEXT:
+                return flow
+        return NEXT
 
     def _statement(self, node: ast.stmt) -> Generator[PyValue, None, int]:
         """Carry out one statement; one that cannot be followed is passed over, and that is remembered."""
         try:
             if isinstance(node, _COMPOUND):
-                return (yield from self.run.follow(node))
+                return (yield from self.run.flow.follow(node))
             yielded = _yielded(node)
             if yielded is None:
                 return self._placed(node)
@@ -232,7 +220,7 @@ class Statements:
     def _passed_over(self, node: ast.stmt) -> int:
         """Go on behind a statement whose effect is not known."""
         if isinstance(node, ast.Return):
-            self.run.returned.append(UNKNOWN)
+            self.run.returned = UNKNOWN
             return RETURN
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         for inner in (inner for target in targets if target is not None for inner in ast.walk(target)):
@@ -245,11 +233,11 @@ class Statements:
     def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Generator[PyValue, None, None]:
         environment = self.run.environment
         if isinstance(expression, ast.YieldFrom):
-            for item in self.run.iterate(self.run.value(expression.value)):
+            for item in self.run.attributes.iterate(self.run.expressions.value(expression.value)):
                 yield item
                 self.run.environment = environment
         else:
-            yield self.run.value(expression.value) if expression.value is not None else None
+            yield self.run.expressions.value(expression.value) if expression.value is not None else None
             self.run.environment = environment
         for target in node.targets if isinstance(node, ast.Assign) else ():
             self.assign(target, None)
@@ -274,7 +262,7 @@ class Statements:
         return follow(node) or NEXT
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
-        self.run.import_statement(node)
+        self.run.importer.import_statement(node)
 
     visit_ImportFrom = visit_Import
 
@@ -282,7 +270,7 @@ class Statements:
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
-            self.run.value(node.value)
+            self.run.expressions.value(node.value)
 
     def visit_Pass(self, node: ast.Pass) -> None:
         pass
@@ -294,7 +282,7 @@ class Statements:
         return CONTINUE
 
     def visit_Return(self, node: ast.Return) -> int:
-        self.run.returned.append(self.run.value(node.value) if node.value is not None else None)
+        self.run.returned = self.run.expressions.value(node.value) if node.value is not None else None
         return RETURN
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
@@ -303,7 +291,7 @@ class Statements:
     visit_Nonlocal = visit_Global
 
     def visit_Assert(self, node: ast.Assert) -> None:
-        if self.run.condition(node.test) is False:
+        if self.run.expressions.condition(node.test) is False:
             thrown = error("AssertionError")
             thrown.raised = True
             raise thrown
@@ -318,9 +306,9 @@ class Statements:
             if not self.run.handled:
                 return error("RuntimeError", "No active exception to reraise")
             return Thrown(self.run.handled[-1])
-        found = self.run.value(node.exc)
+        found = self.run.expressions.value(node.exc)
         if isinstance(found, CodeClass | Native):
-            found = self.run.call(found, [], {})
+            found = self.run.calls.call(found, [], {})
         if self.run.reading is not None and not isinstance(found, Instance):
             return Thrown(Instance(Native(_name_of_raised(node.exc))))
         if isinstance(found, UnknownValue):
@@ -332,9 +320,9 @@ class Statements:
     # ------------------------------------------------------------------------------------------- definitions
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        found: PyValue = self.run.function(node)
+        found: PyValue = self.run.calls.function(node)
         for decorator in reversed(node.decorator_list):
-            mark = self.run.value(decorator)
+            mark = self.run.expressions.value(decorator)
             made = self.decorated(mark, found)
             found = found if isinstance(made, UnknownValue) else made
         self.run.store(self.run.environment.names, node.name, found)
@@ -343,10 +331,10 @@ class Statements:
 
     def decorated(self, mark: PyValue, function: PyValue) -> PyValue:
         """What a decorator makes of a function or class; unknown decorators leave it as it is, and do not call it."""
-        return UNKNOWN if isinstance(mark, UnknownValue) else self.run.call(mark, [function], {})
+        return UNKNOWN if isinstance(mark, UnknownValue) else self.run.calls.call(mark, [function], {})
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        bases = [self.run.value(base) for base in node.bases if not isinstance(base, ast.Starred)]
+        bases = [self.run.expressions.value(base) for base in node.bases if not isinstance(base, ast.Starred)]
         outer = self.run.environment
         names: dict[str, PyValue] = {"<fields>": []}
         self.run.environment = Namespace(names, outer.globals, outer.file, outer)
@@ -354,13 +342,13 @@ class Statements:
             self.execute(node.body)
         finally:
             self.run.environment = outer
-        words = {word.arg: self.run.part(word.value) for word in node.keywords if word.arg is not None}
+        words = {word.arg: self.run.expressions.part(word.value) for word in node.keywords if word.arg is not None}
         maker = words.pop("metaclass", None)
-        made: PyValue = self.run.make_class(node.name, bases, names, words)
+        made: PyValue = self.run.calls.make_class(node.name, bases, names, words)
         if isinstance(maker, CodeClass) and isinstance(made, CodeClass):
             made.maker = maker
         for decorator in reversed(node.decorator_list):
-            mark = self.run.value(decorator)
+            mark = self.run.expressions.value(decorator)
             changed = self.decorated(mark, made)
             made = made if isinstance(changed, UnknownValue) else changed
         self.run.bind(node.name, made)

@@ -27,7 +27,6 @@ from wheelfix.pycode.objects import (
     Managed,
     Native,
     PyValue,
-    SomeOf,
     Thrown,
     Undecided,
 )
@@ -511,8 +510,6 @@ class WindowsMachine:
             self.asked = True  # programs put their own files there, too
             return sorted(system_dlls(self.files.machine)) if path == WINDOWS[1] else []
         found = self.files.names(path)
-        if found is None and self.lenient:
-            return SomeOf()
         if found is None:
             raise Undecided(f"what is in the folder {text} is not known")
         return list(found)
@@ -565,12 +562,9 @@ class WindowsMachine:
         if name == "**" and recursive:
             return [folder + "\\", *self.below(folder)]
         names = self.names(folder) if self.exists(folder or ".", folder=True) is not False else []
-        unclear = isinstance(names, SomeOf)
         found = [other for other in names if fnmatch.fnmatchcase(other.lower(), name.lower())]
         hidden = [other for other in found if not other.startswith(".") or name.startswith(".")]
         paths = [ntpath.join(folder, other) for other in hidden]
-        if unclear:
-            return SomeOf(paths)
         self._note_pattern(pattern, paths)
         return paths
 
