@@ -255,7 +255,19 @@ DOCUMENTED = (
     r"python -m xformers\.info",
     r"numba -s",
     # https://pyinstaller.org/en/stable/usage.html
-    r"pyinstaller --(?:collect-binaries \w+|hidden-import MODULE) script\.py",
+    r"pyinstaller --(?:collect-binaries \w+|collect-data PACKAGE|hidden-import MODULE) script\.py",
+    # https://docs.conda.io/projects/conda/en/stable/commands/clean.html; https://pip.pypa.io/en/stable/cli/pip_cache
+    r"conda clean --packages --tarballs",
+    r"python -m pip cache purge",
+    # https://pip.pypa.io/en/stable/cli/pip_install
+    r'python -m pip install --no-build-isolation (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/tasklist and start; dxdiag
+    r"tasklist /m \*\.pyd",
+    r"start ms-settings:developers",
+    r"dxdiag",
+    # https://docs.python.org/3/using/windows.html (the launcher); Intel oneAPI
+    r"py --list-paths",
+    r"sycl-ls",
     r"python (?:-X faulthandler )?script\.py",
 )
 

@@ -64,9 +64,10 @@ class Words:
         return all(word in lowered for word in self.every) and (not self.some or any(w in lowered for w in self.some))
 
     @property
-    def triggers(self) -> tuple[str, ...]:
-        """Words of which one is in every line that matches."""
-        return self.some or (max(self.every, key=len),)
+    def triggers(self) -> dict[str, tuple[str, ...]]:
+        """Words of which one is in every line that matches, each with one that has to be there as well."""
+        longest = (max(self.every, key=len),) if self.every else ()
+        return dict.fromkeys(self.some or longest, longest if self.some else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +217,33 @@ def libraries() -> tuple[NamedLibrary, ...]:
 
 
 @lru_cache(maxsize=1)
-def message_triggers() -> tuple[str, ...]:
-    """Return words of which one is in every line that is recognised by its words."""
-    known = [one.words for one in messages()] + [one.words for one in wordings()]
-    known += [one.words for one in libraries() if one.words]
-    return (*sorted({word for words in known for word in words.triggers}), *_PART_TRIGGERS)
+def message_triggers() -> dict[str, tuple[str, ...]]:
+    """Return words of which one is in every line that is recognised by its words.
+
+    Each has those of which one must be in the line, too; none where it is enough.
+    """
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(_PART_TRIGGERS, ())
+    for row in _rows():
+        for word, others in row[1].triggers.items():
+            found[word] = (*found.get(word, others), *others) if others and found.get(word, others) else ()
+    return found
+
+
+@lru_cache(maxsize=1)
+def _rows() -> tuple[tuple[Message | Wording | NamedLibrary, Words], ...]:
+    """Return every row that is recognised by words, in the order of the tables."""
+    rows: tuple[Message | Wording | NamedLibrary, ...] = (*messages(), *wordings(), *libraries())
+    return tuple((row, row.words) for row in rows if row.words is not None)
+
+
+@lru_cache(maxsize=1)
+def _by_trigger() -> dict[str, list[int]]:
+    """Return the places of the rows that each trigger is one of: a line is compared with few of them."""
+    found: dict[str, list[int]] = {}
+    for place, (_, words) in enumerate(_rows()):
+        for word in words.triggers:
+            found.setdefault(word, []).append(place)
+    return found
 
 
 def read_messages(line: str) -> list[Symptom]:
@@ -229,9 +252,11 @@ def read_messages(line: str) -> list[Symptom]:
     A wording of another cause counts where only general messages match.
     """
     lowered, excerpt = alike(line), " ".join(line.split())[:400]
-    matching = [message for message in messages() if message.words.match(lowered)]
+    places = {place for word, places in _by_trigger().items() if word in lowered for place in places}
+    rows = [row for row, words in map(_rows().__getitem__, sorted(places)) if words.match(lowered)]
+    matching = [row for row in rows if isinstance(row, Message)]
     special = [one for one in matching if not one.general]
-    worded = next((one for one in wordings() if one.words.match(lowered)), None) if not special else None
+    worded = next((row for row in rows if isinstance(row, Wording)), None) if not special else None
     if worded is not None:
         details = {"cause": worded.cause, **({"rank": worded.rank} if worded.rank else {})}
         dlls = (worded.dll,) if worded.dll else ()
@@ -247,10 +272,9 @@ def read_messages(line: str) -> list[Symptom]:
             survived = message.survived
             found.append(Symptom(KIND, code, dlls=names, excerpt=excerpt, details=details, survived=survived))
         return found
-    for library in libraries():
-        if library.words is not None and library.words.match(lowered):
-            details = {"only": "windows"} if library.windows else {}
-            return [Symptom("library", 126, library.name, excerpt=excerpt, details=details)]
+    for library in (row for row in rows if isinstance(row, NamedLibrary)):
+        details = {"only": "windows"} if library.windows else {}
+        return [Symptom("library", 126, library.name, excerpt=excerpt, details=details)]
     return [Symptom(KIND, module=name, excerpt=excerpt, details=more) for name, more in _missing_parts(line)][:1]
 
 
@@ -438,7 +462,10 @@ def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
             who.append(f"one of {', '.join(packages)} on PyPI, the one for the CUDA version that is in use")
             continue
         pip += map(quoted, packages)
-        conda += conda_requirements(name)
+        wanted, member = conda_requirements(name), family_of(name)
+        # A number that no release has: the newest, which conda would take, does not have it either.
+        numbered = member is not None and member.major is not None and not any(set("<=>") & set(one) for one in wanted)
+        conda += wanted if packages or not numbered else ()
         who += who_ships(name)[:1]
         who += [_after_installing(name, package) for package in packages]
     return (

@@ -346,7 +346,8 @@ class _Notes:
         if self._known(lines[0]) or self._known(memory):
             return True
         reading = recognise(lines, [line.text for line in self._above if number - line.number <= _ABOVE])
-        for line in lines[1:] if reading.symptoms else ():
+        parts = any(one.details.get("only") == PART for one in reading.symptoms)
+        for line in lines[1:] if parts else ():
             self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name == "bundle"})
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
         following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]

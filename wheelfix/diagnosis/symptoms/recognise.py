@@ -234,7 +234,10 @@ def _compile_phrase(kind: str, code: int, text: str, language: str) -> Form:
         pattern += _HOLES[part] if number % 2 else r"\s*".join(words)
     if before:
         pattern = pattern.removeprefix(r"\s*")
-    return Form(kind, (trigger,), re.compile(pattern, re.IGNORECASE), code, before=before, language=language)
+    # Every sentence names a file; its other words stand in many lines.
+    among = (".dll", ".pyd", ".exe") if {"dll", "file"} & set(parts[1::2]) else ()
+    shape = re.compile(pattern, re.IGNORECASE)
+    return Form(kind, (trigger,), shape, code, before=before, among=among, language=language)
 
 
 def parse_phrases(table: str, text: str) -> tuple[Form, ...]:
@@ -411,7 +414,7 @@ def form_triggers() -> dict[str, tuple[str, ...]]:
 
     Each has the words of which one must be in the line, too: "not found" stands in many lines that nobody asks about.
     """
-    words: dict[str, tuple[str, ...]] = dict.fromkeys(message_triggers(), ())
+    words = dict(message_triggers())
     for form in all_forms():
         for word in form.triggers:
             alone = not form.among or words.get(word) == ()
