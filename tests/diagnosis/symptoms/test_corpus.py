@@ -54,6 +54,7 @@ def symptoms_of(file: str) -> tuple[Symptom, ...]:
 
 
 UNTOLD = {
+    "pip-build-alone.txt",
     "import-unknown-language.txt",
     "exit-crash.txt",
     "thread-pyexpat-win7.txt",
