@@ -66,6 +66,11 @@ def test_every_command_has_help_with_examples(name, capsys):
     assert max(map(len, out.splitlines())) <= 100
 
 
+def test_help_of_a_command_by_word(capsys):
+    assert door.main(["help", "explain"]) == 0
+    assert "usage: wheelfix explain" in capsys.readouterr().out
+
+
 def test_no_command_shows_help_and_is_usage(capsys):
     assert door.main([]) == 2
     assert "commands:" in capsys.readouterr().out

@@ -16,6 +16,7 @@ from wheelfix.base.options import RemoteOptions, ScanOptions
 from wheelfix.cli.common import expand_inputs
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import UsageError
 
 
 @pytest.fixture
@@ -90,6 +91,11 @@ def test_a_path_that_cannot_be_looked_at(here):
     inputs = expand_inputs(["x" * 5000, "dist/a.whl"])
     assert [path.name for path in inputs.paths] == ["a.whl"]
     assert [error.exit_code for error in inputs.failures] in ([3], [4])
+
+
+def test_nothing_typed(here):
+    with pytest.raises(UsageError):
+        expand_inputs([])
 
 
 def files(*, whole: bool) -> dict[str, bytes]:

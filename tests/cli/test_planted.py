@@ -15,7 +15,6 @@ from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel, extension
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
 from wheelfix.cli.commands import COMMANDS, is_only_typed
-from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import option_actions, vocabulary
 from wheelfix.errors import Exit
@@ -74,27 +73,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = main([*words])
-    told = capsys.readouterr()
-    return code, told.out, told.err
-
-
 # --------------------------------------------------------------------------------------------------- the file is named
 
 
-def test_the_file_is_named_when_it_sets_something(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_file_is_named_when_it_sets_something(folder: Path, run) -> None:
     (folder / "wheelfix.toml").write_text('fail-on = "warning"\n')
-    code, _, err = run(capsys, "scan", "dist", "--no-discover")
-    assert code == Exit.OK
+    err = run("scan", "dist", "--no-discover").err
     assert f"wheelfix: configured by {folder / 'wheelfix.toml'}\n" in err
-    assert "configured by" not in run(capsys, "scan", "dist", "--no-discover", "--no-config")[2]
+    assert "configured by" not in run("scan", "dist", "--no-discover", "--no-config", code=None).err
 
 
-def test_a_file_for_another_command_is_not_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_for_another_command_is_not_named(folder: Path, run) -> None:
     (folder / "wheelfix.toml").write_text('[repair]\nwheel-dir = "out"\n')
-    assert run(capsys, "scan", "dist", "--no-discover")[2] == ""
-    assert "configured by" in run(capsys, "repair", "dist", "--no-discover")[2]
+    assert run("scan", "dist", "--no-discover", code=None).err == ""
+    assert "configured by" in run("repair", "dist", "--no-discover", code=None).err
 
 
 # ------------------------------------------------------------------------------------------------------ whose it is
@@ -106,7 +98,7 @@ root_only = pytest.mark.skipif(
 
 @root_only
 @pytest.mark.parametrize("plant", ["file", "link"])
-def test_a_file_of_another_user_is_refused(folder: Path, plant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_another_user_is_refused(folder: Path, plant: str, run) -> None:
     """Found in a parent folder, such as /tmp, it decided what was reported and where reports were written."""
     config = folder.parent / "wheelfix.toml"
     text = 'ignore = ["WF3"]\nreport = ["html=taken.html"]\n'
@@ -117,33 +109,29 @@ def test_a_file_of_another_user_is_refused(folder: Path, plant: str, capsys: pyt
         (folder / "other.toml").write_text(text)
         config.symlink_to(folder / "other.toml")
         os.lchown(config, 12345, 12345)
-    code, out, err = run(capsys, "scan", "dist", "--no-discover")
-    assert code == Exit.USAGE
+    out, err = run("scan", "dist", "--no-discover", code=Exit.USAGE)
     assert out == ""
     assert "another user (user id 12345)" in err
     assert f"--config {config}" in err
     assert not (folder.parent / "taken.html").exists()
-    assert run(capsys, "scan", "dist", "--no-discover", "--no-config")[0] == Exit.OK
-    assert run(capsys, "scan", "dist", "--no-discover", "--config", str(config))[0] == Exit.OK, "the way out"
+    run("scan", "dist", "--no-discover", "--no-config")
+    run("scan", "dist", "--no-discover", "--config", config)
 
 
 @root_only
-def test_a_variable_does_not_vouch_for_a_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_variable_does_not_vouch_for_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
     (folder / "theirs.toml").write_text("")
     os.chown(folder / "theirs.toml", 12345, 12345)
     monkeypatch.setenv("WHEELFIX_CONFIG", "theirs.toml")
-    assert run(capsys, "scan", "dist", "--no-discover")[0] == Exit.USAGE
+    run("scan", "dist", "--no-discover", code=Exit.USAGE)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
-def test_a_file_that_everybody_can_write_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_everybody_can_write_is_refused(folder: Path, run) -> None:
     config = folder / "wheelfix.toml"
     config.write_text('fail-on = "never"\n')
     config.chmod(0o666)
-    code, _, err = run(capsys, "scan", "dist", "--no-discover")
-    assert code == Exit.USAGE
+    err = run("scan", "dist", "--no-discover", code=Exit.USAGE).err
     assert "every user of this machine can write to it" in err
 
 
@@ -191,20 +179,18 @@ def test_owners_on_windows(sddl: str, trusted: bool) -> None:
 
 @pytest.mark.parametrize("name", DANGEROUS)
 def test_some_options_are_taken_from_the_command_line_only(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, run
 ) -> None:
     command, typed = next(iter(vocabulary()[0][name].only_typed.items()))
     words = {"sign": ["--with", "x {file}"], "survey": ["-o", "tables"]}.get(command, ["--no-discover"])
     for table in ("", f"[{command}]\n", '[wheels."demo"]\n'):
         (folder / "wheelfix.toml").write_text(f"{table}{name} = {DANGEROUS[name]}\n")
-        code, _, err = run(capsys, command, "dist", *words)
-        assert code == Exit.USAGE
+        err = run(command, "dist", *words, code=Exit.USAGE).err
         assert f"'{name}' is taken from the command line only" in err
         assert f"type {typed}" in err
     (folder / "wheelfix.toml").unlink()
     monkeypatch.setenv(f"WHEELFIX_{name.upper().replace('-', '_')}", DANGEROUS[name].strip('"'))
-    code, _, err = run(capsys, command, "dist", *words)
-    assert code == Exit.USAGE
+    err = run(command, "dist", *words, code=Exit.USAGE).err
     assert f"{typed} is taken from the command line only" in err
 
 
@@ -219,12 +205,12 @@ def test_that_list_is_complete() -> None:
     assert {key for key, option in vocabulary()[0].items() if option.only_typed} == found
 
 
-def test_an_environment_to_diagnose_may_be_configured(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_environment_to_diagnose_may_be_configured(folder: Path, run) -> None:
     """It is only read there; ``repair --env`` writes to it."""
     (folder / "env" / "Lib" / "site-packages").mkdir(parents=True)
     (folder / "wheelfix.toml").write_text('[diagnose]\nenv = "env"\n')
     (folder / "error.txt").write_text("OSError: [WinError 126] The specified module could not be found")
-    assert run(capsys, "diagnose", "error.txt")[0] != Exit.USAGE
+    assert "command line only" not in run("diagnose", "error.txt", code=None).err
 
 
 OUTSIDE = [
@@ -243,22 +229,21 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("line", OUTSIDE)
 @pytest.mark.parametrize("how", ["found", "typed"])
-def test_paths_stay_below_the_file(line: str, how: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_stay_below_the_file(line: str, how: str, folder: Path, run) -> None:
     (folder / "link").symlink_to(folder.parent, target_is_directory=True)
     (folder / "wheelfix.toml").write_text(line.replace("{above}", folder.parent.as_posix()) + "\n")
     named = ["--config", "wheelfix.toml"] if how == "typed" else []
-    code, _, err = run(capsys, "scan", "dist", "--no-discover", *named)
-    assert code == Exit.USAGE
+    err = run("scan", "dist", "--no-discover", *named, code=Exit.USAGE).err
     assert "leads out of the folder of the file" in err
     assert "wheelfix.toml:1" in err
     assert not [path for path in folder.parent.iterdir() if path.name.startswith("taken")]
 
 
-def test_paths_below_the_file_work(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_below_the_file_work(folder: Path, run) -> None:
     (folder / "reports").mkdir()
     text = (
         f'report = ["html=reports/a.html", "json={(folder / "reports" / "b.json").as_posix()}"]\nroot = "./dist/.."\n'
     )
     (folder / "wheelfix.toml").write_text(text)
-    assert run(capsys, "scan", "dist", "--no-discover")[0] == Exit.OK
+    run("scan", "dist", "--no-discover")
     assert sorted(path.name for path in (folder / "reports").iterdir()) == ["a.html", "b.json"]

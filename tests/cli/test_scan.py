@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -38,47 +39,44 @@ def dist(tmp_path, monkeypatch):
     return folder
 
 
-def run(capsys, *argv: str) -> tuple[int, str, str]:
-    code = main(["scan", *argv])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+@pytest.fixture
+def scan(run):
+    return functools.partial(run, "scan")
 
 
-def test_a_whole_wheel(dist, capsys):
-    code, out, err = run(capsys, "dist/good-*.whl")
-    assert (code, err) == (0, "")
+def test_a_whole_wheel(dist, scan):
+    out, err = scan("dist/good-*.whl")
+    assert err == ""
     assert out.split() == ["good-1.0-cp311-cp311-win_amd64.whl", "OK"]
 
 
-def test_a_lacking_wheel(dist, capsys):
-    code, out, err = run(capsys, "dist/bad-*.whl", "--no-discover")
-    assert (code, err) == (1, "")
+def test_a_lacking_wheel(dist, scan):
+    out, err = scan("dist/bad-*.whl", "--no-discover", code=1)
+    assert err == ""
     assert "import bad._x will raise:\n  ImportError: DLL load failed while importing _x:" in out
     assert "gone.dll  imported, required" in out
     assert "WF301 missing-dependency" in out
     assert out.isascii()
 
 
-def test_only_the_verdict(dist, capsys):
-    code, out, _ = run(capsys, "-q", "dist")
-    assert code == 1
+def test_only_the_verdict(dist, scan):
+    out = scan("-q", "dist", code=1).out
     assert out == "BROKEN  bad-2.0-cp311-cp311-win_amd64.whl\nOK  good-1.0-cp311-cp311-win_amd64.whl\n"
 
 
-def test_every_edge(dist, capsys):
-    _, out, _ = run(capsys, "-v", "dist/bad-*.whl")
+def test_every_edge(dist, scan):
+    out = scan("-v", "dist/bad-*.whl", code=None).out
     assert "\n    gone.dll -> MISSING\n" in out
     assert "\n    Python: python311.dll\n" in out
 
 
-def test_many_end_with_a_summary(dist, capsys):
-    _, out, _ = run(capsys, "dist")
+def test_many_end_with_a_summary(dist, scan):
+    out = scan("dist", code=None).out
     assert "\n2 inputs: 1 ok, 1 broken\n\nWhat to do now\n" in out
 
 
-def test_one_bad_input_does_not_stop_the_others(dist, capsys):
-    code, out, err = run(capsys, "-q", "junk-1.0-py3-none-any.whl", "nothing*.whl", "dist/good-*.whl")
-    assert code == 3
+def test_one_bad_input_does_not_stop_the_others(dist, scan):
+    out, err = scan("-q", "junk-1.0-py3-none-any.whl", "nothing*.whl", "dist/good-*.whl", code=3)
     assert out == "OK  good-1.0-cp311-cp311-win_amd64.whl\n"
     assert "wheelfix: error: the pattern nothing*.whl matches nothing" in err
     assert "junk-1.0-py3-none-any.whl" in err
@@ -96,16 +94,15 @@ def test_one_bad_input_does_not_stop_the_others(dist, capsys):
         (("--select", "WF301,WF2"), 1),
     ],
 )
-def test_which_findings_count(dist, capsys, options, code):
-    assert run(capsys, "-q", "dist/bad-*.whl", *options)[0] == code
+def test_which_findings_count(dist, scan, options, code):
+    scan("-q", "dist/bad-*.whl", *options, code=code)
 
 
 class TestJson:
-    def test_fits_the_schema_and_is_the_same_twice(self, dist, capsys):
-        first = run(capsys, "dist", "junk-1.0-py3-none-any.whl", "--format", "json")
-        second = run(capsys, "dist", "junk-1.0-py3-none-any.whl", "--format", "json")
+    def test_fits_the_schema_and_is_the_same_twice(self, dist, scan):
+        first, second = (scan("dist", "junk-1.0-py3-none-any.whl", "--format", "json", code=3) for _ in range(2))
         assert first == second
-        document = json.loads(first[1])
+        document = json.loads(first.out)
         jsonschema.validate(document, load_schema("scan-1"), cls=jsonschema.Draft202012Validator)
         assert [wheel["verdict"] for wheel in document["wheels"]] == ["broken", "ok"]
         bad = document["wheels"][0]
@@ -114,33 +111,32 @@ class TestJson:
         assert bad["first_failure"]["code"] == 126
         assert len(document["failures"]) == 1
 
-    def test_what_stands_for_nothing_is_named_as_it_was_typed(self, dist, capsys):
-        document = json.loads(run(capsys, "dist", "nothing*.whl", "--format", "json")[1])
+    def test_what_stands_for_nothing_is_named_as_it_was_typed(self, dist, scan):
+        document = json.loads(scan("dist", "nothing*.whl", "--format", "json", code=None).out)
         assert [failure["path"] for failure in document["failures"]] == ["nothing*.whl"]
 
-    def test_into_a_file(self, dist, capsys):
-        code, out, _ = run(capsys, "dist/bad-*.whl", "--format", "json", "-o", "out.json")
-        assert (code, out) == (1, "")
+    def test_into_a_file(self, dist, scan):
+        out = scan("dist/bad-*.whl", "--format", "json", "-o", "out.json", code=1).out
+        assert out == ""
         assert json.loads((dist.parent / "out.json").read_bytes())["schema"] == "wheelfix.scan/1"
         assert not list(dist.parent.glob(".*.tmp"))
 
 
-def test_several_reports_at_once(dist, capsys):
+def test_several_reports_at_once(dist, scan):
     argv = [f"--report={kind}=out.{kind}" for kind in ("json", "sarif", "github", "junit", "markdown", "html", "text")]
-    code, _, err = run(capsys, "-q", "dist", *argv)
-    assert (code, err) == (1, "")
+    err = scan("-q", "dist", *argv, code=1).err
+    assert err == ""
     written = {path.suffix[1:]: path.read_text(encoding="utf-8") for path in dist.parent.glob("out.*")}
     assert sorted(written) == ["github", "html", "json", "junit", "markdown", "sarif", "text"]
     assert all("gone.dll" in text for text in written.values())
     assert "→" in written["markdown"]
 
 
-def test_a_github_job_gets_a_summary(dist, capsys, monkeypatch, tmp_path):
+def test_a_github_job_gets_a_summary(dist, scan, monkeypatch, tmp_path):
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    code, out, _ = run(capsys, "dist", "--format", "github")
-    assert code == 1
+    out = scan("dist", "--format", "github", code=1).out
     assert out.startswith("::error file=dist/bad-2.0-cp311-cp311-win_amd64.whl,title=WF301 missing-dependency")
     assert summary.read_text(encoding="utf-8").startswith("before\n## wheelfix\n")
 
@@ -161,15 +157,13 @@ def test_a_github_job_gets_a_summary(dist, capsys, monkeypatch, tmp_path):
         (["-o", "dist", "dist"], "dist is a folder"),
     ],
 )
-def test_misuse(dist, capsys, argv, message):
-    code, _, err = run(capsys, *argv)
-    assert code == 2
+def test_misuse(dist, scan, argv, message):
+    err = scan(*argv, code=2).err
     assert message in err
 
 
-def test_a_file_that_cannot_be_written(dist, capsys):
-    code, _, err = run(capsys, "dist", "-o", "no/such/folder/out.txt")
-    assert code == 4
+def test_a_file_that_cannot_be_written(dist, scan):
+    err = scan("dist", "-o", "no/such/folder/out.txt", code=4).err
     assert "there is no folder" in err
 
 
@@ -219,32 +213,28 @@ def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind, mon
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_full_disk_is_an_environment_failure(dist, capsys):
-    code, _, err = run(capsys, "dist", "-o", "/dev/full")
-    assert code == 4
+def test_a_full_disk_is_an_environment_failure(dist, scan):
+    err = scan("dist", "-o", "/dev/full", code=4).err
     assert "No space left" in err
 
 
 class TestLockfile:
     """Options that name a lock file, with and without wheels beside it on the command line."""
 
-    def test_everything_that_is_locked(self, dist, tmp_path, capsys):
+    def test_everything_that_is_locked(self, dist, tmp_path, scan):
         lock = tmp_path / "requirements.txt"
         lock.write_text("".join(f"{path.name.split('-')[0]}\n" for path in dist.glob("*.whl")))
-        code, out, _ = run(capsys, "--lockfile", str(lock), "--with", str(dist), "--format", "json")
-        assert code == 1
+        out = scan("--lockfile", lock, "--with", dist, "--format", "json", code=1).out
         assert {wheel["name"] for wheel in json.loads(out)["wheels"]} == set(lock.read_text().split())
 
-    def test_no_wheel_of_it_is_there(self, tmp_path, capsys):
+    def test_no_wheel_of_it_is_there(self, tmp_path, scan):
         (tmp_path / "requirements.txt").write_text("flux==1.0\n")
-        code, _, err = run(capsys, "--lockfile", str(tmp_path / "requirements.txt"))
-        assert code == 3
+        err = scan("--lockfile", tmp_path / "requirements.txt", code=3).err
         assert "no wheel of what it names was found" in err
 
     @pytest.mark.parametrize("option", ["--extra", "--group"])
-    def test_parts_of_no_lock_file(self, dist, capsys, option):
-        code, _, err = run(capsys, str(dist), option, "gui")
-        assert code == 2
+    def test_parts_of_no_lock_file(self, dist, scan, option):
+        err = scan(dist, option, "gui", code=2).err
         assert f"{option} says what is installed of a lock file" in err
 
 
@@ -275,26 +265,22 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("RTX 5070", 0, "-DCMAKE_CUDA_ARCHITECTURES=120"),
     ],
 )
-def test_the_answer_for_a_card(wheel: str, capsys: pytest.CaptureFixture[str], card: str, code: int, said: str) -> None:
-    assert main(["scan", "--gpu", card, wheel]) == code
-    assert " ".join(said.split()) in " ".join(capsys.readouterr().out.split())
+def test_the_answer_for_a_card(wheel: str, run, card: str, code: int, said: str) -> None:
+    assert " ".join(said.split()) in " ".join(run("scan", "--gpu", card, wheel, code=code).out.split())
 
 
-def test_what_there_is(wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", "--archs", wheel]) == 0
-    said = capsys.readouterr().out
+def test_what_there_is(wheel: str, run) -> None:
+    said = run("scan", "--archs", wheel).out
     assert "cudnn_ops_infer64_8.dll  SASS 50 86, PTX 90" in said
     assert "all together: SASS 50 86 89, PTX 90" in said
 
 
-def test_nothing_is_read_that_nobody_asked_for(wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", wheel]) == 0
-    assert "GPU code" not in capsys.readouterr().out
+def test_nothing_is_read_that_nobody_asked_for(wheel: str, run) -> None:
+    assert "GPU code" not in run("scan", wheel).out
 
 
-def test_the_document_for_machines(wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", "--gpu", "K40c", "--format", "json", wheel]) == 1
-    document = json.loads(capsys.readouterr().out)
+def test_the_document_for_machines(wheel: str, run) -> None:
+    document = json.loads(run("scan", "--gpu", "K40c", "--format", "json", wheel, code=1).out)
     jsonschema.validate(document, load_schema("scan-1"), cls=jsonschema.Draft202012Validator)
     (told,) = document["wheels"]
     assert [image["gpu"] for image in told["images"]] == [{"card": "K40c", "arch": "sm_35", "fit": "none"}] * 2
@@ -302,9 +288,8 @@ def test_the_document_for_machines(wheel: str, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("command", ["scan", "repair"])
-def test_a_card_that_nobody_knows_is_said_once(wheel: str, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    assert main([command, "--gpu", "RTX 5071", wheel, wheel]) == 2
-    said = capsys.readouterr().err
+def test_a_card_that_nobody_knows_is_said_once(wheel: str, run, command: str) -> None:
+    said = run(command, "--gpu", "RTX 5071", wheel, wheel, code=2).err
     assert said.count("no table knows that card") == 1
     assert "RTX 5070" in said
 
@@ -328,14 +313,14 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["repair", "ci"])
-def test_a_root_for_one_wheel(folder, capsys, command):
-    assert main([command, "-q", "dist"]) == 1
+def test_a_root_for_one_wheel(folder, run, command):
+    run(command, "-q", "dist", code=1)
     assert [path.name for path in (folder / "wheelhouse").glob("*.whl")] == ["one-1.0-cp311-cp311-win_amd64.whl"]
 
 
-def test_a_wheel_that_need_not_be_clean(folder, capsys):
+def test_a_wheel_that_need_not_be_clean(folder, run):
     (folder / "wheelfix.toml").write_text('no-discover = true\nroot = ["dlls"]\n[wheels.two]\nfail-on = "never"\n')
-    assert main(["ci", "-q", "dist"]) == 0
+    run("ci", "-q", "dist")
 
 
 OWN = """\
@@ -372,48 +357,47 @@ def targeted_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["all"], 1),
     ],
 )
-def test_the_exit_code(targeted_wheel: str, capsys: pytest.CaptureFixture[str], words: list[str], code: int) -> None:
-    assert main(["scan", targeted_wheel, "--no-discover", "--target", *words]) == code
-    assert "Targets" in capsys.readouterr().out
+def test_the_exit_code(targeted_wheel: str, run, words: list[str], code: int) -> None:
+    assert "Targets" in run("scan", targeted_wheel, "--no-discover", "--target", *words, code=code).out
 
 
-def test_a_users_own_list(targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_users_own_list(targeted_wheel: str, tmp_path: Path, run) -> None:
     (tmp_path / "mine.txt").write_text(OWN, encoding="utf-8")
-    assert main(["scan", targeted_wheel, "--no-discover", "--target", "mine.txt"]) == 1
-    assert "MFPlat.DLL on mine is absent" in " ".join(capsys.readouterr().out.split())
+    assert "MFPlat.DLL on mine is absent" in " ".join(
+        run("scan", targeted_wheel, "--no-discover", "--target", "mine.txt", code=1).out.split()
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [(None, 2, "neither a known target nor a file"), ("hello\n", 3, "does not begin with 'wheelfix target 1'")],
 )
-def test_a_slip_is_said_once(
-    targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, code: int, said: str
-) -> None:
+def test_a_slip_is_said_once(targeted_wheel: str, tmp_path: Path, run, text: str | None, code: int, said: str) -> None:
     if text is not None:
         (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
-    assert main(["scan", targeted_wheel, targeted_wheel, "--target", "mine.txt"]) == code
-    assert " ".join(capsys.readouterr().err.split()).count(said) == 1
+    assert (
+        " ".join(run("scan", targeted_wheel, targeted_wheel, "--target", "mine.txt", code=code).err.split()).count(said)
+        == 1
+    )
 
 
-def test_settings_have_it(targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_have_it(targeted_wheel: str, tmp_path: Path, run) -> None:
     (tmp_path / "wheelfix.toml").write_text('target = ["windows-n"]\n', encoding="utf-8")
-    assert main(["scan", targeted_wheel, "--no-discover"]) == 1
-    assert "windows-n" in capsys.readouterr().out
+    assert "windows-n" in run("scan", targeted_wheel, "--no-discover", code=1).out
 
 
-def test_the_document_about_targets(targeted_wheel: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["scan", targeted_wheel, "--no-discover", "--target", "windows-n", "--format", "json"])
-    (target,) = json.loads(capsys.readouterr().out)["wheels"][0]["targets"]
+def test_the_document_about_targets(targeted_wheel: str, run) -> None:
+    (target,) = json.loads(
+        run("scan", targeted_wheel, "--no-discover", "--target", "windows-n", "--format", "json", code=None).out
+    )["wheels"][0]["targets"]
     assert target["verdict"] == "broken"
     assert target["absent"] == ["MFPlat.DLL"]
     assert target["first_failure"]["code"] == 126
 
 
-def test_sarif_junit_and_html_have_it(targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sarif_junit_and_html_have_it(targeted_wheel: str, tmp_path: Path, run) -> None:
     reports = [f"--report={kind}={kind}.out" for kind in ("sarif", "junit", "html")]
-    main(["scan", targeted_wheel, "--no-discover", "--target", "windows-n,windows-11", *reports])
-    capsys.readouterr()
+    run("scan", targeted_wheel, "--no-discover", "--target", "windows-n,windows-11", *reports, code=None)
     (result,) = json.loads((tmp_path / "sarif.out").read_text(encoding="utf-8"))["runs"][0]["results"]
     assert (result["ruleId"], result["properties"]["evidence"]["target"]) == ("WF323", "windows-n")
     suite = ET.parse(tmp_path / "junit.out").getroot()
@@ -425,13 +409,12 @@ def test_sarif_junit_and_html_have_it(targeted_wheel: str, tmp_path: Path, capsy
     assert "without MFPlat.DLL" in html
 
 
-def test_repair_writes_no_wheel_that_does_not_load_on_the_target(
-    targeted_wheel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-n"]) == 1
-    assert "MFPlat.DLL on windows-n is absent" in " ".join(capsys.readouterr().err.split())
+def test_repair_writes_no_wheel_that_does_not_load_on_the_target(targeted_wheel: str, tmp_path: Path, run) -> None:
+    assert "MFPlat.DLL on windows-n is absent" in " ".join(
+        run("repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-n", code=1).err.split()
+    )
     assert not list(tmp_path.glob("out/*.whl"))
-    assert main(["repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-11"]) == 0
+    run("repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-11")
 
 
 # -------------------------------------------------------------------------------------------------------------- several
@@ -516,25 +499,24 @@ def test_a_killed_worker_costs_its_wheel(several: Path, tmp_path: Path) -> None:
     assert len(output.splitlines()) == 10  # of the other eleven, one was read above
 
 
-def test_wheels_that_are_ok_are_a_line_each_and_infos_a_number(tmp_path, monkeypatch, capsys) -> None:
+def test_wheels_that_are_ok_are_a_line_each_and_infos_a_number(tmp_path, monkeypatch, scan) -> None:
     """17 good wheels printed 182 lines."""
     monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
         module = extension("msvcp140.dll")
         build_wheel(tmp_path / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": module})
-    _, out, _ = run(capsys, "dist")
+    out = scan("dist").out
     assert [line.split()[1:] for line in out.splitlines()[:2]] == [["OK", "(1", "info)"]] * 2
     assert out.count("WF306") == 1  # in the summary
-    assert "needs-vc-runtime\n    " in run(capsys, "dist", "-v")[1]
-    assert "needs-vc-runtime\n    " in run(capsys, "dist", "--select", "WF306")[1]
-    assert "needs-vc-runtime\n    " in run(capsys, "dist", "--fail-on", "info")[1]
+    for words in (["-v"], ["--select", "WF306"], ["--fail-on", "info"]):
+        assert "needs-vc-runtime\n    " in scan("dist", *words, code=None).out
 
 
-def test_a_pipe_gets_sentences_in_one_line(dist, capsys, monkeypatch) -> None:
+def test_a_pipe_gets_sentences_in_one_line(dist, scan, monkeypatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    whole = run(capsys, "dist", "-v")[1]
+    whole = scan("dist", "-v", code=None).out
     monkeypatch.setenv("COLUMNS", "60")
-    broken = run(capsys, "dist", "-v")[1]
+    broken = scan("dist", "-v", code=None).out
     assert max(map(len, whole.splitlines())) > 120
     assert len(broken.splitlines()) > len(whole.splitlines())
     assert "".join(whole.split()) == "".join(broken.split())

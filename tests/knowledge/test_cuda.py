@@ -58,6 +58,7 @@ def test_toolkits_that_have_a_name(name: str, expected: set[str]) -> None:
         ("nvJitLink", "11.8", None),
         ("cupti", "11.7.0", "cupti64_2022.2.0.dll"),
         ("cupti", "11.7", "cupti64_2022.2.1.dll"),
+        ("cupti", "11.4.0", "cupti64_2021.2.2.dll"),
         ("no-such-library", "11.7", None),
     ],
 )

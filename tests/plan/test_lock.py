@@ -444,3 +444,14 @@ def test_a_path_that_is_no_text_can_be_locked(tmp_path: Path) -> None:
     odd: Plan = replace(plan, wheel=replace(plan.wheel, path=f"/tmp/\udcff/{plan.output}"))
     write_lock([odd], bench.lock)
     assert read_lock(bench.lock) == [odd]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", '{"schema": "wheelfix.lock/1"}', '{"schema": "wheelfix.lock/1", "plans": [{}]}', "\x00\xff"],
+)
+def test_a_bad_lock_file_is_told_plainly(text, tmp_path):
+    path = tmp_path / "lock.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match=r"lock\.json"):
+        read_lock(path)

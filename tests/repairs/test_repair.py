@@ -24,7 +24,8 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
-from wheelfix.repairs.repair import FailedRepair, Repaired, RepairOutcome, repair, repair_all, targets_differ
+from wheelfix.plan.lock import read_lock, write_lock
+from wheelfix.repairs.repair import FailedRepair, Repaired, RepairOutcome, repair, repair_all, replay, targets_differ
 from wheelfix.roots.lazy import lazy_index
 
 
@@ -128,6 +129,25 @@ def test_what_may_be_missing_does_not_stop_a_repair(tmp_path):
     remaining = {item.name: item for item in result.plan.remaining}
     assert remaining["cupti64_2022.2.1.dll"].allowed
     assert "mkl_intel_thread.2.dll" not in remaining
+
+
+def test_a_lock_replays_to_the_same_wheel_and_refuses_other_sources(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots")
+    chosen = options(tmp_path, *roots.values(), seal=True)
+    done = run(wheel, chosen)
+    write_lock([done.plan], tmp_path / "lock.json")
+    plan = read_lock(tmp_path / "lock.json")[0]
+    assert plan == done.plan
+    replayed = replay(plan, replace(chosen, wheel_dir=tmp_path / "again"), "lock.json")
+    assert replayed.output.read_bytes() == done.output.read_bytes()
+
+    victim = roots["CUDA/v11.7"] / "extras/CUPTI/lib64/cupti64_2022.2.1.dll"
+    victim.write_bytes(victim.read_bytes() + b"\0")
+    with pytest.raises(Exception, match="cupti64_2022"):
+        replay(plan, replace(chosen, wheel_dir=tmp_path / "third"), "lock.json")
+    assert not list((tmp_path / "third").glob("*"))
 
 
 def test_a_dry_run_writes_nothing_and_tells_everything(tmp_path):

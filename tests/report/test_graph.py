@@ -58,11 +58,12 @@ def test_a_circle_is_drawn():
 def test_files_of_the_data_scheme_and_of_an_environment_are_found():
     images = (
         ScannedImage("mkl-1.data/data/Library/bin/a.dll", Image(Machine.AMD64, 1)),
+        ScannedImage("other/b.dll", Image(Machine.AMD64, 1)),
         ScannedImage("C:\\env\\Library\\bin\\b.dll", Image(Machine.AMD64, 1)),
     )
     edges = (Edge("Library/bin/a.dll", "b.dll", EdgeKind.IMPORT, InView("Library/bin/b.dll")),)
     graph = build_graph(dataclasses.replace(clean_wheel(), images=images, resolution=Resolution(edges)))
-    assert [(link.source, link.target) for link in graph.links] == [(0, 1)]
+    assert [(link.source, link.target) for link in graph.links] == [(0, 2)]
 
 
 def test_what_another_package_owns_is_a_node():
