@@ -300,9 +300,19 @@ def test_a_module_that_was_left_out_of_the_wheel(tmp_path: Path, files: dict[str
         assert missing.rpartition(".")[2] in report.first_failure.message
 
 
-@pytest.mark.parametrize(("requires", "verdict"), [(("numpy",), Verdict.BROKEN), (("pkg-core",), Verdict.OK)])
-def test_unless_another_distribution_may_have_it(tmp_path: Path, requires: tuple[str, ...], verdict: Verdict) -> None:
-    """PyQt5.sip is a file of PyQt5-sip."""
-    files = {"pkg/__init__.py": "from pkg import _core\n"}
+@pytest.mark.parametrize(
+    ("package", "requires", "verdict"),
+    [
+        ("pkg", ("numpy",), Verdict.BROKEN),
+        ("pkg", ("pkg-core",), Verdict.OK),
+        ("pkg", ("pkg-core; extra == 'more'", "pkg[more]; extra == 'all'"), Verdict.BROKEN),
+        ("mkl", ("mkl",), Verdict.BROKEN),
+    ],
+    ids=["of another name", "PyQt5.sip is a file of PyQt5-sip", "cramjam: for an extra", "mkl-service: known not to"],
+)
+def test_unless_another_distribution_may_have_it(
+    tmp_path: Path, package: str, requires: tuple[str, ...], verdict: Verdict
+) -> None:
+    files = {f"{package}/__init__.py": f"from {package} import _core\n"}
     report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files, requires=requires))
     assert report.verdict is verdict

@@ -165,3 +165,58 @@ def test_what_is_not_python_counts_only_where_it_loads() -> None:
     (found,) = run(seen, "WF207")
     assert str(found.severity) == "unsure"
     assert found.evidence["count"] == 1
+
+
+TOP = "pkg-1.0.dist-info/top_level.txt"
+
+
+@pytest.mark.parametrize(
+    ("files", "missing"),
+    [
+        ({"pkg.py": "import _core\n", TOP: "_core\npkg\n"}, "_core"),
+        ({"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n", TOP: "_core\npkg\n"}, "pkg._core"),
+        (
+            {"pkg/__init__.py": "", "pkg/a.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.lib": ""},
+            "pkg._core",
+        ),
+        ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    raise RuntimeError\n", TOP: "_core"}, "_core"),
+        ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    _core = None\n", TOP: "_core"}, ""),
+        ({"pkg.py": "def f():\n    import _core\n", TOP: "_core\npkg\n"}, ""),
+        ({"pkg.py": "import _core\n", TOP: "pkg\n"}, ""),
+        ({"pkg.py": "import _core\n", "_core.pyd": forge_dll("_core.pyd"), TOP: "_core\npkg\n"}, ""),
+        ({"pkg/__init__.py": "", "pkg/a.py": "from pkg import pkg\n", TOP: "pkg\n"}, ""),
+        ({"pkg/__init__.py": "", "pkg/a.py": "import pkg\n", "pkg.lib": ""}, ""),
+    ],
+    ids=[
+        *("webrtcvad: at the top", "PyNaCl: in the package", "mkl-service: its import library", "raised again"),
+        *("caught", "in a function", "not listed", "there", "dbf: a name of the package", "networkit"),
+    ],
+)
+def test_a_module_that_the_wheel_lists_is_its_own(tmp_path: Path, files: dict[str, str | bytes], missing: str) -> None:
+    """A name at the top of site-packages could be another distribution's, unless the wheel says that it has it."""
+    report = scanned(tmp_path, files)
+    assert [item.subject for item in report.findings if item.code == "WF332"] == ([missing] if missing else [])
+    assert (report.verdict is Verdict.BROKEN) == bool(missing)
+
+
+@pytest.mark.parametrize(
+    ("tag", "files", "broken"),
+    [
+        ("cp311-cp311-win_amd64", {}, True),
+        ("cp39-abi3-win_arm64", {TOP: "pkg\n", "pkg.libs/a.dll": forge_dll("a.dll")}, True),
+        ("py3-none-win_amd64", {}, False),
+        ("cp311-cp311-win_amd64", {"pkg.pyd": forge_dll("pkg.pyd", exports=["PyInit_pkg"]), TOP: "pkg\n"}, False),
+        ("cp38-cp38-win_amd64", {"pkg/cpp/worker.dll": forge_dll("worker.dll")}, False),
+    ],
+    ids=["x21", "libzim", "a wheel of documents", "there", "ray-cpp: DLLs"],
+)
+def test_a_wheel_whose_only_module_is_gone(
+    tmp_path: Path, tag: str, files: dict[str, str | bytes], broken: bool
+) -> None:
+    wheel = build_wheel(tmp_path, "pkg", "1.0", tag, files=files)
+    (report,) = scan_all([wheel], ScanOptions(roots=RootOptions(discover=False)))
+    assert isinstance(report, ScanReport)
+    assert ([item.code for item in report.findings if item.severity is Severity.ERROR] == ["WF209"]) is broken
+    (env,) = scan_all([install(wheel, tmp_path / "env")], ScanOptions(roots=RootOptions(discover=False)))
+    assert isinstance(env, ScanReport)
+    assert ("WF209" in [item.code for item in env.findings]) is broken

@@ -1,19 +1,25 @@
-"""WF207, WF314, WF315, WF317 and WF331: DLLs and folders that the package's Python code asks for itself."""
+"""WF207, WF209, WF314, WF315, WF317, WF331 and WF332: what the package's Python code asks for itself."""
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import owners_of
+from wheelfix.loader.packageloading import module_name
+from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
-from wheelfix.pycode.budget import NOT_PYTHON, budget_of
-from wheelfix.rules.context import Subject, base, grouped, inside, key_of
-from wheelfix.rules.hints import repair_command
+from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
+from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code
+from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
+from wheelfix.rules.hints import reinstall, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from wheelfix.pycode.budget import CodeBudget
 
 
 @rule(
@@ -123,6 +129,103 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
             hint="test the import on a clean Windows machine, or put the DLL into the wheel and load it by its path",
             evidence=_evidence(subject, fault),
         )
+
+
+@rule("WF332", "own-module-missing", Severity.ERROR, "The package imports a module of its own that no file is.")
+def own_module_missing(subject: Subject) -> Iterator[Finding]:
+    """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
+    followed = (absent for absent in subject.resolution.absent_modules if not absent.distribution)
+    found = {absent.module: (absent.file, "") for absent in followed}
+    claimed = _claimed_modules(subject)
+    for module, file in _importers(subject, claimed):
+        found.setdefault(module, (file, f", although {claimed[module]}"))
+    for module, (file, although) in found.items():
+        package = module.rpartition(".")[0] or subject.name
+        yield finding(
+            "WF332",
+            module,
+            f"{inside(file)} imports {module}, and no file of {package} is that module{although}: the import fails",
+            hint=(
+                reinstall(subject)
+                if subject.installed
+                else "build the wheel again, and see that the build puts this module into it"
+            ),
+            evidence={"module": module, "importer": subject.origin(file)},
+        )
+
+
+@rule("WF209", "nothing-to-import", Severity.ERROR, "A wheel for one kind of Python has no module to import.")
+def nothing_to_import(subject: Subject) -> Iterator[Finding]:
+    """Find wheels whose only module was left out: their tags, or a list of theirs, say that there is one."""
+    tags, listed = subject.distribution.tags, _listed(subject)
+    if not tags or any(tag.startswith("py") or "-win" not in tag for tag in tags) or _modules(subject):
+        return
+    tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
+    if (subject.images or subject.malformed) and (not listed or tops.intersection(listed)):
+        return  # ray-cpp has programs and DLLs
+    says = f"top_level.txt lists {listing(listed)}" if listed else f"it is for {tags[0].partition('-')[0]}"
+    yield finding(
+        "WF209",
+        subject.name,
+        f"no file of {subject.name} is a module that can be imported, although {says}: the import fails",
+        hint=reinstall(subject) if subject.installed else "build the wheel again, and see what the build puts into it",
+        evidence={"listed": listed, "tags": tags},
+    )
+
+
+_BUILT = (".lib", ".exp", ".pdb", ".a")
+"""How files end that are made when an extension module is built."""
+
+
+def _modules(subject: Subject) -> dict[str, str]:
+    """The modules that files of the subject are, by dotted name; those of packages end in ``__init__``."""
+    own = (file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/"))
+    return {module_name(path): path for path in own if path.lower().endswith((".py", ".pyc", ".pyd"))}
+
+
+def _listed(subject: Subject) -> list[str]:
+    """The names in ``top_level.txt``; setuptools lists an extension module there without its package."""
+    info = subject.distribution.dist_info
+    return (subject.view.read_text(f"{info}/top_level.txt", 1 << 16) or "").split() if info else []
+
+
+def _claimed_modules(subject: Subject) -> dict[str, str]:
+    """The modules that the package says it has, and that no file is, each with what says so."""
+    there = _modules(subject)
+    own = [file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/")]
+    built = {module_name(path): f"{base(path)} is there" for path in own if path.endswith(_BUILT)}
+    claimed = {name: text for name, text in built.items() if not there.keys() & {name, f"{name}.__init__"}}
+    packages = ["", *(name.removesuffix("__init__") for name in there if name.endswith(".__init__"))]
+    for name in {*_listed(subject)}.difference(part for module in there for part in module.split(".")):
+        claimed.update(dict.fromkeys((package + name for package in packages), f"top_level.txt lists {name}"))
+    return claimed
+
+
+def _importers(subject: Subject, modules: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Those of some modules that importing a file of the package imports for certain, with that file."""
+    budget = budget_of(subject.view)
+    words = tuple({module.rpartition(".")[2].encode() for module in modules})
+    for path, source in python_code(subject.view, words) if words else ():
+        package = folder(inside(path)).replace("/", ".")
+        try:
+            nodes = [*_run_first(budget.parse(source, path), budget)]
+        except OutOfBudget as error:
+            budget.give_up(path, str(error))
+            continue
+        for node in nodes:
+            names = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import) else imported_from(node, package)
+            )
+            yield from ((name, path) for name in names if name in modules)
+
+
+def _run_first(tree: ast.Module | None, budget: CodeBudget) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports of a file that run under no condition, and whose failure nothing catches."""
+    for node in tree.body if tree is not None else ():
+        caught = isinstance(node, ast.Try) and goes_on(node, NO_MODULE, budget)
+        for inner in node.body if isinstance(node, ast.Try) and not caught else [node]:
+            if isinstance(inner, ast.Import | ast.ImportFrom):
+                yield inner
 
 
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
