@@ -119,7 +119,8 @@ def test_many_rows_of_one_kind_become_one_finding(number: int, findings: int) ->
 
 def test_faults_of_the_metadata_are_told_too_and_only_once() -> None:
     fault = ArchiveFault("dist-info-not-last", "demo-1.0.dist-info", "not at the end")
-    found = run(subject({f"{SITE}demo.py": b""}, wheel=wheel(faults=(fault,)), archive_faults=(fault,)))
+    sources = {f"{SITE}demo.py": ""}
+    found = run(subject({}, wheel=wheel(faults=(fault,)), archive_faults=(fault,), sources=sources))
     assert [item.code for item in found] == ["WF122"]
 
 
