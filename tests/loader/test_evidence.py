@@ -283,7 +283,7 @@ SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    
         ({"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": forge_dll("c.pyd")}, ""),
         ({"pkg/__init__.py": "from .a import *\nfrom . import core\n", "pkg/a.py": "core = 1\n"}, ""),
         ({"pkg/__init__.py": "from .a import core\n", "pkg/a.py": "from . import b as core\n", "pkg/b.py": ""}, ""),
-        ({"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n"}, ""),
+        ({"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n", "pkg/lib.pyd": forge_dll("l")}, ""),
     ],
     ids=[
         *("nlopt: a module that SWIG made", "blosc: a module two packages down", "one of several"),

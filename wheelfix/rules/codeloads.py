@@ -17,7 +17,7 @@ from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from wheelfix.pycode.budget import CodeBudget
 
@@ -136,9 +136,10 @@ def own_module_missing(subject: Subject) -> Iterator[Finding]:
     """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
     followed = (absent for absent in subject.resolution.absent_modules if not absent.distribution)
     found = {absent.module: (absent.file, "") for absent in followed}
-    claimed = _claimed_modules(subject)
-    for module, file in _importers(subject, claimed):
-        found.setdefault(module, (file, f", although {claimed[module]}"))
+    claims = _Claims(subject)
+    for module, sure, file in _imported_first(subject, claims.words):
+        if claim := claims.about(module, sure=sure):
+            found.setdefault(module, (file, f", although {claim}"))
     for module, (file, although) in found.items():
         package = module.rpartition(".")[0] or subject.name
         yield finding(
@@ -158,7 +159,7 @@ def own_module_missing(subject: Subject) -> Iterator[Finding]:
 def nothing_to_import(subject: Subject) -> Iterator[Finding]:
     """Find wheels whose only module was left out: their tags, or a list of theirs, say that there is one."""
     tags, listed = subject.distribution.tags, _listed(subject)
-    if not tags or any(tag.startswith("py") or "-win" not in tag for tag in tags) or _modules(subject):
+    if not _is_for_one_python(subject) or _modules(subject):
         return
     tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
     if (subject.images or subject.malformed) and (not listed or tops.intersection(listed)):
@@ -189,22 +190,49 @@ def _listed(subject: Subject) -> list[str]:
     return (subject.view.read_text(f"{info}/top_level.txt", 1 << 16) or "").split() if info else []
 
 
-def _claimed_modules(subject: Subject) -> dict[str, str]:
-    """The modules that the package says it has, and that no file is, each with what says so."""
-    there = _modules(subject)
-    own = [file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/")]
-    built = {module_name(path): f"{base(path)} is there" for path in own if path.endswith(_BUILT)}
-    claimed = {name: text for name, text in built.items() if not there.keys() & {name, f"{name}.__init__"}}
-    packages = ["", *(name.removesuffix("__init__") for name in there if name.endswith(".__init__"))]
-    for name in {*_listed(subject)}.difference(part for module in there for part in module.split(".")):
-        claimed.update(dict.fromkeys((package + name for package in packages), f"top_level.txt lists {name}"))
-    return claimed
+def _is_for_one_python(subject: Subject) -> bool:
+    """Whether the tags name one kind of Python for Windows, as those of wheels with extension modules do."""
+    tags = subject.distribution.tags
+    return bool(tags) and all("-win" in tag and not tag.startswith("py") for tag in tags)
 
 
-def _importers(subject: Subject, modules: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Those of some modules that importing a file of the package imports for certain, with that file."""
+class _Claims:
+    """What a wheel says about modules that no file of it is."""
+
+    def __init__(self, subject: Subject) -> None:
+        own = [file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/")]
+        there = _modules(subject)
+        self._there = {*there, *(folder(inside(path)).replace("/", ".") for path in own)}
+        self._built = {module_name(path): base(path) for path in own if path.endswith(_BUILT)}
+        self._listed = {*_listed(subject)}.difference(part for module in there for part in module.split("."))
+        self._packages = {name.removesuffix(".__init__") for name in there if name.endswith(".__init__")}
+        all_gone = _is_for_one_python(subject) and not subject.images and not subject.malformed
+        self._tag = subject.distribution.tags[0] if all_gone else ""
+
+    @property
+    def words(self) -> tuple[bytes, ...]:
+        """One of these is in each file that imports such a module."""
+        names = {*self._listed, *(name.rpartition(".")[2] for name in self._built.keys() - self._there)}
+        return (b"import",) if self._tag else tuple(map(str.encode, names))
+
+    def about(self, module: str, *, sure: bool) -> str:
+        """What says that the wheel has a module; empty if nothing does, or a file is that module.
+
+        ``sure`` is whether nothing but a module can have that name; no file is left that could make one.
+        """
+        package, _, name = module.rpartition(".")
+        if module in self._there or (package and package not in self._packages):
+            return ""
+        if module in self._built:
+            return f"{self._built[module]} is there"
+        if name in self._listed:
+            return f"top_level.txt lists {name}"
+        return f"the wheel is for {self._tag}" if self._tag and package and sure else ""
+
+
+def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tuple[str, bool, str]]:
+    """The names that importing a file of the package imports for certain, whether each is a module, and the file."""
     budget = budget_of(subject.view)
-    words = tuple({module.rpartition(".")[2].encode() for module in modules})
     for path, source in python_code(subject.view, words) if words else ():
         package = folder(inside(path)).replace("/", ".")
         try:
@@ -213,10 +241,11 @@ def _importers(subject: Subject, modules: Mapping[str, str]) -> Iterator[tuple[s
             budget.give_up(path, str(error))
             continue
         for node in nodes:
-            names = (
-                [alias.name for alias in node.names] if isinstance(node, ast.Import) else imported_from(node, package)
-            )
-            yield from ((name, path) for name in names if name in modules)
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, True, path) for alias in node.names)
+            else:
+                names = imported_from(node, package)
+                yield from ((name, name == names[0], path) for name in names)
 
 
 def _run_first(tree: ast.Module | None, budget: CodeBudget) -> Iterator[ast.Import | ast.ImportFrom]:
