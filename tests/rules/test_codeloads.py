@@ -103,6 +103,17 @@ def test_what_could_not_be_told_is_unsure(tmp_path: Path, code: str, subject: st
     assert report.first_failure is None
 
 
+@pytest.mark.parametrize("there", [False, True], ids=["not in the wheel", "Shapely 1.7: in a folder of its own"])
+def test_an_unsure_load_says_whether_the_wheel_has_the_file(tmp_path: Path, there: bool) -> None:
+    load = "lib = find_library('core.dll')\nif lib is None:\n    raise OSError('no core')\nctypes.CDLL(lib)\n"
+    folders = "os.environ['PATH'] = os.path.join(here, 'bin') + ';' + os.__file__ + '../../../DLLs'\n"
+    files: dict[str, str | bytes] = {"pkg/__init__.py": f"{HERE}from ctypes.util import find_library\n{folders}{load}"}
+    (item,) = scanned(tmp_path, files | ({"pkg/bin/core.dll": forge_dll("core.dll")} if there else {})).findings
+    assert item.code == "WF317"
+    assert ("which is in the wheel, and whether it is found there" in item.message) is there
+    assert ("which is not in the wheel" in item.message) is not there
+
+
 BY_NAME = "import ctypes\nctypes.windll.LoadLibrary('cudnn64_9.dll')\n"
 
 

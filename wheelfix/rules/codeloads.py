@@ -116,16 +116,16 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
             continue
         seen.add(fault.names)
         names = [inside(name) for name in fault.names]
-        reason = (
-            "which file that is could not be read from the code"
-            if fault.cause == "unread"
-            else "which is not in the wheel and must come from elsewhere"
-        )
+        reason = "which is not in the wheel and must come from elsewhere"
+        if fault.cause == "unread":
+            reason = "which file that is could not be read from the code"
+        elif {*map(key_of, fault.names)} <= {*map(key_of, subject.images)}:
+            reason = "which is in the wheel, and whether it is found there could not be determined"
         what = f"calls {names[0]}" if fault.cause == "unread" else f"loads {listing(names)}"
         yield finding(
             "WF317",
             names[0],
-            f"{_place(subject, fault)} {what}, {reason}; if it is not there, importing the package fails",
+            f"{_place(subject, fault)} {what}, {reason}; if it is not found, importing the package fails",
             hint="test the import on a clean Windows machine, or put the DLL into the wheel and load it by its path",
             evidence=_evidence(subject, fault),
         )
