@@ -42,11 +42,17 @@ def test_file_names(name: str, expected: FileName) -> None:
 
 
 @pytest.mark.parametrize("name", ["torch.whl", "torch-2.7.1.whl", "torch-2.7.1-cp311-cp311.whl", "a-b-c-d-e-f-g.whl",
-                                  "a-1-x-py3-none-any.whl", "torch-2.7.1-cp311-cp311-win_amd64 (1).whl",
-                                  "torch-2.7.1-cp311-cp311-win_amd64.zip"])  # fmt: skip
+                                  "a-1-x-py3-none-any.whl", "torch-2.7.1-cp311-cp311-win_amd64 (1).whl"])  # fmt: skip
 def test_names_that_are_no_wheels(name: str) -> None:
     with pytest.raises(InputError, match="has no wheel name"):
         FileName.parse(Path(name))
+
+
+@pytest.mark.parametrize("name", ["torch-2.7.1-cp311-cp311-win_amd64.zip", "a-1-py3.8.egg", "a-1-py311_0.conda"])
+def test_other_archives_are_not_asked_for_the_name_of_a_wheel(name: str) -> None:
+    with pytest.raises(InputError, match="is not a wheel") as raised:
+        FileName.parse(Path(name))
+    assert raised.value.hint == "give the wheel itself: eggs, conda packages and source archives are not scanned"
 
 
 def _info(path: Path) -> WheelInfo:

@@ -285,7 +285,7 @@ SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    
         ({"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": forge_dll("c.pyd")}, ""),
         ({"pkg/__init__.py": "from .a import *\nfrom . import core\n", "pkg/a.py": "core = 1\n"}, ""),
         ({"pkg/__init__.py": "from .a import core\n", "pkg/a.py": "from . import b as core\n", "pkg/b.py": ""}, ""),
-        ({"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n"}, ""),
+        ({"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n", "pkg/lib.pyd": forge_dll("l")}, ""),
     ],
     ids=[
         *("nlopt: a module that SWIG made", "blosc: a module two packages down", "one of several"),
@@ -311,7 +311,6 @@ def interface(
 
     import pkg.gone
 
-
 class Reader:
     async def read(self):
         from .gone import read
@@ -330,9 +329,19 @@ def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path: Path, monk
     assert (scan(wheel).verdict, followed) == (Verdict.OK, ["pkg"])
 
 
-@pytest.mark.parametrize(("requires", "verdict"), [(("numpy",), Verdict.BROKEN), (("pkg-core",), Verdict.OK)])
-def test_unless_another_distribution_may_have_it(tmp_path: Path, requires: tuple[str, ...], verdict: Verdict) -> None:
-    """PyQt5.sip is a file of PyQt5-sip."""
-    files = {"pkg/__init__.py": "from pkg import _core\n"}
+@pytest.mark.parametrize(
+    ("package", "requires", "verdict"),
+    [
+        ("pkg", ("numpy",), Verdict.BROKEN),
+        ("pkg", ("pkg-core",), Verdict.OK),
+        ("pkg", ("pkg-core; extra == 'more'", "pkg[more]; extra == 'all'"), Verdict.BROKEN),
+        ("mkl", ("mkl",), Verdict.BROKEN),
+    ],
+    ids=["of another name", "PyQt5.sip is a file of PyQt5-sip", "cramjam: for an extra", "mkl-service: known not to"],
+)
+def test_unless_another_distribution_may_have_it(
+    tmp_path: Path, package: str, requires: tuple[str, ...], verdict: Verdict
+) -> None:
+    files = {f"{package}/__init__.py": f"from {package} import _core\n"}
     report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files, requires=requires))
     assert report.verdict is verdict

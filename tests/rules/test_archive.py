@@ -11,7 +11,7 @@ import pytest
 from tests.archive.byhand import Entry, write_wheel_by_hand
 from tests.archive.drafts import Draft
 from tests.archive.hostile import CASES
-from tests.rules.subjects import run, subject, wheel
+from tests.rules.subjects import SITE, run, subject, wheel
 from tests.support.wheels import build_wheel
 from wheelfix.archive.faults import ArchiveFault, RecordFault
 from wheelfix.base.options import RepairOptions
@@ -114,7 +114,8 @@ def test_many_rows_of_one_kind_become_one_finding(number: int, findings: int) ->
 
 def test_faults_of_the_metadata_are_told_too_and_only_once() -> None:
     fault = ArchiveFault("dist-info-not-last", "demo-1.0.dist-info", "not at the end")
-    found = run(subject({}, wheel=wheel(faults=(fault,)), archive_faults=(fault,)))
+    sources = {f"{SITE}demo.py": ""}
+    found = run(subject({}, wheel=wheel(faults=(fault,)), archive_faults=(fault,), sources=sources))
     assert [item.code for item in found] == ["WF122"]
 
 

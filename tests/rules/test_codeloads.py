@@ -99,6 +99,17 @@ def test_what_could_not_be_told_is_unsure(tmp_path: Path, code: str, subject: st
     assert report.first_failure is None
 
 
+@pytest.mark.parametrize("there", [False, True], ids=["not in the wheel", "Shapely 1.7: in a folder of its own"])
+def test_an_unsure_load_says_whether_the_wheel_has_the_file(tmp_path: Path, there: bool) -> None:
+    load = "lib = find_library('core.dll')\nif lib is None:\n    raise OSError('no core')\nctypes.CDLL(lib)\n"
+    folders = "os.environ['PATH'] = os.path.join(here, 'bin') + ';' + os.__file__ + '../../../DLLs'\n"
+    files: dict[str, str | bytes] = {"pkg/__init__.py": f"{HERE}from ctypes.util import find_library\n{folders}{load}"}
+    (item,) = scanned(tmp_path, files | ({"pkg/bin/core.dll": forge_dll("core.dll")} if there else {})).findings
+    assert item.code == "WF317"
+    assert ("which is in the wheel, and whether it is found there" in item.message) is there
+    assert ("which is not in the wheel" in item.message) is not there
+
+
 BY_NAME = "import ctypes\nctypes.windll.LoadLibrary('cudnn64_9.dll')\n"
 
 
@@ -161,3 +172,63 @@ def test_what_is_not_python_counts_only_where_it_loads() -> None:
     (found,) = run(seen, "WF207")
     assert str(found.severity) == "unsure"
     assert found.evidence["count"] == 1
+
+
+TOP = "pkg-1.0.dist-info/top_level.txt"
+
+
+@pytest.mark.parametrize(
+    ("files", "missing"),
+    [
+        ({"pkg.py": "import _core\n", TOP: "_core\npkg\n"}, "_core"),
+        ({"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n", TOP: "_core\npkg\n"}, "pkg._core"),
+        (
+            {"pkg/__init__.py": "", "pkg/a.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.lib": ""},
+            "pkg._core",
+        ),
+        ({"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n"}, "pkg._core"),
+        ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    raise RuntimeError\n", TOP: "_core"}, "_core"),
+        ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    _core = None\n", TOP: "_core"}, ""),
+        ({"pkg.py": "def f():\n    import _core\n", TOP: "_core\npkg\n"}, ""),
+        ({"pkg.py": "import _core\n", TOP: "pkg\n"}, ""),
+        ({"pkg.py": "import _core\n", "_core.pyd": forge_dll("_core.pyd"), TOP: "_core\npkg\n"}, ""),
+        ({"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n", "pkg/_a.pyd": forge_dll("_a.pyd")}, ""),
+        ({"pkg/__init__.py": "x = 1", "pkg/a.py": "from pkg import x\n"}, ""),
+        ({"pkg/__init__.py": "", "pkg/a.py": "from pkg import pkg\n", TOP: "pkg\n"}, ""),
+        ({"pkg/__init__.py": "", "pkg/a.py": "import pkg\n", "pkg.lib": ""}, ""),
+    ],
+    ids=[
+        *("webrtcvad: at the top", "PyNaCl: in the package", "mkl-service: its import library"),
+        *("winsdk: nothing compiled is left", "raised again"),
+        *("caught", "in a function", "not listed", "there", "pyarrow: never built", "no module"),
+        *("dbf: a name of the package", "networkit: the library of a package"),
+    ],
+)
+def test_a_module_that_the_wheel_lists_is_its_own(tmp_path: Path, files: dict[str, str | bytes], missing: str) -> None:
+    """A name at the top of site-packages could be another distribution's, unless the wheel says that it has it."""
+    report = scanned(tmp_path, files)
+    assert [item.subject for item in report.findings if item.code == "WF332"] == ([missing] if missing else [])
+    assert (report.verdict is Verdict.BROKEN) == bool(missing)
+
+
+@pytest.mark.parametrize(
+    ("tag", "files", "broken"),
+    [
+        ("cp311-cp311-win_amd64", {}, True),
+        ("cp39-abi3-win_arm64", {TOP: "pkg\n", "pkg.libs/a.dll": forge_dll("a.dll")}, True),
+        ("py3-none-win_amd64", {}, False),
+        ("cp311-cp311-win_amd64", {"pkg.pyd": forge_dll("pkg.pyd", exports=["PyInit_pkg"]), TOP: "pkg\n"}, False),
+        ("cp38-cp38-win_amd64", {"pkg/cpp/worker.dll": forge_dll("worker.dll")}, False),
+    ],
+    ids=["x21", "libzim", "a wheel of documents", "there", "ray-cpp: DLLs"],
+)
+def test_a_wheel_whose_only_module_is_gone(
+    tmp_path: Path, tag: str, files: dict[str, str | bytes], broken: bool
+) -> None:
+    wheel = build_wheel(tmp_path, "pkg", "1.0", tag, files=files)
+    (report,) = scan_all([wheel], ScanOptions(roots=RootOptions(discover=False)))
+    assert isinstance(report, ScanReport)
+    assert ([item.code for item in report.findings if item.severity is Severity.ERROR] == ["WF209"]) is broken
+    (env,) = scan_all([install(wheel, tmp_path / "env")], ScanOptions(roots=RootOptions(discover=False)))
+    assert isinstance(env, ScanReport)
+    assert ("WF209" in [item.code for item in env.findings]) is broken

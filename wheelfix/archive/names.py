@@ -216,6 +216,12 @@ class FileName:
     def parse(cls, path: Path) -> FileName:
         """Take a wheel's file name apart; InputError if it is none."""
         parts = name_parts(path.name)
+        if path.suffix.lower() != ".whl":
+            raise InputError(
+                f"{path} is not a wheel",
+                because="its name does not end in .whl",
+                hint="give the wheel itself: eggs, conda packages and source archives are not scanned",
+            )
         if not parts:
             raise InputError(
                 f"{path} has no wheel name",

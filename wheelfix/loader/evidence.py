@@ -477,9 +477,11 @@ class ProviderChain:
         """Whether a required distribution that is not here may have a part of a package, as pyqt5-sip has PyQt5.sip."""
         if self.beside is not None and self.beside.complete:
             return False
-        owners = {*module_owners().get(top, ())}
+        owners = module_owners().get(top, ())
         return any(
-            one.name in owners or one.name.startswith(canonical(top)) for one in self.dependencies.required.direct()
+            one.name in owners or (one.name.startswith(canonical(top)) and not provider_index().looked_at(one.name))
+            for one in self.dependencies.required.direct()
+            if not one.extra
         )
 
     def _named_by_extensions(self) -> Iterator[AbsentModule]:

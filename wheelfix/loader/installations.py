@@ -64,10 +64,14 @@ class Distribution:
 
     @property
     def has_modules(self) -> bool:
-        """Whether some of its images are in site-packages: a package of conda may have DLLs for others only."""
+        """Whether it is for one platform, or has images in site-packages: one of conda may have DLLs for others only.
+
+        All images of a distribution for one platform may be gone, together with their rows in RECORD.
+        """
         images = (path for path in (*self.paths, *self.absent) if path.lower().endswith(_LOADED))
         conda = not self.dist_info.startswith(SITE_PACKAGES)
-        return any(path.startswith(f"{SITE_PACKAGES}/") or not conda for path in images)
+        own = any(path.startswith(f"{SITE_PACKAGES}/") or not conda for path in images)
+        return own or not all(tag.endswith("-any") for tag in self.tags)
 
 
 @dataclass(frozen=True, slots=True)

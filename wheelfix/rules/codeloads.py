@@ -1,19 +1,25 @@
-"""WF207, WF314, WF315, WF317 and WF331: DLLs and folders that the package's Python code asks for itself."""
+"""WF207, WF209, WF314, WF315, WF317, WF331 and WF332: what the package's Python code asks for itself."""
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import owners_of
+from wheelfix.loader.packageloading import module_name
+from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
-from wheelfix.pycode.budget import NOT_PYTHON, budget_of
-from wheelfix.rules.context import Subject, base, grouped, inside, key_of
-from wheelfix.rules.hints import repair_command
+from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
+from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code
+from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
+from wheelfix.rules.hints import reinstall, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from wheelfix.pycode.budget import CodeBudget
 
 
 @rule(
@@ -110,19 +116,145 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
             continue
         seen.add(fault.names)
         names = [inside(name) for name in fault.names]
-        reason = (
-            "which file that is could not be read from the code"
-            if fault.cause == "unread"
-            else "which is not in the wheel and must come from elsewhere"
-        )
+        reason = "which is not in the wheel and must come from elsewhere"
+        if fault.cause == "unread":
+            reason = "which file that is could not be read from the code"
+        elif {*map(key_of, fault.names)} <= {*map(key_of, subject.images)}:
+            reason = "which is in the wheel, and whether it is found there could not be determined"
         what = f"calls {names[0]}" if fault.cause == "unread" else f"loads {listing(names)}"
         yield finding(
             "WF317",
             names[0],
-            f"{_place(subject, fault)} {what}, {reason}; if it is not there, importing the package fails",
+            f"{_place(subject, fault)} {what}, {reason}; if it is not found, importing the package fails",
             hint="test the import on a clean Windows machine, or put the DLL into the wheel and load it by its path",
             evidence=_evidence(subject, fault),
         )
+
+
+@rule("WF332", "own-module-missing", Severity.ERROR, "The package imports a module of its own that no file is.")
+def own_module_missing(subject: Subject) -> Iterator[Finding]:
+    """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
+    followed = (absent for absent in subject.resolution.absent_modules if not absent.distribution)
+    found = {absent.module: (absent.file, "") for absent in followed}
+    claims = _Claims(subject)
+    for module, sure, file in _imported_first(subject, claims.words):
+        if claim := claims.about(module, sure=sure):
+            found.setdefault(module, (file, f", although {claim}"))
+    for module, (file, although) in found.items():
+        package = module.rpartition(".")[0] or subject.name
+        yield finding(
+            "WF332",
+            module,
+            f"{inside(file)} imports {module}, and no file of {package} is that module{although}: the import fails",
+            hint=(
+                reinstall(subject)
+                if subject.installed
+                else "build the wheel again, and see that the build puts this module into it"
+            ),
+            evidence={"module": module, "importer": subject.origin(file)},
+        )
+
+
+@rule("WF209", "nothing-to-import", Severity.ERROR, "A wheel for one kind of Python has no module to import.")
+def nothing_to_import(subject: Subject) -> Iterator[Finding]:
+    """Find wheels whose only module was left out: their tags, or a list of theirs, say that there is one."""
+    tags, listed = subject.distribution.tags, _listed(subject)
+    if not _is_for_one_python(subject) or _modules(subject):
+        return
+    tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
+    if (subject.images or subject.malformed) and (not listed or tops.intersection(listed)):
+        return  # ray-cpp has programs and DLLs
+    says = f"top_level.txt lists {listing(listed)}" if listed else f"it is for {tags[0].partition('-')[0]}"
+    yield finding(
+        "WF209",
+        subject.name,
+        f"no file of {subject.name} is a module that can be imported, although {says}: the import fails",
+        hint=reinstall(subject) if subject.installed else "build the wheel again, and see what the build puts into it",
+        evidence={"listed": listed, "tags": tags},
+    )
+
+
+_BUILT = (".lib", ".exp", ".pdb", ".a")
+"""How files end that are made when an extension module is built."""
+
+
+def _modules(subject: Subject) -> dict[str, str]:
+    """The modules that files of the subject are, by dotted name; those of packages end in ``__init__``."""
+    own = (file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/"))
+    return {module_name(path): path for path in own if path.lower().endswith((".py", ".pyc", ".pyd"))}
+
+
+def _listed(subject: Subject) -> list[str]:
+    """The names in ``top_level.txt``; setuptools lists an extension module there without its package."""
+    info = subject.distribution.dist_info
+    return (subject.view.read_text(f"{info}/top_level.txt", 1 << 16) or "").split() if info else []
+
+
+def _is_for_one_python(subject: Subject) -> bool:
+    """Whether the tags name one kind of Python for Windows, as those of wheels with extension modules do."""
+    tags = subject.distribution.tags
+    return bool(tags) and all("-win" in tag and not tag.startswith("py") for tag in tags)
+
+
+class _Claims:
+    """What a wheel says about modules that no file of it is."""
+
+    def __init__(self, subject: Subject) -> None:
+        own = [file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/")]
+        there = _modules(subject)
+        self._there = {*there, *(folder(inside(path)).replace("/", ".") for path in own)}
+        self._built = {module_name(path): base(path) for path in own if path.endswith(_BUILT)}
+        self._listed = {*_listed(subject)}.difference(part for module in there for part in module.split("."))
+        self._packages = {name.removesuffix(".__init__") for name in there if name.endswith(".__init__")}
+        all_gone = _is_for_one_python(subject) and not subject.images and not subject.malformed
+        self._tag = subject.distribution.tags[0] if all_gone else ""
+
+    @property
+    def words(self) -> tuple[bytes, ...]:
+        """One of these is in each file that imports such a module."""
+        names = {*self._listed, *(name.rpartition(".")[2] for name in self._built.keys() - self._there)}
+        return (b"import",) if self._tag else tuple(map(str.encode, names))
+
+    def about(self, module: str, *, sure: bool) -> str:
+        """What says that the wheel has a module; empty if nothing does, or a file is that module.
+
+        ``sure`` is whether nothing but a module can have that name; no file is left that could make one.
+        """
+        package, _, name = module.rpartition(".")
+        if module in self._there or (package and package not in self._packages):
+            return ""
+        if module in self._built:
+            return f"{self._built[module]} is there"
+        if name in self._listed:
+            return f"top_level.txt lists {name}"
+        return f"the wheel is for {self._tag}" if self._tag and package and sure else ""
+
+
+def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tuple[str, bool, str]]:
+    """The names that importing a file of the package imports for certain, whether each is a module, and the file."""
+    budget = budget_of(subject.view)
+    for path, source in python_code(subject.view, words) if words else ():
+        package = folder(inside(path)).replace("/", ".")
+        try:
+            nodes = [*_run_first(budget.parse(source, path), budget)]
+        except OutOfBudget as error:
+            budget.give_up(path, str(error))
+            continue
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, True, path) for alias in node.names)
+            else:
+                names = imported_from(node, package)
+                yield from ((name, name == names[0], path) for name in names)
+
+
+def _run_first(tree: ast.Module | None, budget: CodeBudget) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports of a file that run under no condition, and whose failure nothing catches."""
+    for node in tree.body if tree is not None else ():
+        caught = isinstance(node, ast.Try) and goes_on(node, NO_MODULE, budget)
+        for inner in node.body if isinstance(node, ast.Try) and not caught else [node]:
+            if isinstance(inner, ast.Import | ast.ImportFrom):
+                yield inner
 
 
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:

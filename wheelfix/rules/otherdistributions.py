@@ -9,7 +9,7 @@ from wheelfix.loader.requirements import fits, unmet_requirements
 from wheelfix.model import EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
 from wheelfix.rules.context import folder, grouped, inside
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
-from wheelfix.rules.hints import install, reinstall
+from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import dotted, listing
 
@@ -194,26 +194,6 @@ def module_not_installed(subject: Subject) -> Iterator[Finding]:
             },
             severity=Severity.ERROR if absent.sure else Severity.UNSURE,
         )
-
-
-@rule("WF332", "own-module-missing", Severity.ERROR, "The package imports a module of its own that no file is.")
-def own_module_missing(subject: Subject) -> Iterator[Finding]:
-    """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
-    for absent in subject.resolution.absent_modules:
-        if not absent.distribution:
-            package = absent.module.rpartition(".")[0]
-            yield finding(
-                "WF332",
-                absent.module,
-                f"{inside(absent.file)} imports {absent.module}, and no file of {package} is that module: the import "
-                f"fails",
-                hint=(
-                    reinstall(subject)
-                    if subject.installed
-                    else "build the wheel again, and see that the build puts this module into it"
-                ),
-                evidence={"module": absent.module, "importer": subject.origin(absent.file)},
-            )
 
 
 @rule(
