@@ -140,7 +140,7 @@ class CodeReading:
             return None
         at = len(self._taken)
         way = self._way[at] if at < len(self._way) else True
-        if at < MAX_TURNINGS:
+        if at < MAX_TURNINGS and not self.done:
             self._taken.append((place, way))
         return way
 
@@ -462,9 +462,10 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     ended = False
     try:
         functions = Mentions(tree, source, budget).functions
+        last = last_line(source.encode())
         for _ in reading.ways():
             variables, folder = dict(machine.variables), machine.folder
-            ended = _follow_file(reading, tree, source, path) or ended
+            ended = _follow_file(reading, tree, last, path) or ended
             on_path.update(dict.fromkeys(reading.path_folders()))
             for node in functions:
                 if node not in reading.called and node not in looked and node in reading.defined:
@@ -488,13 +489,12 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     return PathCode(tuple(reading.folders), tuple(reading.loads), tuple(reading.unread), tuple(on_path))
 
 
-def _follow_file(reading: CodeReading, tree: ast.Module, source: str, path: str) -> bool:
-    """Follow the statements of a file; say whether they go to the end."""
+def _follow_file(reading: CodeReading, tree: ast.Module, last: int, path: str) -> bool:
+    """Follow the statements of a file, of which those behind a line do not concern DLLs; say whether they all run."""
     run = reading.run
     module = run.importer.new_module(path)
     run.modules[module.name] = module
     run.environment = Namespace(module.names, module.names, path)
-    last = last_line(source.encode())
     try:
         run.statements.execute([node for node in tree.body if node.lineno <= last])
         reading.done = True
