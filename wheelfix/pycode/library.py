@@ -14,7 +14,7 @@ from wheelfix.base.values import dataclass
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Machine, canonical
 from wheelfix.pycode.budget import MAX_MATCHING, MAX_TEXT, matching_work
-from wheelfix.pycode.builtintypes import BUILTINS, dictionary, home_of, marking, method, next_of
+from wheelfix.pycode.builtintypes import BUILTINS, OF_KNOWN, dictionary, home_of, marking, method, next_of
 from wheelfix.pycode.machinecalls import LOADS, MACHINE, OF_UNKNOWN, attribute_of_windows
 from wheelfix.pycode.objects import (
     UNKNOWN,
@@ -554,6 +554,8 @@ class PythonLibrary:
         function = _FUNCTIONS.get(name)
         if function is None and self.run.reading is not None and not is_standard(name):
             function = OF_UNKNOWN.get(name.rpartition(".")[2])
+        if name in OF_KNOWN and any(isinstance(one, UnknownValue | Native) for one in args):
+            return UNKNOWN
         if function is not None:
             return function(call)
         if name.startswith(_OF_MACHINE):
