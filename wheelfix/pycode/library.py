@@ -50,19 +50,9 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.pycode.run import LibraryFunction, PythonRun
 
-MAX_FACTORS = 16
-
 
 def _join_lists(call: Call) -> PyValue:
     return Iteration(itertools.chain.from_iterable(map(call.run.attributes.iterate, call.args)))
-
-
-def _product(call: Call) -> PyValue:
-    if len(call.args) > MAX_FACTORS:
-        return UNKNOWN
-    return Iteration(
-        itertools.islice(itertools.product(*(list(call.run.attributes.iterate(one)) for one in call.args)), 4096)
-    )
 
 
 def _dataclass(call: Call) -> PyValue:
@@ -127,7 +117,6 @@ LIBRARY: dict[str, LibraryFunction] = {
     "dataclasses.field": _field,
     "enum.auto": lambda call: Native("enum.auto()"),
     "itertools.chain": _join_lists,
-    "itertools.product": _product,
     "getopt.getopt": lambda call: ([], []) if call.get(0) == [] else UNKNOWN,  # Kivy asks for its options
 }
 
