@@ -346,7 +346,7 @@ def followed_imports(view: FileView, profile: Profile) -> FollowedImports:
 
 def _only_adds(file: FileLoads) -> bool:
     """Whether all that a file is known to do is to add folders, as the code of delvewheel does."""
-    return not (file.events or file.along or file.may_fail)
+    return not (file.events or file.may_fail)
 
 
 def _is_failed_import(outcome: LoadOutcome) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, replace
 from wheelfix.loader.followed import top_level
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import ENTRIES, loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
@@ -182,9 +182,6 @@ class FreshProcesses:
         self._of_code.append(process)
         added = (folder for file in files for folder in file.added)
         process.user_dirs += [folder for folder in dict.fromkeys(added) if folder not in process.user_dirs]
-        for name in (name for file in files for name in file.names):
-            process.load_by_name(name, DEFAULT_DIRS)
-        process.path_dirs = [folder for file in files for folder in file.along]
         flags = {path: own for file in files for path, own in file.flags}
         return load_in_any_order(process, (event for file in files for event in file.events), flags)
 
@@ -211,8 +208,6 @@ class FreshProcesses:
         """What loads once everything else of the package is loaded."""
         process = self.blank.fork()
         process.user_dirs += [folder for folder in self.loads.added if folder not in process.user_dirs]
-        for name in (name for file in self.loads.files for name in file.names):
-            process.load_by_name(name, DEFAULT_DIRS)
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
         done = load_in_any_order(process, (loaded.event for loaded in ordered))
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)

@@ -23,8 +23,8 @@ ALL_TOKENS = 1_500_000
 FILE_STEPS = 300_000
 """ExpressionValues and statements that are looked at in one file; loops and functions repeat them."""
 ALL_STEPS = 2_000_000
-KEPT_TOKENS = 100_000
-"""Of files whose syntax trees are kept for the next file that imports them; about 30 MB."""
+KEPT_TOKENS = 200_000
+"""Of files whose syntax trees are kept for the next file that imports them; about 60 MB."""
 KEPT_IN_SETS = 300_000
 """The same for a set, in which several distributions import the same files of others; about 90 MB."""
 ALL_BYTES = 1 << 30

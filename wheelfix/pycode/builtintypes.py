@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import ntpath
-import string
-import sys
+import re
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import whole_number
 from wheelfix.pycode.budget import LINEAR_CODECS, MAX_ITEMS, MAX_TEXT, MAX_TURNS
 from wheelfix.pycode.objects import (
     PLAIN_CONTAINERS,
@@ -79,10 +76,8 @@ def _of_text(call: Call, owner: str, name: str) -> PyValue:
         items: list[PyValue] = (
             [UNKNOWN] if isinstance(given, UnknownValue | Native) else list(run.attributes.iterate(given))
         )
-        if any(isinstance(one, PurePath | Instance | int | type(None)) for one in items):
-            raise error("TypeError", "sequence item: expected str instance")
-        known = all(isinstance(one, str) for one in items)
-        return owner.join(items) if known and sum(len(one) + len(owner) for one in items) <= MAX_TEXT else UNKNOWN
+        length = sum(len(one) + len(owner) for one in items if isinstance(one, str))
+        return attempt(owner.join, items) if length <= MAX_TEXT and run.is_plain(items) else UNKNOWN
     if name == "format":
         return _formatted(call, owner)
     longest = max((len(one) for one in args if isinstance(one, str)), default=0)
@@ -95,31 +90,18 @@ def _of_text(call: Call, owner: str, name: str) -> PyValue:
     return attempt(getattr(owner, name), *args, **call.words)
 
 
+_PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\w*\})*")
+
+
 def _formatted(call: Call, text: str) -> PyValue:
     """``str.format`` for plain fields; attributes, items and widths are not followed."""
-    try:
-        parts = list(string.Formatter().parse(text))
-    except ValueError:
-        raise error("ValueError", "format") from None
-    made, count = [], 0
-    for literal, field, spec, conversion in parts:
-        made.append(literal)
-        if field is None:
-            continue
-        if (spec and spec != "d") or conversion or not (field == "" or field.isalnum() or field.isidentifier()):
-            return UNKNOWN
-        key = str(count) if field == "" else field
-        count += field == ""
-        index = whole_number(key)
-        if index is not None and index >= len(call.args):
-            raise error("IndexError", "Replacement index out of range")
-        if index is None and key not in call.words:
-            raise error("KeyError", key)
-        shown = call.run.expressions.text_of(call.args[index] if index is not None else call.words[key])
-        if not isinstance(shown, str):
-            return UNKNOWN
-        made.append(shown)
-    return "".join(made) if sum(map(len, made)) <= MAX_TEXT else UNKNOWN
+    args = list(map(call.run.expressions.text_of, call.args))
+    words = {key: call.run.expressions.text_of(value) for key, value in call.words.items()}
+    every = [*args, *words.values()]
+    if not all(isinstance(one, str) for one in every) or not _PLAIN_FIELDS.fullmatch(text):
+        return UNKNOWN
+    longest = max(map(len, every), default=0)
+    return attempt(text.format, *args, **words) if text.count("{") * longest <= MAX_TEXT else UNKNOWN
 
 
 def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
@@ -135,17 +117,8 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     if name == "sort":
         owner[:] = ordered(run, owner, call.words)
         return None
-    if name in ("remove", "index"):
-        run.step(4 * len(owner))
-        at = next(
-            (at for at, item in enumerate(owner) if run.expressions.compared(ast.Eq(), item, first) is True), None
-        )
-        if at is None:
-            raise error("ValueError", "list.remove(x): x not in list")
-        if name == "index":
-            return at
-        del owner[at]
-        return None
+    if name in ("remove", "index") and not run.is_plain(owner, call.args):
+        raise Undecided("the place in a list is not known")
     if name in ("pop", "insert") and call.args and not isinstance(first, int):
         raise Undecided("the place in a list is not known")
     return attempt(getattr(owner, name), *call.args)
@@ -351,20 +324,11 @@ def _length(call: Call) -> PyValue:
 
 
 def _listed(kind: Callable[[list[PyValue]], PyValue]) -> LibraryFunction:
-    def made(call: Call) -> PyValue:
-        given = call.get(0, default=())
-        if isinstance(given, UnknownValue | Native):
-            return UNKNOWN
-        return kind(list(call.run.attributes.iterate(given)))
-
-    return made
+    return lambda call: kind(list(call.run.attributes.iterate(call.get(0, default=()))))
 
 
 def _sorted(call: Call) -> PyValue:
-    given = call.get(0)
-    if isinstance(given, UnknownValue | Native):
-        return UNKNOWN
-    return ordered(call.run, list(call.run.attributes.iterate(given)), call.words)
+    return ordered(call.run, list(call.run.attributes.iterate(call.get(0))), call.words)
 
 
 def dictionary(call: Call) -> PyValue:
@@ -396,11 +360,8 @@ def _filter(call: Call) -> PyValue:
 
 
 def _some(call: Call, *, every: bool) -> PyValue:
-    given = call.get(0)
-    if isinstance(given, UnknownValue | Native):
-        return UNKNOWN
     unknown = False
-    for item in call.run.attributes.iterate(given):
+    for item in call.run.attributes.iterate(call.get(0)):
         holds = call.run.truth(item)
         if holds is (not every):
             return not every
@@ -415,19 +376,12 @@ def _number(call: Call) -> PyValue:
 
 
 def _range(call: Call) -> PyValue:
-    args = call.args
-    if not all(isinstance(one, int) for one in args) or not 1 <= len(args) <= 3 or args[2:] == [0]:
-        return UNKNOWN
-    if any(abs(one) > sys.maxsize >> 1 for one in args):  # Python cannot count so many
-        return UNKNOWN
-    found = range(*args)
+    found = attempt(range, *call.args)
     return found if len(found) <= MAX_ITEMS else UNKNOWN
 
 
 def _extreme(call: Call, *, last: bool) -> PyValue:
-    args = call.args
-    several = len(args) != 1 or isinstance(args[0], UnknownValue | Native)
-    items = args if several else list(call.run.attributes.iterate(args[0]))
+    items = call.args if len(call.args) != 1 else list(call.run.attributes.iterate(call.args[0]))
     if not items:
         if "default" in call.words:
             return call.words["default"]
@@ -472,16 +426,12 @@ def _exec(call: Call) -> PyValue:
 
 
 def _zip(call: Call) -> PyValue:
-    if any(isinstance(one, UnknownValue | Native) for one in call.args):
-        return UNKNOWN
     return list(zip(*(list(call.run.attributes.iterate(one)) for one in call.args), strict=False))
 
 
 def _enumerate(call: Call) -> PyValue:
-    given, start = call.get(0), call.get(1, "start", 0)
-    if isinstance(given, UnknownValue | Native) or not isinstance(start, int):
-        return UNKNOWN
-    return Iteration(enumerate(call.run.attributes.iterate(given), start))
+    start = call.get(1, "start", 0)
+    return Iteration(enumerate(call.run.attributes.iterate(call.get(0)), start)) if isinstance(start, int) else UNKNOWN
 
 
 def next_of(call: Call) -> PyValue:
@@ -500,11 +450,6 @@ def _set(call: Call) -> PyValue:
     return call.run.expressions.as_set(list(call.run.attributes.iterate(call.get(0, default=()))))
 
 
-def _iter(call: Call) -> PyValue:
-    given = call.get(0)
-    return UNKNOWN if isinstance(given, UnknownValue | Native) else Iteration(call.run.attributes.iterate(given))
-
-
 def _callable(call: Call) -> PyValue:
     if isinstance(call.get(0), CodeFunction | CodeClass | Bound | Method | MarkedFunction):
         return True
@@ -515,6 +460,8 @@ def _exit(call: Call) -> PyValue:
     raise error("SystemExit")
 
 
+OF_KNOWN = frozenset("list tuple set frozenset sorted reversed iter zip enumerate any all min max range".split())
+"""What gives something unknown for an argument that is unknown."""
 BUILTINS: dict[str, LibraryFunction] = {
     "str": lambda call: call.run.expressions.text_of(call.get(0, default="")),
     "repr": lambda call: call.run.expressions.printed(repr, call.get(0)),
@@ -528,7 +475,7 @@ BUILTINS: dict[str, LibraryFunction] = {
     "dict": dictionary,
     "sorted": _sorted,
     "reversed": _listed(lambda items: list(reversed(items))),
-    "iter": _iter,
+    "iter": lambda call: Iteration(call.run.attributes.iterate(call.get(0))),
     "next": next_of,
     "map": _map,
     "filter": _filter,

@@ -14,7 +14,7 @@ from wheelfix.base.values import dataclass
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Machine, canonical
 from wheelfix.pycode.budget import MAX_MATCHING, MAX_TEXT, matching_work
-from wheelfix.pycode.builtintypes import BUILTINS, dictionary, home_of, marking, method, next_of
+from wheelfix.pycode.builtintypes import BUILTINS, OF_KNOWN, dictionary, home_of, marking, method, next_of
 from wheelfix.pycode.machinecalls import LOADS, MACHINE, OF_UNKNOWN, attribute_of_windows
 from wheelfix.pycode.objects import (
     UNKNOWN,
@@ -50,19 +50,9 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.pycode.run import LibraryFunction, PythonRun
 
-MAX_FACTORS = 16
-
 
 def _join_lists(call: Call) -> PyValue:
     return Iteration(itertools.chain.from_iterable(map(call.run.attributes.iterate, call.args)))
-
-
-def _product(call: Call) -> PyValue:
-    if len(call.args) > MAX_FACTORS:
-        return UNKNOWN
-    return Iteration(
-        itertools.islice(itertools.product(*(list(call.run.attributes.iterate(one)) for one in call.args)), 4096)
-    )
 
 
 def _dataclass(call: Call) -> PyValue:
@@ -127,7 +117,6 @@ LIBRARY: dict[str, LibraryFunction] = {
     "dataclasses.field": _field,
     "enum.auto": lambda call: Native("enum.auto()"),
     "itertools.chain": _join_lists,
-    "itertools.product": _product,
     "getopt.getopt": lambda call: ([], []) if call.get(0) == [] else UNKNOWN,  # Kivy asks for its options
 }
 
@@ -554,6 +543,8 @@ class PythonLibrary:
         function = _FUNCTIONS.get(name)
         if function is None and self.run.reading is not None and not is_standard(name):
             function = OF_UNKNOWN.get(name.rpartition(".")[2])
+        if name in OF_KNOWN and any(isinstance(one, UnknownValue | Native) for one in args):
+            return UNKNOWN
         if function is not None:
             return function(call)
         if name.startswith(_OF_MACHINE):

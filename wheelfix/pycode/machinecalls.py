@@ -253,11 +253,14 @@ def _quietly(function: str) -> LibraryFunction:
     def made(call: Call) -> PyValue:
         flags = call.get(2, default=0) if function.startswith("LoadLibraryEx") else 0
         variables, code = call.run.machine.variables, 0
+        call.run.guards.append(Managed("suppress", Native("OSError")))
         try:
             loaded = load(call.run, function, call.get(0), flags)
         except Thrown as thrown:
             fault = thrown.error.failure
             loaded, code = None, fault.failure.code if fault and fault.failure else MOD_NOT_FOUND
+        finally:
+            call.run.guards.pop()
         variables[_LAST_ERROR] = code
         return loaded
 

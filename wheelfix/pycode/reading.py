@@ -34,7 +34,6 @@ from wheelfix.pycode.objects import (
 from wheelfix.pycode.run import OutOfSteps
 from wheelfix.pycode.sourcecode import (
     LOADING,
-    OF_WINDOWS,
     Mentions,
     any_of,
     called,
@@ -43,7 +42,7 @@ from wheelfix.pycode.sourcecode import (
     last_line,
     spelled,
 )
-from wheelfix.pycode.windows import FIRST_FOLDER, FIRST_PATH, ROOT, WindowsMachine, load_error, os_error
+from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, WindowsMachine, load_error, os_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,8 +87,6 @@ class FoundLoad:
     """Whether the code catches its failure and goes on without."""
     flags: int | None = None
     """The flags that it is made with, where they are known and a full path is loaded."""
-    along: tuple[str, ...] = ()
-    """The folders of the package that are on PATH at that point, for a load that looks there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +140,7 @@ class CodeReading:
             return None
         at = len(self._taken)
         way = self._way[at] if at < len(self._way) else True
-        if at < MAX_TURNINGS:
+        if at < MAX_TURNINGS and not self.done:
             self._taken.append((place, way))
         return way
 
@@ -287,20 +284,6 @@ class CodeReading:
 
     def load(self, function: str, value: PyValue, flags: PyValue = None) -> PyValue:
         """Note a load of a DLL; ``flags`` is None where Python chooses them."""
-        quiet = function in OF_WINDOWS
-        if quiet:
-            self.run.guards.append(Managed("suppress", Native("OSError")))
-        try:
-            return self._load(function, value, flags)
-        except Thrown:
-            if not quiet:
-                raise
-            return None
-        finally:
-            if quiet:
-                self.run.guards.pop()
-
-    def _load(self, function: str, value: PyValue, flags: PyValue) -> PyValue:
         spelling = called(self.node) if isinstance(self.node, ast.Call) else ""
         function = spelling if spelling in _SPELLINGS and function == "CDLL" else function
         text = self._from_folder(_text(value))
@@ -315,8 +298,7 @@ class CodeReading:
                 raise error("OSError", "cannot load library")
             return UNKNOWN
         own = _flags_of(function, text, flags)
-        along = (self.path_folders() or ()) if own == 0 else ()
-        found = self._found(text, along)
+        found = self._found(text)
         kind = NO_FILE if function != "dlopen" and not found else "OSError"
         if not self.muted:
             load = FoundLoad(
@@ -327,7 +309,6 @@ class CodeReading:
                 at_import=not self.later,
                 guarded=self.is_guarded(kind),
                 flags=own if _is_absolute(text) else None,
-                along=along,
             )
             self.loads[load] = None
         if not found and self.is_caught(kind) and (not self.choose(self.node) if found == "" else not self.later):
@@ -335,7 +316,7 @@ class CodeReading:
             raise Thrown(load_error(text, failure, cffi=function == "dlopen"))
         return LoadedDll(text, "")
 
-    def _found(self, text: str, along: tuple[str, ...]) -> str | None:
+    def _found(self, text: str) -> str | None:
         """The file that a load means, empty if that is not known; None if there is no such file."""
         files, path = self.run.machine.files, _as_path(self.run, text)
         if _is_relative(text):
@@ -345,8 +326,8 @@ class CodeReading:
             found = files.exists(path, folder=False)
             return path if found else None if found is False else ""
         name = path if "." in path else path + ".dll"
-        for folder in (*along, *(item.folder for item in self.folders)):
-            inside = files.view.find(folder, name)
+        for item in self.folders:
+            inside = files.view.find(item.folder, name)
             if inside:
                 return inside
         found = files.finds(name, ())
@@ -359,16 +340,12 @@ class CodeReading:
             return ntpath.join(self.run.machine.folder, text)
         return text
 
-    def path_folders(self) -> tuple[str, ...] | None:
-        """The folders of the view that are on PATH by now; None if that is not known."""
-        machine = self.run.machine
-        value = machine.variables.get("PATH")
-        if value == FIRST_PATH:
-            return () if not machine.files.sets_variable("PATH") else None
-        if not isinstance(value, str):
-            return None
-        inside = (part for part in value.split(";") if part.lower().startswith(f"{ROOT}\\".lower()))
-        return tuple(map(machine.view_path, inside))
+    def path_folders(self) -> Iterator[str]:
+        """The folders of the view that are on PATH by now, as far as that is known."""
+        value = self.run.machine.variables.get("PATH")
+        for part in value.split(";") if isinstance(value, str) else ():
+            if part.lower().startswith(f"{ROOT}\\".lower()):
+                yield self.run.machine.view_path(part)
 
     def _note_unread(self, function: str) -> None:
         if not self.muted:
@@ -485,10 +462,11 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     ended = False
     try:
         functions = Mentions(tree, source, budget).functions
+        last = last_line(source.encode())
         for _ in reading.ways():
             variables, folder = dict(machine.variables), machine.folder
-            ended = _follow_file(reading, tree, source, path) or ended
-            on_path.update(dict.fromkeys(reading.path_folders() or ()))
+            ended = _follow_file(reading, tree, last, path) or ended
+            on_path.update(dict.fromkeys(reading.path_folders()))
             for node in functions:
                 if node not in reading.called and node not in looked and node in reading.defined:
                     looked.add(node)
@@ -511,13 +489,12 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     return PathCode(tuple(reading.folders), tuple(reading.loads), tuple(reading.unread), tuple(on_path))
 
 
-def _follow_file(reading: CodeReading, tree: ast.Module, source: str, path: str) -> bool:
-    """Follow the statements of a file; say whether they go to the end."""
+def _follow_file(reading: CodeReading, tree: ast.Module, last: int, path: str) -> bool:
+    """Follow the statements of a file, of which those behind a line do not concern DLLs; say whether they all run."""
     run = reading.run
     module = run.importer.new_module(path)
     run.modules[module.name] = module
     run.environment = Namespace(module.names, module.names, path)
-    last = last_line(source.encode())
     try:
         run.statements.execute([node for node in tree.body if node.lineno <= last])
         reading.done = True

@@ -45,11 +45,10 @@ if TYPE_CHECKING:
 
     from wheelfix.pycode.calls import Attributes, Calls
     from wheelfix.pycode.expressions import ExpressionValues
-    from wheelfix.pycode.flow import Flow
     from wheelfix.pycode.importer import Importer
     from wheelfix.pycode.library import PythonLibrary
     from wheelfix.pycode.reading import CodeReading
-    from wheelfix.pycode.statements import Statements
+    from wheelfix.pycode.statements import Flow, Statements
     from wheelfix.pycode.windows import WindowsMachine
 
     Arguments = list[PyValue]

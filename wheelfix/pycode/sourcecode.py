@@ -9,6 +9,7 @@ import functools
 import posixpath
 import re
 import sys
+import unicodedata
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -204,7 +205,7 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
 
     A file without such a name may call functions of others that load DLLs, as any file may.
     """
-    if source.isascii() and not _lines_with_words(source):
+    if not _lines_with_words(unicodedata.normalize("NFKC", source)):
         return False
     tree = budget.parse(source, path)
     if tree is None:
@@ -246,8 +247,8 @@ class Mentions:
         """Whether there is such a name, in code or in a text that code uses."""
         self._around: dict[FunctionNode, FunctionNode | None] = {}
         self._marked: dict[FunctionNode, None] = {}
-        # Letters of other alphabets may stand for those of a name, and then no word is found in the line.
-        self._lines = _lines_with_words(source) if source.isascii() else None
+        # Letters of other alphabets may stand for those of a name, which Python takes for the same.
+        self._lines = _lines_with_words(unicodedata.normalize("NFKC", source))
         pending: list[tuple[ast.AST, FunctionNode | None]] = [(tree, None)]
         while pending:
             node, inside = pending.pop()
@@ -271,7 +272,7 @@ class Mentions:
     def _has_word(self, node: ast.AST) -> bool:
         """Whether there is a word in the lines of a statement or expression; True for what has no place."""
         first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
-        if self._lines is None or first is None or last is None:
+        if first is None or last is None:
             return True
         decorators = getattr(node, "decorator_list", None)
         first = min(first, decorators[0].lineno) if decorators else first

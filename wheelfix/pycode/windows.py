@@ -352,6 +352,8 @@ FIRST_PATH = f"{SYSTEM32};C:\\Windows"
 HOME_FOLDER = f"{HOME}/work".replace("\\", "/").lower()
 FOLDERS = frozenset({HOME_FOLDER, "c:/", "c:", "c:/program files", "c:/program files (x86)"})
 IMAGES = (".dll", ".pyd", ".drv", ".ocx")
+_MAGIC = re.compile(r"[*?\[]")
+"""What makes a path a pattern."""
 TOOLKITS = {
     "NVIDIA": ("CUDA", "CUDNN", "NVTOOLSEXT", "TENSORRT"),
     "AMD": ("HIP_", "ROCM"),
@@ -526,8 +528,7 @@ class WindowsMachine:
     def below(self, text: str) -> list[str]:
         """Every file and folder below a folder, each as a path."""
         found = []
-        for name in self.names(text) if self.is_folder(text) else ():
-            path = ntpath.join(text, name)
+        for path in (ntpath.join(text, name) for name in self.names(text)):
             found.append(path)
             if self.exists(path, folder=True) is True:
                 found += self.below(path)
@@ -535,43 +536,32 @@ class WindowsMachine:
 
     def matching(self, pattern: str, *, recursive: bool = False) -> list[str]:
         """What ``glob.glob`` gives for a pattern."""
-        folder, name = ntpath.split(pattern)
-        if not any(mark in folder for mark in "*?["):
-            return self._matching_in(folder, name, recursive)
-        start = folder
-        if any(mark in ntpath.splitdrive(folder)[0] for mark in "*?["):  # ``\\?\``: no folder is above it
-            raise Undecided(f"what {pattern} stands for is not known")
-        while any(mark in start for mark in "*?["):
-            start = ntpath.dirname(start)
-        wanted = pattern.replace("\\", "/").lower()
-        deep = recursive and "**" in wanted
-        found = []
-        for path in self.below(start):
-            text = path.replace("\\", "/").lower()
-            plain = wanted.replace("/**/", "/*/") if deep else wanted
-            direct = deep and fnmatch.fnmatchcase(text, wanted.replace("/**/", "/"))
-            if (fnmatch.fnmatchcase(text, plain) and (deep or text.count("/") == wanted.count("/"))) or direct:
-                found.append(path)
-        self._note_pattern(pattern, found)
-        return found
-
-    def _matching_in(self, folder: str, name: str, recursive: bool) -> list[str]:
-        pattern = ntpath.join(folder, name)
-        if not any(mark in name for mark in "*?["):
+        start, parts = pattern, list[str]()
+        while _MAGIC.search(start):
+            start, last = ntpath.split(start)
+            if not last:  # no folder is above ``\\?\``
+                raise Undecided(f"what {pattern} stands for is not known")
+            parts.insert(0, last)
+        if not parts:
             return [pattern] if self.exists(pattern) is True else []
-        if name == "**" and recursive:
-            return [folder + "\\", *self.below(folder)]
-        names = self.names(folder) if self.exists(folder or ".", folder=True) is not False else []
-        found = [other for other in names if fnmatch.fnmatchcase(other.lower(), name.lower())]
-        hidden = [other for other in found if not other.startswith(".") or name.startswith(".")]
-        paths = [ntpath.join(folder, other) for other in hidden]
-        self._note_pattern(pattern, paths)
-        return paths
-
-    def _note_pattern(self, pattern: str, found: list[str]) -> None:
+        found = [start] if self.exists(start or ".", folder=True) is not False else []
+        for at, part in enumerate(parts):
+            if part == "**" and recursive:
+                below = [path for folder in found for path in (ntpath.join(folder, ""), *self.below(folder))]
+                found = below if at == len(parts) - 1 else [one for one in below if self.exists(one, True) is True]
+                continue
+            folders = found if not at else [one for one in found if self.exists(one, True) is True]
+            hidden = part.startswith(".")
+            found = [
+                ntpath.join(folder, name)
+                for folder in folders
+                for name in self.names(folder)
+                if fnmatch.fnmatchcase(name.lower(), part.lower()) and (hidden or not name.startswith("."))
+            ]
         path = self.view_path(pattern)
         if not found and path.lower().endswith((".dll", ".pyd")) and self.files.is_own(path):
             self.missed[path] = ()
+        return found
 
     def text(self, path: str) -> str:
         """What is in a small text file of the view."""
