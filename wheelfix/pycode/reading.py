@@ -123,8 +123,8 @@ class CodeReading:
         self.unread: dict[UnreadCall, None] = {}
         self._way: tuple[bool, ...] = ()
         """Which way to take at each turning of the code; the first one at turnings behind these."""
-        self._taken: list[tuple[object, bool]] = []
-        """The turnings so far, each with the way that was taken."""
+        self._taken: list[tuple[object, int, bool]] = []
+        """The turnings so far, each with how often it was passed before and the way that was taken."""
         self._woken = 0
 
     @property
@@ -141,27 +141,30 @@ class CodeReading:
         at = len(self._taken)
         way = self._way[at] if at < len(self._way) else True
         if at < MAX_TURNINGS and not self.done:
-            self._taken.append((place, way))
+            self._taken.append((place, sum(one[0] == place for one in self._taken), way))
         return way
 
     def ways(self) -> Iterator[None]:
-        """Give once for every way through some code, within limits; first those that go where no other went."""
+        """Give once for every way through some code, within limits.
+
+        First those that take a turning as none did before, then those that take it so in another round of a loop.
+        """
         outer, last = (self._way, self._taken), self.run.steps + STEPS_FOR_WAYS
-        seen: set[tuple[object, bool]] = set()
-        pending: dict[tuple[bool, ...], tuple[object, bool] | None] = {(): None}
+        seen: set[tuple[object, ...]] = set()
+        pending: dict[tuple[bool, ...], tuple[object, int, bool]] = {(): (None, 0, True)}
         for _ in range(MAX_WAYS):
             if not pending or self.run.steps > last:
                 break
-            way = next((way for way, turning in pending.items() if turning not in seen), next(iter(pending)))
+            way = min(pending, key=lambda way: (pending[way][::2] in seen) + (pending[way] in seen))
             del pending[way]
             self._way, self._taken = way, []
             taken = self._taken
             yield
-            seen.update(taken)
-            for at in range(len(way), len(taken)):
-                place, here = taken[at]
-                other = (*(one for _, one in taken[:at]), not here)
-                pending[other] = place, not here
+            for at, (place, round_, here) in enumerate(taken):
+                seen |= {(place, here), (place, round_, here)}
+                if at >= len(way):
+                    other = (*(one for _, _, one in taken[:at]), not here)
+                    pending[other] = place, round_, not here
         self._way, self._taken = outer
 
     # ---------------------------------------------------------------------------------------------- exceptions
