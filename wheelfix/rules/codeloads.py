@@ -203,9 +203,11 @@ class _Claims:
         own = [file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/")]
         there = _modules(subject)
         self._there = {*there, *(folder(inside(path)).replace("/", ".") for path in own)}
-        self._built = {module_name(path): base(path) for path in own if path.endswith(_BUILT)}
-        self._listed = {*_listed(subject)}.difference(part for module in there for part in module.split("."))
         self._packages = {name.removesuffix(".__init__") for name in there if name.endswith(".__init__")}
+        built = {module_name(path): base(path) for path in own if path.endswith(_BUILT)}
+        # torch has such files in torch/lib, which is no package, and nearly all of its code has the word "torch"
+        self._built = {name: file for name, file in built.items() if name.rpartition(".")[0] in {"", *self._packages}}
+        self._listed = {*_listed(subject)}.difference(part for module in there for part in module.split("."))
         all_gone = _is_for_one_python(subject) and not subject.images and not subject.malformed
         self._tag = subject.distribution.tags[0] if all_gone else ""
 
