@@ -60,11 +60,11 @@ MAX_MODULES = 12
 """Other files of the package that are followed because one file imports them."""
 MAX_YIELDED = 20
 """Items of a generator that nobody is known to call."""
-MAX_WAYS = 16
+MAX_WAYS = 64
 """Ways through a file or function that are taken."""
 MAX_TURNINGS = 40
 """Places on one way at which another is taken later."""
-STEPS_FOR_WAYS = 10_000
+STEPS_FOR_WAYS = 5_000
 """After so many steps no other way through a file or function is begun."""
 _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
@@ -123,7 +123,7 @@ class CodeReading:
         self.unread: dict[UnreadCall, None] = {}
         self._way: tuple[bool, ...] = ()
         """Which way to take at each turning of the code; the first one at turnings behind these."""
-        self._taken: list[tuple[object, bool]] = []
+        self._taken: list[tuple[tuple[object, int], bool]] = []
         """The turnings so far, each with the way that was taken."""
         self._woken = 0
 
@@ -141,14 +141,15 @@ class CodeReading:
         at = len(self._taken)
         way = self._way[at] if at < len(self._way) else True
         if at < MAX_TURNINGS and not self.done:
-            self._taken.append((place, way))
+            turn = sum(one == place for (one, _), _ in self._taken)  # a loop comes to the same place again
+            self._taken.append(((place, turn), way))
         return way
 
     def ways(self) -> Iterator[None]:
         """Give once for every way through some code, within limits; first those that go where no other went."""
         outer, last = (self._way, self._taken), self.run.steps + STEPS_FOR_WAYS
-        seen: set[tuple[object, bool]] = set()
-        pending: dict[tuple[bool, ...], tuple[object, bool] | None] = {(): None}
+        seen: set[object] = set()
+        pending: dict[tuple[bool, ...], object] = {(): None}
         for _ in range(MAX_WAYS):
             if not pending or self.run.steps > last:
                 break
