@@ -124,6 +124,7 @@ ADDS = "os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))"
         pytest.param(f"import os\r\r{ADDS}\r", id="cr"),
         pytest.param(f"import os\n\x0c\n{ADDS}", id="form-feed"),
         pytest.param(f"import os\nname = 'ü'\n{ADDS}", id="not-ascii"),
+        pytest.param(f"import os\ndef go():\n    {ADDS.replace('add', chr(0xFF41) + 'dd')}", id="other-letters"),
         pytest.param(f"import os\ndef go():\n    text = '''\n\n'''\n    {ADDS}", id="after-a-long-text"),
         pytest.param(
             "import os\nwith (\n    os.add_dll_directory(\n        os.path.join(os.path.dirname(__file__), 'lib')\n"

@@ -58,6 +58,8 @@ class FileLoads:
     """Folders that it gives to ``os.add_dll_directory``; not those of its own package in which there is nothing."""
     events: tuple[LoadEvent, ...] = ()
     """The DLLs of the view that it loads."""
+    names: tuple[str, ...] = ()
+    """DLLs that it loads by bare name."""
     folders: tuple[CodeFolder, ...] = ()
     """Every folder that it gives to ``os.add_dll_directory``, also those that are not in the view."""
     unread_calls: tuple[UnreadCall, ...] = ()
@@ -72,13 +74,13 @@ class FileLoads:
     @property
     def may_fail(self) -> bool:
         """Whether importing it asks for something that is not in its package, or is not known."""
-        return bool(self.absent or any(call.at_import for call in self.unread_calls))
+        return bool(self.names or self.absent or any(call.at_import for call in self.unread_calls))
 
     @property
     def acts_at_import(self) -> bool:
         """Whether importing it adds folders, or loads something, or may do so."""
         loads = any(event.path not in self.late for event in self.events)
-        return bool(self.added or loads or any(call.at_import for call in self.unread_calls))
+        return bool(self.added or self.names or loads or any(call.at_import for call in self.unread_calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     """What one Python file does to the DLL search, read from its source."""
     view = around.view
     code = read_code(around, path, source, budget_of(view))
+    named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
     flags: dict[str, int] = {}
     at_import: set[str] = set()
@@ -190,6 +193,8 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
             flags[file] = known if flags.get(file, known) == known else AS_PYTHON_DOES
             at_import |= {file} if load.at_import else set()
             continue
+        if "/" not in load.target and "." in load.target:
+            named[load.target] = None
         if load.at_import and not load.guarded:
             absent.append(Absent(load.target, load.file, load.line, load.function == "dlopen"))
     # Folders that are not in the view are searched too: another distribution may have filled them.
@@ -201,6 +206,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
         path,
         added,
         tuple(loaded.values()),
+        tuple(named),
         code.folders,
         code.unread_calls,
         tuple(one for one in dict.fromkeys(absent) if _is_absent(around, one.name)),

@@ -363,10 +363,6 @@ class ExpressionValues:
                 raise
             return UNKNOWN
 
-    def _is_unknown(self, node: ast.expr) -> bool:
-        """Whether a plain name stands for something that cannot be iterated over."""
-        return isinstance(node, ast.Name | ast.Attribute) and isinstance(self.value(node), UnknownValue | Native)
-
     def as_set(self, items: list[PyValue]) -> PyValue:
         """A set; unknown if Python could not compare its items."""
         if not self.run.is_plain(items):
@@ -376,23 +372,26 @@ class ExpressionValues:
     # ------------------------------------------------------------------------------------- comprehensions
 
     def visit_ListComp(self, node: ast.ListComp) -> PyValue:
-        found = self._collected(node, lambda: self.value(node.elt))
+        found = self._collected(node, lambda: self._comprehend(node.generators, lambda: self.value(node.elt)))
         return UNKNOWN if found is None else found
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
-        found = self._collected(node, lambda: self.value(node.elt))
+        found = self._collected(node, lambda: self._comprehend(node.generators, lambda: self.value(node.elt)))
         return UNKNOWN if found is None else self.as_set(found)
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
-        pairs = self._collected(node, lambda: (self.value(node.key), self.value(node.value)))
+        def pair() -> PyValue:
+            return self.value(node.key), self.value(node.value)
+
+        pairs = self._collected(node, lambda: self._comprehend(node.generators, pair))
         known = pairs is not None and all(self.run.can_be_key(key) for key, _ in pairs)
         return dict(pairs) if pairs is not None and known else UNKNOWN
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
-        if self._goes_through_unknown(node, node.generators):
-            return UNKNOWN
         outer = self.run.environment
-        first = list(self.run.attributes.iterate(self.value(node.generators[0].iter)))
+        first = self._collected(node, lambda: self._items(node.generators[0].iter))
+        if first is None:
+            return UNKNOWN
 
         def items() -> Iterator[PyValue]:
             within = Namespace({}, outer.globals, outer.file, outer)
@@ -409,20 +408,10 @@ class ExpressionValues:
 
         return Iteration(items())
 
-    def _goes_through_unknown(self, node: ast.expr, generators: list[ast.comprehension]) -> bool:
-        """Whether a comprehension goes through something unknown, and does nothing that concerns DLLs."""
-        return self.run.reading is None and self._is_unknown(generators[0].iter) and not self.run.flow.concerns(node)
-
-    def _collected(
-        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, make: Callable[[], PyValue]
-    ) -> list[PyValue] | None:
-        """The items of a comprehension; None if they are unknown.
-
-        One that cannot be followed, and does nothing that concerns DLLs, gives something unknown.
-        """
-        generators = node.generators
+    def _collected(self, node: ast.expr, items: Callable[[], Iterator[PyValue]]) -> list[PyValue] | None:
+        """The items of a comprehension; None if they are unknown, and it does nothing that concerns DLLs."""
         try:
-            return list(self._comprehend(generators, make))
+            return list(items())
         except Undecided:
             if self.run.reading is not None or self.run.flow.concerns(node):
                 raise

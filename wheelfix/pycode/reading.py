@@ -60,11 +60,11 @@ MAX_MODULES = 12
 """Other files of the package that are followed because one file imports them."""
 MAX_YIELDED = 20
 """Items of a generator that nobody is known to call."""
-MAX_WAYS = 16
+MAX_WAYS = 64
 """Ways through a file or function that are taken."""
 MAX_TURNINGS = 40
 """Places on one way at which another is taken later."""
-STEPS_FOR_WAYS = 10_000
+STEPS_FOR_WAYS = 5_000
 """After so many steps no other way through a file or function is begun."""
 _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
@@ -123,8 +123,8 @@ class CodeReading:
         self.unread: dict[UnreadCall, None] = {}
         self._way: tuple[bool, ...] = ()
         """Which way to take at each turning of the code; the first one at turnings behind these."""
-        self._taken: list[tuple[object, int, bool]] = []
-        """The turnings so far, each with how often it was passed before and the way that was taken."""
+        self._taken: list[tuple[tuple[object, int], bool]] = []
+        """The turnings so far, each with the way that was taken."""
         self._woken = 0
 
     @property
@@ -141,30 +141,28 @@ class CodeReading:
         at = len(self._taken)
         way = self._way[at] if at < len(self._way) else True
         if at < MAX_TURNINGS and not self.done:
-            self._taken.append((place, sum(one[0] == place for one in self._taken), way))
+            turn = sum(one == place for (one, _), _ in self._taken)  # a loop comes to the same place again
+            self._taken.append(((place, turn), way))
         return way
 
     def ways(self) -> Iterator[None]:
-        """Give once for every way through some code, within limits.
-
-        First those that take a turning as none did before, then those that take it so in another round of a loop.
-        """
+        """Give once for every way through some code, within limits; first those that go where no other went."""
         outer, last = (self._way, self._taken), self.run.steps + STEPS_FOR_WAYS
-        seen: set[tuple[object, ...]] = set()
-        pending: dict[tuple[bool, ...], tuple[object, int, bool]] = {(): (None, 0, True)}
+        seen: set[object] = set()
+        pending: dict[tuple[bool, ...], object] = {(): None}
         for _ in range(MAX_WAYS):
             if not pending or self.run.steps > last:
                 break
-            way = min(pending, key=lambda way: (pending[way][::2] in seen) + (pending[way] in seen))
+            way = next((way for way, turning in pending.items() if turning not in seen), next(iter(pending)))
             del pending[way]
             self._way, self._taken = way, []
             taken = self._taken
             yield
-            for at, (place, round_, here) in enumerate(taken):
-                seen |= {(place, here), (place, round_, here)}
-                if at >= len(way):
-                    other = (*(one for _, _, one in taken[:at]), not here)
-                    pending[other] = place, round_, not here
+            seen.update(taken)
+            for at in range(len(way), len(taken)):
+                place, here = taken[at]
+                other = (*(one for _, one in taken[:at]), not here)
+                pending[other] = place, not here
         self._way, self._taken = outer
 
     # ---------------------------------------------------------------------------------------------- exceptions

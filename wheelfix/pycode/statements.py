@@ -220,8 +220,6 @@ class Statements:
         self.run.note_unclear(reason, node)
         if isinstance(node, ast.Raise):
             raise Thrown(Instance(Native("Exception")))
-        for name in assigned(node):
-            self.run.bind(name, UNKNOWN)
         return self._passed_over(node)
 
     def _passed_over(self, node: ast.stmt) -> int:
@@ -229,12 +227,8 @@ class Statements:
         if isinstance(node, ast.Return):
             self.run.returned = UNKNOWN
             return RETURN
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for inner in (inner for target in targets if target is not None for inner in ast.walk(target)):
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                self.run.bind(inner.id, UNKNOWN)
-        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
-            self.run.bind((alias.asname or alias.name).partition(".")[0], UNKNOWN)
+        for name in assigned(node):
+            self.run.bind(name, UNKNOWN)
         return NEXT
 
     def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Generator[PyValue, None, None]:
