@@ -15,6 +15,7 @@ import pytest
 
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Request, Server
+from tests.support.commands import Run
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
@@ -78,7 +79,7 @@ def test_offline_refuses(server: Server, broken: Path, tmp_path: Path, capsys: p
 
 
 def test_an_unknown_dll_costs_the_whole_wheel(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
 ) -> None:
     code, path = repaired(broken, tmp_path, "--fetch")
     told = " ".join(capsys.readouterr().out.split())
@@ -212,7 +213,7 @@ def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(
     assert not (tmp_path / "again" / broken.name).exists()
 
 
-def test_scan_shows_what_would_come(server: Server, broken: Path, run) -> None:
+def test_scan_shows_what_would_come(server: Server, broken: Path, run: Run) -> None:
     missing = json.loads(run("scan", broken, "--no-discover", "--fetch", "--format", "json", code=None).out)["wheels"][
         0
     ]["missing"]
@@ -280,7 +281,9 @@ def test_a_dry_run_with_a_lock_has_every_hash(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_installed_package_is_repaired_from_the_index(server: Server, broken: Path, tmp_path: Path, run) -> None:
+def test_an_installed_package_is_repaired_from_the_index(
+    server: Server, broken: Path, tmp_path: Path, run: Run
+) -> None:
     site = tmp_path / "env" / "Lib" / "site-packages"
     with zipfile.ZipFile(broken) as archive:
         archive.extractall(site)
