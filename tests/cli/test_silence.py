@@ -79,7 +79,7 @@ def test_an_explicit_request_that_cannot_be_met_is_an_error(dist: Path, tmp_path
     assert "no root has foo.dll" in run("repair", dist / WINDOWS, "--include", "foo.dll", *out, code=2).err
     image = forge_dll("x.dll", imports=[("msvcp140.dll", ["f"])])
     files = {"pkg/__init__.py": b"", "pkg/_x.cp311-win_amd64.pyd": image}
-    wheel = build_wheel(dist, "pkg", "1.0", "cp311-cp311-win_amd64", files)
+    wheel = build_wheel(dist, files=files)
     assert "no root has msvcp140.dll" in run("repair", wheel, "--with-vcredist", *out, code=2).err
     assert not list((tmp_path / "out").glob("*.whl")) if (tmp_path / "out").exists() else True
 

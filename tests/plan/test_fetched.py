@@ -477,7 +477,7 @@ def test_a_distribution_that_the_user_trusts(
     sdl = forge_dll("SDL2.dll", exports=["SDL_Init"])
     version = ranked_releases("sdl2.dll", "", trusted=("kivy-deps-sdl2",))[0][1]
     member = f"kivy_deps.sdl2-{version}.data/data/share/sdl2/bin/SDL2.dll"
-    wheel = build_wheel(tmp_path / "vendor", "kivy_deps.sdl2", version, "cp311-cp311-win_amd64", {member: sdl})
+    wheel = build_wheel(tmp_path / "vendor", "kivy_deps.sdl2", version, files={member: sdl})
     with index_of([wheel]) as found:
         words = ("--fetch", "--index-url", f"{found.url}/simple", "--layout", "beside")
         assert repaired(broken, tmp_path, *words)[0] == 1

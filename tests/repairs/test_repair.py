@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.interrupts import watch_replacing
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.base import workers
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
@@ -66,7 +66,7 @@ def kepler(folder, story=None):
 def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
     story = make()
     wheel = write_wheel(story, tmp_path / "dist")
-    before = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    before = scan(wheel, ALONE)
     assert before.verdict is Verdict.BROKEN
     assert before.first_failure is not None
     assert f'Error loading "…\\torch\\lib\\{story.blamed}"' in before.first_failure.message
@@ -169,7 +169,7 @@ def test_test_programs_are_dropped_with_the_other_test_artefacts(tmp_path):
     more = {"torch/bin/test_jit.exe": program, "torch/bin/protoc.exe": program, "torch/test/test_api.exe": program}
     wheel = write_wheel(replace(story, extra={**story.extra, **more}), tmp_path / "dist")
     roots = tuple(write_roots(story, tmp_path / "roots").values())
-    counted = next(f for f in scan(wheel, ScanOptions(roots=RootOptions(discover=False))).findings if f.code == "WF603")
+    counted = next(f for f in scan(wheel, ALONE).findings if f.code == "WF603")
     result = run(wheel, options(tmp_path, *roots, drop_test_artifacts=True))
     with zipfile.ZipFile(result.output) as archive:
         left = archive.namelist()
@@ -288,7 +288,7 @@ def deleted(tmp_path, *, row=True):
 @pytest.mark.parametrize("row", [True, False], ids=["row left", "row gone"])
 def test_a_deleted_dll_is_never_repaired_by_forgetting_it(row, tmp_path):
     damaged, _ = deleted(tmp_path, row=row)
-    assert scan(damaged, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.BROKEN
+    assert scan(damaged, ALONE).verdict is Verdict.BROKEN
     with pytest.raises(CannotRepair) as raised:
         run(damaged, options(tmp_path))
     assert ("--root ORIGINAL.whl" in (raised.value.hint or "")) is row
@@ -304,7 +304,7 @@ def test_a_deleted_dll_goes_back_to_where_record_has_it(tmp_path):
     result = run(damaged, options(tmp_path, original))
     assert [addition.target for addition in result.plan.additions] == ["pkg/bin/flux.dll"]
     check_record_independently(result.output)
-    assert scan(result.output, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.OK
+    assert scan(result.output, ALONE).verdict is Verdict.OK
     with zipfile.ZipFile(original) as old, zipfile.ZipFile(result.output) as new:
         assert new.read("pkg/bin/flux.dll") == old.read("pkg/bin/flux.dll")
 
