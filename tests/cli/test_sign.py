@@ -402,7 +402,8 @@ def test_a_program_that_is_not_there(wheel: Path, sign, tmp_path: Path, monkeypa
     err = sign(wheel, "--with", "signtool sign {file}", code=Exit.ENVIRONMENT).err
     assert "is not on PATH" in err
     assert "Windows Kits" in err
-    err = sign(wheel, "--with", "./absent {file}", code=Exit.ENVIRONMENT).err
+    for program in ("./absent", "absent"):
+        assert "Windows Kits" not in sign(wheel, "--with", f"{program} {{file}}", code=Exit.ENVIRONMENT).err
 
 
 def test_no_file_and_no_variable_chooses_the_command(wheel: Path, sign, tmp_path: Path, monkeypatch) -> None:
