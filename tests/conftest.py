@@ -7,11 +7,12 @@ import os
 import signal
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.commands import Printed, Run
 from tests.support.tiers import REQUIRED, TOLERATED
 
 # How long an example takes depends on the machine. A pipeline repeats the same examples, so that a change fails for
@@ -92,15 +93,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., pytest.CaptureResult[str]]:
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command of ours that has to end with a code (or with any, if it is None), and give what it printed."""
 
-    def run(*words: object, code: int | None = 0) -> pytest.CaptureResult[str]:
+    def run(*words: object, code: int | None = 0) -> Printed:
         from wheelfix.cli.main import main
 
         capsys.readouterr()
         ended = main([str(word) for word in words])
-        printed = capsys.readouterr()
+        printed = Printed(*capsys.readouterr())
         assert code is None or ended == code, printed.err
         return printed
 

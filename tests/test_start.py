@@ -50,7 +50,7 @@ def test_a_small_wheel_imports_little(tmp_path: Path, words: list[str]) -> None:
         "pkg/msvcp140.dll": forge_dll("msvcp140.dll", exports=["_Mtx_lock"]),
     }
     requires = ("attrs>=20", "numpy>=1.21", "x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'test'")
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=requires)
+    wheel = build_wheel(tmp_path, files=files, requires=requires)
     code, imported = imported_by(words[0], str(wheel), *words[1:], cwd=tmp_path)
     assert code == "0"
     assert NEEDED_BY_OTHERS.keys() & imported == set()

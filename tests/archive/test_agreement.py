@@ -25,6 +25,7 @@ from tests.support.installers import (
 )
 from tests.support.parts import parts
 from tests.support.tiers import absent
+from tests.support.wheels import ALONE
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.verify import verify
@@ -201,9 +202,7 @@ def test_several_dist_info_folders_are_not_repaired(tmp_path: Path, folder: str)
     path = write_wheel_by_hand(tmp_path, [Entry(folder, b"x")])
     assert "WF126" in {finding.code for finding in verify(path).findings}
     with pytest.raises(WheelfixError, match="cannot be repaired"):
-        repair_wheel(
-            path, RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=RootOptions(discover=False)))
-        )
+        repair_wheel(path, RepairOptions(wheel_dir=tmp_path / "out", scan=ALONE))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
 from tests.archive.hostile import CASES, TESTED_WITH, TEXT, refused_by
+from tests.support.commands import Run
 from tests.support.installers import pip_here
 from tests.support.parts import every
 from tests.support.tiers import require
@@ -157,7 +158,7 @@ def codes(path: Path) -> list[str]:
     return [finding.code for finding in scan(path).findings]
 
 
-def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path: Path, run) -> None:
+def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path: Path, run: Run) -> None:
     """make_wheel.py left out ZIP_DEFLATED: 1.26 GB instead of 216 MB, and nobody said so."""
     wheel = build(tmp_path / "dist", data=TEXT_STORED)
     assert codes(wheel) == ["WF130"]
@@ -178,13 +179,13 @@ def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path: Path, ru
     assert (tmp_path / "again" / wheel.name).read_bytes() == first
 
 
-def test_nobody_is_surprised_by_another_wheel(tmp_path: Path, run) -> None:
+def test_nobody_is_surprised_by_another_wheel(tmp_path: Path, run: Run) -> None:
     wheel = build(tmp_path / "dist", data=TEXT_STORED)
     run("repair", wheel, "--no-discover", "-w", tmp_path / "out")
     assert (tmp_path / "out" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-def test_a_compressed_wheel_stays_as_it_is_with_recompress(tmp_path: Path, run) -> None:
+def test_a_compressed_wheel_stays_as_it_is_with_recompress(tmp_path: Path, run: Run) -> None:
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/data.txt": TEXT_STORED}
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-any", files, purelib=True)
     run("repair", wheel, "--recompress", "--no-discover", "-w", tmp_path / "out")
@@ -203,7 +204,7 @@ def test_where_nothing_would_be_saved_there_is_no_finding(files: dict[str, bytes
         assert stored_fault(archive) == ()
 
 
-def test_an_installed_package_has_nothing_to_compress(run, tmp_path: Path) -> None:
+def test_an_installed_package_has_nothing_to_compress(run: Run, tmp_path: Path) -> None:
     assert "--recompress" in run("repair", "--env", tmp_path, "--package", "x", "--recompress", code=2).err
 
 

@@ -11,6 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
+from tests.support.commands import Run
 from tests.support.wheels import build_wheel
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
 from wheelfix.archive.names import FileName, name_parts, without_variant
@@ -359,7 +360,7 @@ def test_the_description(tmp_path: Path, description: str | None, expected: list
     assert sorted(finding.code for finding in found) == expected
 
 
-def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path: Path, run) -> None:
+def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path: Path, run: Run) -> None:
     wheel = variant_wheel(tmp_path, GOOD, {"outer.dll": ["f"]})
     run("scan", wheel, "--no-discover", "-q", code=Exit.FINDINGS)
     root = tmp_path / "root"

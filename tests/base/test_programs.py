@@ -12,6 +12,7 @@ import pefile
 import pytest
 
 import wheelfix
+from tests.support.commands import Run
 from tests.support.wheels import build_wheel
 from wheelfix.base import programs
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
@@ -83,7 +84,7 @@ def plant(folder: Path, name: str, text: str = "#!/bin/sh\ntouch {trace}\necho 8
 @pytest.mark.parametrize(
     "path", ["", ".", "{here}", "{here}/sub/..", ":"], ids=["empty", "dot", "itself", "spelled", "colon"]
 )
-def test_planted_programs_never_run(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
+def test_planted_programs_never_run(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     (tmp_path / "sub").mkdir()
     traces = [plant(tmp_path, name) for name in ("nvidia-smi", "nvcc", "cl", "python")]
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 import wheelfix
+from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -76,7 +77,7 @@ def test_a_report_is_a_document(broken: Path) -> None:
     assert value["verdict"] == "broken"
 
 
-def test_diff(broken: Path, whole: Path, run) -> None:
+def test_diff(broken: Path, whole: Path, run: Run) -> None:
     difference = wheelfix.diff(whole, wheelfix.scan(broken))
     assert [file.path for file in difference.lost] == [f"pkg/{NAME}"]
     assert (
@@ -88,7 +89,7 @@ def test_diff(broken: Path, whole: Path, run) -> None:
 # ------------------------------------------------------------------------------------------------- the small things
 
 
-def test_a_browser_changed_the_name(whole: Path, run) -> None:
+def test_a_browser_changed_the_name(whole: Path, run: Run) -> None:
     copy = whole.with_name(f"{whole.stem} (1).whl")
     whole.rename(copy)
     assert f"a browser has changed it: rename it to {whole.name}" in run("scan", copy, code=3).err

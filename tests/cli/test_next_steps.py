@@ -7,11 +7,11 @@ import shlex
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import shell_line
@@ -35,7 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def proposed(run: Callable[..., pytest.CaptureResult[str]], *words: object) -> list[str]:
+def proposed(run: Run, *words: object) -> list[str]:
     """The commands at the end of a scan, without their comments."""
     _, head, steps = run("scan", *words, code=None).out.partition("What to do now\n")
     lines = steps.splitlines()
@@ -43,14 +43,14 @@ def proposed(run: Callable[..., pytest.CaptureResult[str]], *words: object) -> l
     return [line.strip() for line in lines if not line.strip().startswith("#")]
 
 
-def pasted(run: Callable[..., pytest.CaptureResult[str]], command: str) -> None:
+def pasted(run: Run, command: str) -> None:
     """Run one of our commands as bash would start it."""
     program, *words = shlex.split(command)
     assert program == "wheelfix"
     run(*words)
 
 
-def test_named_roots_are_named_again(tmp_path: Path, run) -> None:
+def test_named_roots_are_named_again(tmp_path: Path, run: Run) -> None:
     example = kepler_cu117()
     wheel = write_wheel(example, tmp_path / "dist of mine")
     roots = write_roots(example, tmp_path / "roots $x").values()
@@ -61,7 +61,7 @@ def test_named_roots_are_named_again(tmp_path: Path, run) -> None:
     run("scan", "wheelhouse", "-q")
 
 
-def test_a_deleted_dll_comes_from_the_original(tmp_path: Path, run) -> None:
+def test_a_deleted_dll_comes_from_the_original(tmp_path: Path, run: Run) -> None:
     """It was "name the folder of helper-0f2ea955.dll", although RECORD shows that the wheel had it."""
     name = "helper-0f2ea955.dll"
     whole = build_wheel(tmp_path / "whole", files={**files(name), f"pkg/{name}": HELPER})
@@ -82,7 +82,7 @@ def test_a_deleted_dll_comes_from_the_original(tmp_path: Path, run) -> None:
     run("scan", "wheelhouse", "-q")
 
 
-def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path: Path, run) -> None:
+def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path: Path, run: Run) -> None:
     """gmpy2 with a DLL in the wrong folder: ``--root FOLDER`` was asked for a file that the wheel has."""
     build_wheel(tmp_path / "dist", files={**files("helper.dll"), "pkg/moved/helper.dll": HELPER})
     assert "# puts a copy of helper.dll where it is found" in run("scan", "--no-discover", "dist", code=None).out
@@ -95,7 +95,7 @@ def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path: Path, run)
     run("scan", "--no-discover", "wheelhouse")
 
 
-def test_an_installed_package_is_repaired_where_it_is(tmp_path: Path, run) -> None:
+def test_an_installed_package_is_repaired_where_it_is(tmp_path: Path, run: Run) -> None:
     prefix = install(build_wheel(tmp_path / "dist", files=files("helper.dll")), tmp_path / "env")
     (tmp_path / "dlls").mkdir()
     (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
@@ -106,7 +106,7 @@ def test_an_installed_package_is_repaired_where_it_is(tmp_path: Path, run) -> No
     run("scan", prefix, "-q")
 
 
-def test_options_of_hints_are_in_the_command(tmp_path: Path, run) -> None:
+def test_options_of_hints_are_in_the_command(tmp_path: Path, run: Run) -> None:
     members = {**files("nvcuda.dll"), "pkg/nvcuda.dll": forge_dll("nvcuda.dll", exports=["f"])}
     build_wheel(tmp_path / "dist", files=members)
     command = proposed(run, "dist", "--no-discover")[-1]
@@ -115,12 +115,12 @@ def test_options_of_hints_are_in_the_command(tmp_path: Path, run) -> None:
     run("scan", "wheelhouse", "-q", "--fail-on", "warning")
 
 
-def test_what_no_wheel_may_contain_gives_no_command(tmp_path: Path, run) -> None:
+def test_what_no_wheel_may_contain_gives_no_command(tmp_path: Path, run: Run) -> None:
     build_wheel(tmp_path / "dist", files=files("vcruntime140d.dll", "helper.dll"))
     assert proposed(run, "dist", "--no-discover") == []
 
 
-def test_what_has_to_be_filled_in_comes_last(tmp_path: Path, run) -> None:
+def test_what_has_to_be_filled_in_comes_last(tmp_path: Path, run: Run) -> None:
     build_wheel(tmp_path / "dist", "aaa", "1.0", files=files("helper.dll"))
     build_wheel(tmp_path / "dist", "bbb", "1.0", files=files("libiomp5md.dll"))
     first, second = proposed(run, "dist", "--no-discover")
@@ -130,7 +130,7 @@ def test_what_has_to_be_filled_in_comes_last(tmp_path: Path, run) -> None:
     assert "--root FOLDER" in second
 
 
-def test_wheels_that_need_the_same_share_a_command(tmp_path: Path, run) -> None:
+def test_wheels_that_need_the_same_share_a_command(tmp_path: Path, run: Run) -> None:
     wheels = [build_wheel(tmp_path / "dist", name, "1.0", files=files("helper.dll")) for name in ("aaa", "bbb")]
     (tmp_path / "dlls").mkdir()
     (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
@@ -141,7 +141,7 @@ def test_wheels_that_need_the_same_share_a_command(tmp_path: Path, run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "html", "markdown", "github", "junit"])
-def test_every_format_has_the_same_command(kind: str, tmp_path: Path, run) -> None:
+def test_every_format_has_the_same_command(kind: str, tmp_path: Path, run: Run) -> None:
     build_wheel(tmp_path / "dist", files=files("libiomp5md.dll"))
     (command,) = proposed(run, "dist", "--no-discover")
     out = run("scan", "dist", "--no-discover", "--format", kind, code=None).out
@@ -149,7 +149,7 @@ def test_every_format_has_the_same_command(kind: str, tmp_path: Path, run) -> No
     assert "FOLDER" not in out.partition("What the findings mean")[0]
 
 
-def test_a_page_has_a_copy_button_for_each_command(tmp_path: Path, run) -> None:
+def test_a_page_has_a_copy_button_for_each_command(tmp_path: Path, run: Run) -> None:
     build_wheel(tmp_path / "dist", files=files("libiomp5md.dll"))
     page = run("scan", "dist", "--no-discover", "--format", "html", code=None).out
     assert re.search(r'<pre class="paste" tabindex="0">wheelfix repair dist/[^<]*--fetch[^<]*</pre>', page)
@@ -184,7 +184,7 @@ def test_powershell_words(word: str, expected: str) -> None:
     assert shell_line([word], windows=True) == expected
 
 
-def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path: Path, run) -> None:
+def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path: Path, run: Run) -> None:
     debug = {"pkg/nvcuda.dll": forge_dll("nvcuda.dll", exports=["f"])}
     build_wheel(tmp_path / "dist", files={**files("helper.dll", "nvcuda.dll"), **debug})
     (tmp_path / "dlls").mkdir()
@@ -196,7 +196,7 @@ def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path: Path, run) 
     assert len(balance) == 3
 
 
-def test_a_folder_has_a_summary(tmp_path: Path, run) -> None:
+def test_a_folder_has_a_summary(tmp_path: Path, run: Run) -> None:
     build_wheel(tmp_path / "dist", "good", "1.0", files=files())
     build_wheel(tmp_path / "dist", files=files("helper.dll"))
     lost = build_wheel(tmp_path / "dist", "lost", "1.0", files=files("libiomp5md.dll"))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.indexes import index_of
+from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.commands import COMMANDS, Parser
 from wheelfix.cli.parsers import WITHOUT_CONFIGURATION, command_parser, current_spelling
@@ -41,7 +42,7 @@ def test_there_are_at_most_70_options() -> None:
 
 
 @pytest.mark.parametrize("name", ["scan", "repair", "ci", "diagnose"])
-def test_h_shows_the_ten_that_matter_and_help_shows_all(name: str, run) -> None:
+def test_h_shows_the_ten_that_matter_and_help_shows_all(name: str, run: Run) -> None:
     short = run(name, "-h").out
     whole = run(name, "--help").out
     options = long_names(command_parser(name))
@@ -70,7 +71,7 @@ def test_only_commands_that_read_a_file_have_options_for_it(name: str) -> None:
     ],
     ids=["delvewheel", "delvewheel-paths", "delvewheel-names", "hidden", "limit"],
 )
-def test_old_and_foreign_words_work(words: list[str], tmp_path: Path, run) -> None:
+def test_old_and_foreign_words_work(words: list[str], tmp_path: Path, run: Run) -> None:
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "other.dll").write_bytes(HELPER)
     run("repair", "dist", "--no-discover", *words)
@@ -78,7 +79,7 @@ def test_old_and_foreign_words_work(words: list[str], tmp_path: Path, run) -> No
         assert any(name.rpartition("/")[2].startswith("helper") for name in wheel.namelist())
 
 
-def test_a_limit_is_kept(run) -> None:
+def test_a_limit_is_kept(run: Run) -> None:
     assert "members" in run("scan", "dist", "--limit", "members=2", code=3).err
     assert "did you mean 'members'?" in run("scan", "dist", "--limit", "member=2", code=2).err
 
@@ -91,7 +92,7 @@ def test_what_follows_the_dashes_of_ci_goes_to_try() -> None:
         current_spelling("ci", ["dist", "--", "--module", "a"])
 
 
-def test_python_is_a_folder_or_its_program(tmp_path: Path, run) -> None:
+def test_python_is_a_folder_or_its_program(tmp_path: Path, run: Run) -> None:
     (tmp_path / "env" / "Lib" / "site-packages").mkdir(parents=True)
     (tmp_path / "env" / "python.exe").write_bytes(b"MZ")
     outputs = []
@@ -105,7 +106,7 @@ def test_python_is_a_folder_or_its_program(tmp_path: Path, run) -> None:
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])
 def test_dist_is_what_is_meant_without_a_path(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     told = run(command, "--no-discover", code=1)
     assert "dist is used" in told.err
@@ -126,11 +127,11 @@ def test_dist_is_what_is_meant_without_a_path(
         (["scan", "dist", "--target", "windows11"], "did you mean 'windows-11'?"),
     ],
 )
-def test_slips_are_answered_with_what_was_meant(words: list[str], said: str, run) -> None:
+def test_slips_are_answered_with_what_was_meant(words: list[str], said: str, run: Run) -> None:
     assert said in run(*words, code=2).err
 
 
-def test_explain_takes_numbers(run) -> None:
+def test_explain_takes_numbers(run: Run) -> None:
     assert run("explain", "301").out.startswith("WF301 missing-dependency\n")
     out = run("explain", "126").out
     assert out.startswith("WinError 126: The specified module could not be found.\n")
@@ -138,7 +139,9 @@ def test_explain_takes_numbers(run) -> None:
     run("explain", "999999", code=2)
 
 
-def test_a_name_alone_is_the_newest_wheel_on_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
+def test_a_name_alone_is_the_newest_wheel_on_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     files = {"demo/_x.cp311-win_amd64.pyd": extension()}
     wheels = [build_wheel(tmp_path / "files", "demo", version, files=files) for version in ("1.2", "1.10")]
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
@@ -152,5 +155,5 @@ def test_a_name_alone_is_the_newest_wheel_on_the_index(tmp_path: Path, monkeypat
         assert "dsit is neither a file or folder here nor a project on the package index" in err
 
 
-def test_a_requirement_gets_the_command_that_downloads_it(run) -> None:
+def test_a_requirement_gets_the_command_that_downloads_it(run: Run) -> None:
     assert "pip download --no-deps --platform win_amd64 demo==1.0\n" in run("repair", "demo==1.0", code=3).err

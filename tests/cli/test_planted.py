@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from tests.support.commands import Run
 from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel, extension
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
@@ -76,14 +77,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # --------------------------------------------------------------------------------------------------- the file is named
 
 
-def test_the_file_is_named_when_it_sets_something(folder: Path, run) -> None:
+def test_the_file_is_named_when_it_sets_something(folder: Path, run: Run) -> None:
     (folder / "wheelfix.toml").write_text('fail-on = "warning"\n')
     err = run("scan", "dist", "--no-discover").err
     assert f"wheelfix: configured by {folder / 'wheelfix.toml'}\n" in err
     assert "configured by" not in run("scan", "dist", "--no-discover", "--no-config", code=None).err
 
 
-def test_a_file_for_another_command_is_not_named(folder: Path, run) -> None:
+def test_a_file_for_another_command_is_not_named(folder: Path, run: Run) -> None:
     (folder / "wheelfix.toml").write_text('[repair]\nwheel-dir = "out"\n')
     assert run("scan", "dist", "--no-discover", code=None).err == ""
     assert "configured by" in run("repair", "dist", "--no-discover", code=None).err
@@ -98,7 +99,7 @@ root_only = pytest.mark.skipif(
 
 @root_only
 @pytest.mark.parametrize("plant", ["file", "link"])
-def test_a_file_of_another_user_is_refused(folder: Path, plant: str, run) -> None:
+def test_a_file_of_another_user_is_refused(folder: Path, plant: str, run: Run) -> None:
     """Found in a parent folder, such as /tmp, it decided what was reported and where reports were written."""
     config = folder.parent / "wheelfix.toml"
     text = 'ignore = ["WF3"]\nreport = ["html=taken.html"]\n'
@@ -119,7 +120,7 @@ def test_a_file_of_another_user_is_refused(folder: Path, plant: str, run) -> Non
 
 
 @root_only
-def test_a_variable_does_not_vouch_for_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
+def test_a_variable_does_not_vouch_for_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     (folder / "theirs.toml").write_text("")
     os.chown(folder / "theirs.toml", 12345, 12345)
     monkeypatch.setenv("WHEELFIX_CONFIG", "theirs.toml")
@@ -127,7 +128,7 @@ def test_a_variable_does_not_vouch_for_a_file(folder: Path, monkeypatch: pytest.
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
-def test_a_file_that_everybody_can_write_is_refused(folder: Path, run) -> None:
+def test_a_file_that_everybody_can_write_is_refused(folder: Path, run: Run) -> None:
     config = folder / "wheelfix.toml"
     config.write_text('fail-on = "never"\n')
     config.chmod(0o666)
@@ -179,7 +180,7 @@ def test_owners_on_windows(sddl: str, trusted: bool) -> None:
 
 @pytest.mark.parametrize("name", DANGEROUS)
 def test_some_options_are_taken_from_the_command_line_only(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, run
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     command, typed = next(iter(vocabulary()[0][name].only_typed.items()))
     words = {"sign": ["--with", "x {file}"], "survey": ["-o", "tables"]}.get(command, ["--no-discover"])
@@ -205,7 +206,7 @@ def test_that_list_is_complete() -> None:
     assert {key for key, option in vocabulary()[0].items() if option.only_typed} == found
 
 
-def test_an_environment_to_diagnose_may_be_configured(folder: Path, run) -> None:
+def test_an_environment_to_diagnose_may_be_configured(folder: Path, run: Run) -> None:
     """It is only read there; ``repair --env`` writes to it."""
     (folder / "env" / "Lib" / "site-packages").mkdir(parents=True)
     (folder / "wheelfix.toml").write_text('[diagnose]\nenv = "env"\n')
@@ -229,7 +230,7 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("line", OUTSIDE)
 @pytest.mark.parametrize("how", ["found", "typed"])
-def test_paths_stay_below_the_file(line: str, how: str, folder: Path, run) -> None:
+def test_paths_stay_below_the_file(line: str, how: str, folder: Path, run: Run) -> None:
     (folder / "link").symlink_to(folder.parent, target_is_directory=True)
     (folder / "wheelfix.toml").write_text(line.replace("{above}", folder.parent.as_posix()) + "\n")
     named = ["--config", "wheelfix.toml"] if how == "typed" else []
@@ -239,7 +240,7 @@ def test_paths_stay_below_the_file(line: str, how: str, folder: Path, run) -> No
     assert not [path for path in folder.parent.iterdir() if path.name.startswith("taken")]
 
 
-def test_paths_below_the_file_work(folder: Path, run) -> None:
+def test_paths_below_the_file_work(folder: Path, run: Run) -> None:
     (folder / "reports").mkdir()
     text = (
         f'report = ["html=reports/a.html", "json={(folder / "reports" / "b.json").as_posix()}"]\nroot = "./dist/.."\n'

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import wheelfix
+from tests.support.commands import Run
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.common import other_system
@@ -46,13 +47,15 @@ def test_other_systems_are_known_by_their_tags(name: str, platform: str) -> None
 
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])
-def test_a_run_of_nothing_but_other_systems_is_a_usage_error(dist: Path, command: str, tmp_path: Path, run) -> None:
+def test_a_run_of_nothing_but_other_systems_is_a_usage_error(
+    dist: Path, command: str, tmp_path: Path, run: Run
+) -> None:
     more = [] if command == "scan" else ["-w", str(tmp_path / "out")]
     assert "no Windows wheel among the inputs" in run(command, dist / LINUX, *more, code=2).err
     assert not (tmp_path / "out").exists()
 
 
-def test_skipped_wheels_are_counted_apart(dist: Path, run) -> None:
+def test_skipped_wheels_are_counted_apart(dist: Path, run: Run) -> None:
     out, err = run("scan", dist, "--no-discover")
     assert f"skipped: {LINUX} is not a Windows wheel" in err
     assert "2 inputs: 1 ok, 1 skipped, not for Windows" in out
@@ -71,17 +74,17 @@ def test_pure_python_is_for_no_processor(tmp_path: Path) -> None:
     assert wheelfix.scan(wheel).machine.value == "unknown"
 
 
-def test_an_explicit_request_that_cannot_be_met_is_an_error(dist: Path, tmp_path: Path, run) -> None:
+def test_an_explicit_request_that_cannot_be_met_is_an_error(dist: Path, tmp_path: Path, run: Run) -> None:
     out = ["-w", str(tmp_path / "out"), "--no-discover"]
     assert "no root has foo.dll" in run("repair", dist / WINDOWS, "--include", "foo.dll", *out, code=2).err
     image = forge_dll("x.dll", imports=[("msvcp140.dll", ["f"])])
     files = {"pkg/__init__.py": b"", "pkg/_x.cp311-win_amd64.pyd": image}
-    wheel = build_wheel(dist, "pkg", "1.0", "cp311-cp311-win_amd64", files)
+    wheel = build_wheel(dist, files=files)
     assert "no root has msvcp140.dll" in run("repair", wheel, "--with-vcredist", *out, code=2).err
     assert not list((tmp_path / "out").glob("*.whl")) if (tmp_path / "out").exists() else True
 
 
-def test_a_linux_environment_an_empty_folder_and_an_sdist_say_what_they_are(tmp_path: Path, run) -> None:
+def test_a_linux_environment_an_empty_folder_and_an_sdist_say_what_they_are(tmp_path: Path, run: Run) -> None:
     site = tmp_path / "venv" / "lib" / "python3.11" / "site-packages" / "pkg"
     site.mkdir(parents=True)
     (site / "_x.cpython-311-x86_64-linux-gnu.so").write_bytes(b"\x7fELF")

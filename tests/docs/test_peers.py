@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import ALONE, build_wheel
 from wheelfix import RepairOptions, RootOptions, ScanOptions, repair, scan, verify
 from wheelfix.demo import example
 from wheelfix.demo.forge import forge_dll
@@ -63,7 +63,7 @@ def bytes_of(wheel, name):
 
 
 def verdict(wheel):
-    return scan(wheel, ScanOptions(roots=RootOptions(discover=False))).verdict.value
+    return scan(wheel, ALONE).verdict.value
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_show_does_not_name_the_error_that_import_will_raise(cu117):
     assert done.returncode == 0
     assert "WinError" not in done.stdout
     assert cu117.story.blamed not in done.stdout
-    report = scan(cu117.wheel, ScanOptions(roots=RootOptions(discover=False)))
+    report = scan(cu117.wheel, ALONE)
     assert report.first_failure is not None
     assert cu117.story.blamed in report.first_failure.message
 

@@ -10,6 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
+from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
 from wheelfix.demo.forge import forge_dll
@@ -122,7 +123,7 @@ def test_a_distribution_without_wheels_does_not_stop_the_others() -> None:
     assert (found, sorted(absent)) == ({"a": "1"}, ["gone", "lost"])
 
 
-def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, run) -> None:
+def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, run: Run) -> None:
     for words, verdict in (((), "unsure"), (("--deps",), "ok")):
         said = run("scan", subject, "--no-discover", "--format", "json", *words, code=None).out
         assert json.loads(said)["wheels"][0]["verdict"] == verdict
@@ -148,7 +149,7 @@ def test_a_distribution_that_requires_itself_again_and_again(versions: int, tmp_
     assert len(server.asked) < MOST_ASKED
 
 
-def test_more_lines_than_any_distribution_has(tmp_path: Path, run) -> None:
+def test_more_lines_than_any_distribution_has(tmp_path: Path, run: Run) -> None:
     lines = [f"b!=9.{number}" for number in range(MOST_LINES + 1)]
     subject = build_wheel(tmp_path / "dist", "demo", "2.0", files={}, requires=lines)
     assert f"more than {MOST_LINES} requirements" in run("scan", subject, "--no-discover", "--deps", code=3).err

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import Run
 from tests.support.tiers import cache_folder, unavailable
 from tests.support.wheels import build_wheel
 from wheelfix import scan
@@ -163,7 +164,7 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
         ),
     ],
 )
-def test_verdict_and_codes(tmp_path: Path, run, files: Mapping[str, bytes | str], tag: str, expected: str) -> None:
+def test_verdict_and_codes(tmp_path: Path, run: Run, files: Mapping[str, bytes | str], tag: str, expected: str) -> None:
     path = build_wheel(tmp_path, "pkg", "1.0", tag, files)
     (wheel,) = json.loads(run("scan", path, "--no-discover", "--format", "json", code=None).out)["wheels"]
     assert " ".join([wheel["verdict"], *sorted({found["code"] for found in wheel["findings"]})]) == expected

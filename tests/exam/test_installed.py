@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
@@ -47,7 +47,7 @@ def environment(folder: Path, *wheels: Path, config: str = VENV) -> Path:
 
 
 def scanned(env: Path) -> dict[str, ScanReport]:
-    found = list(scan_all([env], ScanOptions(roots=RootOptions(discover=False))))
+    found = list(scan_all([env], ALONE))
     assert all(isinstance(one, ScanReport) for one in found), found
     return {one.name: one for one in found if isinstance(one, ScanReport)}
 
@@ -91,7 +91,7 @@ class TestPython:
     def test_one_module_of_another_python(self, tmp_path: Path) -> None:
         """The tags are right, and WHEEL cannot know what was copied there."""
         files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
-        wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files)
+        wheel = build_wheel(tmp_path, files=files)
         assert ("pkg", "WF401", "error") in found_in(environment(tmp_path, wheel))
 
     def test_a_program_with_a_python_of_its_own(self, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ class TestPython:
     def test_most_distributions_say_which_python_it_is(self, tmp_path: Path) -> None:
         """A folder of 'pip install --target' does not name its Python."""
         files = {"other/__init__.py": "", "other/_x.cp311-win_amd64.pyd": pyd()}
-        others = [build_wheel(tmp_path, name, "1.0", "cp311-cp311-win_amd64", files) for name in ("a", "b")]
+        others = [build_wheel(tmp_path, name, "1.0", files=files) for name in ("a", "b")]
         env = environment(tmp_path, *others, module(tmp_path, "cp310"), config="")
         assert found_in(env) == [("pkg", "WF401", "error")]
 
@@ -143,7 +143,7 @@ class TestNumpy:
             "torch/_x.cp311-win_amd64.pyd": pyd("python311.dll", "torch_python.dll"),
             "torch/torch_python.dll": dll + b"\0" + mark + b"\0",
         }
-        wheel = build_wheel(tmp_path, "torch", "2.0.1", "cp311-cp311-win_amd64", files)
+        wheel = build_wheel(tmp_path, "torch", "2.0.1", files=files)
         env = environment(tmp_path, wheel, pure(tmp_path, "numpy", numpy))
         assert [item for item in found_in(env) if item[1] == "WF410"] == expected
         for item in scanned(env)["torch"].findings:
@@ -161,7 +161,7 @@ class TestNumpy:
         """numpy 2.1.3 with pandas 2.0.3 and h5py 3.8 was "5 ok"; a wheel by itself allows what its metadata allows."""
         name = "pkg/_x.cp311-win_amd64.pyd"
         files = {"pkg/__init__.py": "from . import _x\n", name: pyd() + b"\0numpy.core._multiarray_umath\0"}
-        wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=["numpy>=1.20"])
+        wheel = build_wheel(tmp_path, files=files, requires=["numpy>=1.20"])
         if numpy:
             env = environment(tmp_path, wheel, pure(tmp_path, "numpy", numpy))
             assert found_in(env) == expected
@@ -237,7 +237,7 @@ class TestRecord:
             "pkg/_x.cp311-win_amd64.pyd": pyd("python311.dll", "flux.dll"),
             "pkg/flux.dll": forge_dll("flux.dll", exports=["f"]),
         }
-        env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+        env = environment(tmp_path, build_wheel(tmp_path, files=files))
         assert found_in(env) == []
         (env / SITE / name).unlink()
         assert ("pkg", "WF102", "error") in found_in(env)
@@ -259,7 +259,7 @@ class TestRecord:
 
     def test_other_spelling_of_the_same_file(self, tmp_path: Path) -> None:
         files = {"pkg/__init__.py": "", "pkg/flux.dll": forge_dll("flux.dll", exports=["f"])}
-        env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+        env = environment(tmp_path, build_wheel(tmp_path, files=files))
         path = env / SITE / "pkg/flux.dll"
         path.rename(path.with_name("FLUX.DLL"))
         assert "WF102" not in {code for _, code, _ in found_in(env)}
@@ -280,7 +280,7 @@ class TestOpenmp:
             module = f"{name}/_x.cp311-win_amd64.pyd"
             image = pyd("python311.dll", "libiomp5md.dll")
             files = {f"{name}/__init__.py": load + more, module: image, f"{name}/libiomp5md.dll": runtime}
-            wheels.append(build_wheel(tmp_path, name, "1.0", "cp311-cp311-win_amd64", files))
+            wheels.append(build_wheel(tmp_path, name, "1.0", files=files))
         report = scanned(environment(tmp_path, *wheels))["pkg"]
         assert [str(item.severity) for item in report.findings if item.code == "WF405"] == expected
 

@@ -216,7 +216,7 @@ def options(jobs: int = 2, *, verify: bool = False) -> ScanOptions:
 
 @pytest.fixture
 def wheel(tmp_path):
-    return build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", FILES)
+    return build_wheel(tmp_path, files=FILES)
 
 
 def reads(monkeypatch):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
+from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.tiers import program
 from tests.support.wheels import build_wheel, extension
@@ -94,7 +95,7 @@ def test_the_input_changes(bench: Bench, meanwhile, capsys, moment, change: str)
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps open files from being removed")
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_the_input_is_removed(bench: Bench, meanwhile, capsys, moment, run) -> None:
+def test_the_input_is_removed(bench: Bench, meanwhile, capsys, moment, run: Run) -> None:
     """It is still open, so that its bytes are there to the end; nothing may be half-made either way."""
     run(*bench.command())
     expected = digest(bench.target)
@@ -119,21 +120,21 @@ def test_a_newer_build_is_not_overwritten_in_place(bench: Bench, meanwhile, caps
 
 
 @pytest.mark.parametrize("moment", MOMENTS[:3])
-def test_a_source_that_is_not_the_planned_one_is_not_copied(bench: Bench, meanwhile, run, moment) -> None:
+def test_a_source_that_is_not_the_planned_one_is_not_copied(bench: Bench, meanwhile, run: Run, moment) -> None:
     """Hashed when planned, and again when copied: what is exchanged in between does not get in."""
     meanwhile(*moment, lambda: spoil(find(bench, DLL)))
     assert "is not the file that was planned" in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert snapshot(bench.out) == {}
 
 
-def test_a_source_is_removed(bench: Bench, meanwhile, run) -> None:
+def test_a_source_is_removed(bench: Bench, meanwhile, run: Run) -> None:
     meanwhile(writing, "rewrite", lambda: find(bench, DLL).unlink())
     assert DLL in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert snapshot(bench.out) == {}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
-def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, run) -> None:
+def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, run: Run) -> None:
     dll = find(bench, DLL)
     outside = bench.folder / "outside.dll"
     shutil.copy(dll, outside)
@@ -149,7 +150,7 @@ def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, run) -
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps folders of open files from being removed")
 @pytest.mark.parametrize("moment", [(Assembly, "add"), (Assembly, "close"), (AtomicFile, "commit")], ids=lambda m: m[1])
-def test_the_target_folder_vanishes(bench: Bench, meanwhile, run, moment) -> None:
+def test_the_target_folder_vanishes(bench: Bench, meanwhile, run: Run, moment) -> None:
     meanwhile(*moment, lambda: shutil.rmtree(bench.out))
     original = digest(bench.wheel)
     assert "should not have happened" not in run(*bench.command(), code=Exit.ENVIRONMENT).err
@@ -157,13 +158,13 @@ def test_the_target_folder_vanishes(bench: Bench, meanwhile, run, moment) -> Non
     assert not bench.out.exists() or snapshot(bench.out) == {}
 
 
-def test_the_folder_is_a_file(bench: Bench, run) -> None:
+def test_the_folder_is_a_file(bench: Bench, run: Run) -> None:
     bench.out.write_bytes(b"")
     assert "--wheel-dir" in run(*bench.command(), code=Exit.USAGE).err
     assert leftovers(bench.folder) == []
 
 
-def test_the_wheel_is_a_folder(bench: Bench, run) -> None:
+def test_the_wheel_is_a_folder(bench: Bench, run: Run) -> None:
     bench.target.mkdir(parents=True)
     assert "wheelfix: error: cannot write" in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert leftovers(bench.folder) == []
@@ -275,7 +276,7 @@ def test_a_file_that_is_read_is_not_written(line: str, place: Path, capsys: pyte
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 @pytest.mark.parametrize("kind", ["folder", "file", "hard"])
-def test_links_are_seen_through(kind: str, place: Path, run) -> None:
+def test_links_are_seen_through(kind: str, place: Path, run: Run) -> None:
     target = place / "elsewhere"
     if kind == "folder":
         target.symlink_to(place / "oi")
@@ -290,7 +291,7 @@ def test_links_are_seen_through(kind: str, place: Path, run) -> None:
     assert contents(place) == before
 
 
-def test_a_mount_is_seen_through(place: Path, run) -> None:
+def test_a_mount_is_seen_through(place: Path, run: Run) -> None:
     other = place / "mounted"
     other.mkdir()
     mounted = subprocess.run(["mount", "--bind", "oi", "mounted"], check=False, capture_output=True).returncode == 0
@@ -304,7 +305,7 @@ def test_a_mount_is_seen_through(place: Path, run) -> None:
         subprocess.run(["umount", "mounted"], check=True)
 
 
-def test_another_input_is_not_the_target_of_a_repair(place: Path, run) -> None:
+def test_another_input_is_not_the_target_of_a_repair(place: Path, run: Run) -> None:
     """Of two wheels of one name the first would be written over the second, also where processes share the work."""
     (place / "b").mkdir()
     shutil.copy(place / WHEEL, place / "b" / NAME)
@@ -320,7 +321,7 @@ def test_python_callers_are_refused_too(place: Path) -> None:
     assert contents(place) == before
 
 
-def test_what_may_be_written_is_written(place: Path, run) -> None:
+def test_what_may_be_written_is_written(place: Path, run: Run) -> None:
     """The same files twice, in place, and reports over earlier reports."""
     for _ in range(2):
         run("repair", WHEEL, "--root", "root", "--no-discover", "-w", "out", "--lock", "new.json")

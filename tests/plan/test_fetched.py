@@ -15,6 +15,7 @@ import pytest
 
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Request, Server
+from tests.support.commands import Run
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
@@ -79,7 +80,7 @@ def test_offline_refuses(server: Server, broken: Path, tmp_path: Path, capsys: p
 
 
 def test_an_unknown_dll_costs_the_whole_wheel(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
 ) -> None:
     code, path = repaired(broken, tmp_path, "--fetch")
     told = " ".join(capsys.readouterr().out.split())
@@ -213,7 +214,7 @@ def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(
     assert not (tmp_path / "again" / broken.name).exists()
 
 
-def test_scan_shows_what_would_come(server: Server, broken: Path, run) -> None:
+def test_scan_shows_what_would_come(server: Server, broken: Path, run: Run) -> None:
     missing = json.loads(run("scan", broken, "--no-discover", "--fetch", "--format", "json", code=None).out)["wheels"][
         0
     ]["missing"]
@@ -281,7 +282,9 @@ def test_a_dry_run_with_a_lock_has_every_hash(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_installed_package_is_repaired_from_the_index(server: Server, broken: Path, tmp_path: Path, run) -> None:
+def test_an_installed_package_is_repaired_from_the_index(
+    server: Server, broken: Path, tmp_path: Path, run: Run
+) -> None:
     site = tmp_path / "env" / "Lib" / "site-packages"
     with zipfile.ZipFile(broken) as archive:
         archive.extractall(site)
@@ -475,7 +478,7 @@ def test_a_distribution_that_the_user_trusts(
     sdl = forge_dll("SDL2.dll", exports=["SDL_Init"])
     version = ranked_releases("sdl2.dll", "", trusted=("kivy-deps-sdl2",))[0][1]
     member = f"kivy_deps.sdl2-{version}.data/data/share/sdl2/bin/SDL2.dll"
-    wheel = build_wheel(tmp_path / "vendor", "kivy_deps.sdl2", version, "cp311-cp311-win_amd64", {member: sdl})
+    wheel = build_wheel(tmp_path / "vendor", "kivy_deps.sdl2", version, files={member: sdl})
     with index_of([wheel]) as found:
         words = ("--fetch", "--index-url", f"{found.url}/simple", "--layout", "beside")
         assert repaired(broken, tmp_path, *words)[0] == 1

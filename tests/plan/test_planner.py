@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.roots.test_choice import with_code
+from tests.support.commands import Run
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
@@ -322,7 +323,7 @@ def test_a_dll_that_cannot_be_used_is_replaced(
     assert list(drops) == [LIB]
 
 
-def test_a_lock_holds_what_is_cleaned(sound: dict[str, bytes], tmp_path: Path, run) -> None:
+def test_a_lock_holds_what_is_cleaned(sound: dict[str, bytes], tmp_path: Path, run: Run) -> None:
     files = {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")}
     del files[LIB]
     wheel = torch_wheel(tmp_path / "dist", files)

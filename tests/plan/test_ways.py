@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.repairs.test_repair import check_record_independently
+from tests.support.commands import Run
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.tiers import unavailable, wheel
 from tests.support.torchlike import torch_files
@@ -153,7 +154,7 @@ def test_a_requirement_alone_does_not_make_windows_look_there(tmp_path: Path, kn
     check(result.output, wheels)
 
 
-def test_a_lock_makes_the_same_wheel(tmp_path: Path, run) -> None:
+def test_a_lock_makes_the_same_wheel(tmp_path: Path, run: Run) -> None:
     wheels, wheel, lock = vendors(tmp_path / "wheels"), package(tmp_path / "dist"), tmp_path / "plan.json"
     given = ["--no-discover", "--root", str(wheels)]
     planned = ["repair", str(wheel), "--via", "wheels", *given, "--lock", str(lock), "-w", str(tmp_path / "one")]
@@ -176,7 +177,7 @@ def test_a_lock_makes_the_same_wheel(tmp_path: Path, run) -> None:
     ids=["stranger", "two lines", "address", "folder", "name"],
 )
 def test_a_lock_cannot_make_a_wheel_require_anything_else(
-    tmp_path: Path, change: dict[str, object], why: str, run
+    tmp_path: Path, change: dict[str, object], why: str, run: Run
 ) -> None:
     wheels, wheel, lock = vendors(tmp_path / "wheels"), package(tmp_path / "dist"), tmp_path / "plan.json"
     words = ["--no-discover", "--root", str(wheels), "-w", str(tmp_path / "out")]
@@ -311,7 +312,7 @@ def test_wheels_are_no_way_to_a_cuda_that_the_index_does_not_have(tmp_path: Path
     assert [way.via for way in planned.plan.ways] == ["vendor", "toolkit"]
 
 
-def test_a_dry_run_shows_the_ways_with_sizes(tmp_path: Path, run) -> None:
+def test_a_dry_run_shows_the_ways_with_sizes(tmp_path: Path, run: Run) -> None:
     cuda = tmp_path / "v11.7"
     for name, data in toolkit_files("11.7").items():
         (cuda / name).parent.mkdir(parents=True, exist_ok=True)
@@ -361,7 +362,7 @@ def test_the_vendors_own_wheels_serve_a_package_that_requires_them(tmp_path: Pat
 @pytest.mark.real
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_and_a_windows_python_imports_it(tmp_path: Path, run) -> None:
+def test_and_a_windows_python_imports_it(tmp_path: Path, run: Run) -> None:
     try:
         find_wine(None, Machine.AMD64)
     except WheelfixError as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.server import running
+from tests.support.commands import Run
 from tests.support.tiers import impossible
 from wheelfix.base.options import RemoteOptions
 from wheelfix.errors import EnvironmentFailure, UsageError
@@ -96,7 +97,7 @@ def test_a_temporary_cache_is_gone(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("WHEELFIX_CACHE_SIZE", "1G")
     Cache().segments(URL, "", Version(9, '"x"', "")).add(0, bytes(1000))
@@ -165,7 +166,7 @@ def test_a_file_system_that_is_read_only(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_disk_that_is_full(tmp_path: Path, whole: bool, run) -> None:
+def test_a_disk_that_is_full(tmp_path: Path, whole: bool, run: Run) -> None:
     """The error names the folder, the reason and what to do; nothing half-written stays."""
     digest = hashlib.sha256(DATA).hexdigest()
     with mounted(tmp_path / "small", "size=1m") as folder, running({"/x.whl": DATA}) as server:
@@ -248,7 +249,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "command", [["cache", "clear"], ["cache", "info"], ["scan", "https://127.0.0.1:9/x-1.0-py3-none-any.whl"]]
 )
-def test_a_folder_with_other_files_is_refused(tmp_path: Path, names: list[str], command: list[str], run) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path: Path, names: list[str], command: list[str], run: Run) -> None:
     """--cache-dir named a folder of the user's: everything in its folders "wheels" and "parts" was removed."""
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -262,7 +263,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path, names: list[str], 
     assert snapshot(tmp_path) == before
 
 
-def test_only_what_we_wrote_is_removed(tmp_path: Path, run) -> None:
+def test_only_what_we_wrote_is_removed(tmp_path: Path, run: Run) -> None:
     filled(tmp_path)
     part = next(path for path in (tmp_path / "parts").iterdir())
     strange = [tmp_path / "wheels" / "mine.whl", tmp_path / "parts" / "mine.txt", part / "mine.txt", tmp_path / "mine"]
@@ -285,7 +286,7 @@ def test_only_what_we_wrote_is_removed(tmp_path: Path, run) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 @pytest.mark.parametrize("name", ["parts", "wheels"])
-def test_a_link_in_the_cache_is_not_followed(tmp_path: Path, name: str, run) -> None:
+def test_a_link_in_the_cache_is_not_followed(tmp_path: Path, name: str, run: Run) -> None:
     """A link named "parts" emptied the folder behind it."""
     target, cache = filled(tmp_path / "other"), filled(tmp_path / "cache")
     before = snapshot(target)

@@ -16,6 +16,7 @@ import pytest
 from tests.remote.indexes import pages
 from tests.remote.programs import Certificates, make_certificates
 from tests.remote.server import Reply, Request, Server, running
+from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
@@ -159,7 +160,7 @@ def test_an_address_without_a_scheme_stays_with_https(secure: Server, broken: Pa
 
 
 def test_a_file_that_comes_over_http_is_proved_by_the_hash_of_a_safe_page(
-    secure: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run
+    secure: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
 ) -> None:
     """It is downloaded as a whole even for a scan: no hash proves a part."""
     (name,) = (path for path in secure.files if path.startswith("/files/"))

@@ -12,6 +12,7 @@ import pytest
 
 from tests.remote.programs import free_port, nginx, started
 from tests.remote.server import Reply, Request, running
+from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 
@@ -56,7 +57,7 @@ def test_nginx(wheel: Path, capsys: pytest.CaptureFixture[str], more: str) -> No
         assert share < 20
 
 
-def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str], run) -> None:
+def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str], run: Run) -> None:
     pytest.importorskip("pypiserver")
     port = free_port()
     command = [sys.executable, "-m", "pypiserver", "run", "-i", "127.0.0.1", "-p", str(port), str(wheel.parent)]

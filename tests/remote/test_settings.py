@@ -94,6 +94,7 @@ def test_uvs_file(home: dict[str, str], tmp_path: Path, text: str, expected: tup
     (tmp_path / ".config/uv/uv.toml").write_text(text)
     assert configured(home) == expected
     assert configured({**home, "PIP_INDEX_URL": "https://pip.example"})[0] == "https://pip.example"
+    assert configured({**home, "UV_NO_CONFIG": "1"}) == (PYPI, ())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")

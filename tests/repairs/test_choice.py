@@ -125,7 +125,7 @@ def test_a_package_without_a_label_takes_one_release(tmp_path: Path) -> None:
     module = forge_dll(
         "_x.pyd", imports=[("cublas64_12.dll", ["f"]), ("curand64_10.dll", ["f"])], exports=["PyInit__x"]
     )
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/__init__.py": "", "pkg/_x.pyd": module})
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.pyd": module})
     roots = [grow(tmp_path / f"v{release}", toolkit_files(release)) for release in ("11.8", "12.1")]
     plan = plan_of(wheel, *roots)
     assert all("v12.1" in path for path in sources(plan).values())
@@ -208,7 +208,7 @@ def test_hints_name_the_major_that_the_imports_tell(tmp_path: Path, imports: lis
     """onnxruntime_gpu for CUDA 12 was told to take cu11 wheels."""
     module = forge_dll("_x.pyd", imports=[(name, ["f"]) for name in imports], exports=["PyInit__x"])
     files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": module}
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files)
+    wheel = build_wheel(tmp_path, files=files)
     report = scan(wheel, ScanOptions(roots=RootOptions(discover=False), jobs=1))
     (missing,) = [item for item in report.missing if item.name == imports[1]]
     assert [text for text in missing.providers if text.startswith("PyPI: ")] == [f"PyPI: {package}"]
@@ -218,7 +218,7 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path: Path) ->
     module = forge_dll(
         "_x.pyd", imports=[("mkl_rt.2.dll", ["mkl_blas_cgemm3m_batch_strided"]), ("uv.dll", ["f"]), ("zz.dll", ["f"])]
     )
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/__init__.py": "", "pkg/_x.pyd": module})
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.pyd": module})
     root = grow(
         tmp_path / "dlls",
         {"mkl_rt.2.dll": dll("mkl_rt.2.dll", "other"), "uv.dll": dll("uv.dll", "f", machine=Machine.X86)},
@@ -236,7 +236,7 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path: Path) ->
 
 def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path: Path) -> None:
     module = forge_dll("_x.pyd", imports=[("libomp140.x86_64.dll", ["f"])])
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/__init__.py": "", "pkg/_x.pyd": module})
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.pyd": module})
     root = grow(tmp_path / "dlls", {"libomp140.x86_64.dll": dll("libomp140.x86_64.dll", "f")})
     found = RootOptions(roots=(root,), discover=False)
     options = RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=found, jobs=1))

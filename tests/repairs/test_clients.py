@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.clients import check_with_clients
 from tests.support.tiers import program
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
@@ -179,7 +179,7 @@ def test_repacked_by_hand(repack: Callable[[Path, Path], None], codes: set[str],
     (tmp_path / "repacked").mkdir()
     wheel = tmp_path / "repacked" / name
     repack(place, wheel)
-    assert codes <= {finding.code for finding in scan(wheel, ScanOptions(roots=RootOptions(discover=False))).findings}
+    assert codes <= {finding.code for finding in scan(wheel, ALONE).findings}
     with pytest.raises((AssertionError, ValueError)):
         check_with_clients(wheel, tmp_path / "before", only=("installer",))
     made = repaired(wheel, tmp_path)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.interrupts import watch_replacing
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.base import workers
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
@@ -56,11 +56,17 @@ def check_record_independently(path: Path) -> None:
                 assert (digest, size) == (f"sha256={value}", str(len(data)))
 
 
+def kepler(folder, story=None):
+    """A torch that lacks DLLs, and the roots that have them."""
+    story = story or kepler_cu117()
+    return write_wheel(story, folder / "dist"), write_roots(story, folder / "roots")
+
+
 @pytest.mark.parametrize("make", [kepler_cu117, kepler_cu114], ids=["cu117", "cu114"])
 def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
     story = make()
     wheel = write_wheel(story, tmp_path / "dist")
-    before = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    before = scan(wheel, ALONE)
     assert before.verdict is Verdict.BROKEN
     assert before.first_failure is not None
     assert f'Error loading "…\\torch\\lib\\{story.blamed}"' in before.first_failure.message
@@ -83,9 +89,8 @@ def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
 
 
 def test_unchanged_members_keep_their_very_bytes(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()))
+    wheel, roots = kepler(tmp_path)
+    result = run(wheel, options(tmp_path, *roots.values()))
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(result.output) as new:
         for entry in old.infolist():
             if not entry.filename.endswith("RECORD"):
@@ -99,30 +104,24 @@ def test_unchanged_members_keep_their_very_bytes(tmp_path):
 
 
 def test_the_same_input_gives_the_same_bytes_and_a_second_repair_changes_nothing(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots").values()
-    first = run(wheel, options(tmp_path / "a", *roots)).output.read_bytes()
-    second = run(wheel, options(tmp_path / "b", *roots))
+    wheel, roots = kepler(tmp_path)
+    first = run(wheel, options(tmp_path / "a", *roots.values())).output.read_bytes()
+    second = run(wheel, options(tmp_path / "b", *roots.values()))
     assert second.output.read_bytes() == first
-    again = run(second.output, options(tmp_path / "c", *roots))
+    again = run(second.output, options(tmp_path / "c", *roots.values()))
     assert again.outcome is RepairOutcome.UNCHANGED
     assert again.output.read_bytes() == first
 
 
 def test_nothing_is_written_when_something_stays_missing(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots")
+    wheel, roots = kepler(tmp_path)
     with pytest.raises(CannotRepair, match=r"cupti64_2022\.2\.1\.dll"):
         run(wheel, options(tmp_path, roots["oneAPI"]))
     assert not (tmp_path / "out").exists()
 
 
 def test_what_may_be_missing_does_not_stop_a_repair(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots")
+    wheel, roots = kepler(tmp_path)
     chosen = options(tmp_path, roots["oneAPI"], allow_missing=("cupti64_*",))
     # cudart is in the wheel, CUPTI is not: that stays an error of its own unless it is allowed too.
     result = run(wheel, chosen, dry_run=True)
@@ -132,9 +131,7 @@ def test_what_may_be_missing_does_not_stop_a_repair(tmp_path):
 
 
 def test_a_lock_replays_to_the_same_wheel_and_refuses_other_sources(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots")
+    wheel, roots = kepler(tmp_path)
     chosen = options(tmp_path, *roots.values(), seal=True)
     done = run(wheel, chosen)
     write_lock([done.plan], tmp_path / "lock.json")
@@ -151,9 +148,8 @@ def test_a_lock_replays_to_the_same_wheel_and_refuses_other_sources(tmp_path):
 
 
 def test_a_dry_run_writes_nothing_and_tells_everything(tmp_path):
-    story = kepler_cu114()
-    wheel = write_wheel(story, tmp_path / "dist")
-    result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()), dry_run=True)
+    wheel, roots = kepler(tmp_path, kepler_cu114())
+    result = run(wheel, options(tmp_path, *roots.values()), dry_run=True)
     assert result.outcome is RepairOutcome.PLANNED
     assert result.output is None
     assert not (tmp_path / "out").exists()
@@ -173,7 +169,7 @@ def test_test_programs_are_dropped_with_the_other_test_artefacts(tmp_path):
     more = {"torch/bin/test_jit.exe": program, "torch/bin/protoc.exe": program, "torch/test/test_api.exe": program}
     wheel = write_wheel(replace(story, extra={**story.extra, **more}), tmp_path / "dist")
     roots = tuple(write_roots(story, tmp_path / "roots").values())
-    counted = next(f for f in scan(wheel, ScanOptions(roots=RootOptions(discover=False))).findings if f.code == "WF603")
+    counted = next(f for f in scan(wheel, ALONE).findings if f.code == "WF603")
     result = run(wheel, options(tmp_path, *roots, drop_test_artifacts=True))
     with zipfile.ZipFile(result.output) as archive:
         left = archive.namelist()
@@ -190,19 +186,15 @@ def test_a_drop_pattern_that_matches_nothing_is_a_usage_error(tmp_path):
 
 
 def test_excluded_dlls_are_refused_and_said(tmp_path):
-    story = kepler_cu114()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots").values()
-    result = run(wheel, options(tmp_path, *roots, exclude=("nvToolsExt*",)), dry_run=True)
+    wheel, roots = kepler(tmp_path, kepler_cu114())
+    result = run(wheel, options(tmp_path, *roots.values(), exclude=("nvToolsExt*",)), dry_run=True)
     assert [(refusal.name, refusal.because) for refusal in result.plan.refused] == [
         ("nvToolsExt64_1.dll", "excluded with --exclude")
     ]
 
 
 def test_a_candidate_of_the_wrong_machine_or_without_the_symbol_is_rejected(tmp_path):
-    story = kepler_cu114()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots")
+    wheel, roots = kepler(tmp_path, kepler_cu114())
     bad = tmp_path / "bad"
     bad.mkdir()
     (bad / "nvToolsExt64_1.dll").write_bytes(
@@ -237,10 +229,8 @@ def test_a_wheel_that_needs_nothing_is_copied(tmp_path):
 
 
 def test_a_build_tag_is_in_name_and_wheel_file(tmp_path):
-    story = kepler_cu114()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots").values()
-    result = run(wheel, options(tmp_path, *roots, build_tag="1vendored"))
+    wheel, roots = kepler(tmp_path, kepler_cu114())
+    result = run(wheel, options(tmp_path, *roots.values(), build_tag="1vendored"))
     assert result.output.name == "torch-1.12.0+cu114-1vendored-cp311-cp311-win_amd64.whl"
     with zipfile.ZipFile(result.output) as archive:
         assert b"\nBuild: 1vendored\n" in archive.read("torch-1.12.0+cu114.dist-info/WHEEL")
@@ -248,9 +238,8 @@ def test_a_build_tag_is_in_name_and_wheel_file(tmp_path):
 
 
 def test_the_bill_of_materials_names_what_came_in_and_no_path(tmp_path):
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()))
+    wheel, roots = kepler(tmp_path)
+    result = run(wheel, options(tmp_path, *roots.values()))
     with zipfile.ZipFile(result.output) as archive:
         text = archive.read("torch-2.7.1+cu117.dist-info/sboms/wheelfix.cdx.json").decode()
     assert str(tmp_path) not in text
@@ -264,9 +253,7 @@ def test_the_bill_of_materials_names_what_came_in_and_no_path(tmp_path):
 
 def test_companions_may_be_left_out_and_family_members_that_nobody_loads_are(tmp_path):
     """MKL's folder also has layers for MPI; they are of the family, but nothing of the chosen ones loads them."""
-    story = kepler_cu117()
-    wheel = write_wheel(story, tmp_path / "dist")
-    roots = write_roots(story, tmp_path / "roots")
+    wheel, roots = kepler(tmp_path)
     mpi = forge_dll("mkl_blacs_intelmpi_lp64.2.dll", imports={"impi.dll": ["MPI_Init"]}, exports=["f"])
     folder = next(roots["oneAPI"].rglob("mkl_core.2.dll")).parent
     (folder / "mkl_blacs_intelmpi_lp64.2.dll").write_bytes(mpi)
@@ -301,7 +288,7 @@ def deleted(tmp_path, *, row=True):
 @pytest.mark.parametrize("row", [True, False], ids=["row left", "row gone"])
 def test_a_deleted_dll_is_never_repaired_by_forgetting_it(row, tmp_path):
     damaged, _ = deleted(tmp_path, row=row)
-    assert scan(damaged, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.BROKEN
+    assert scan(damaged, ALONE).verdict is Verdict.BROKEN
     with pytest.raises(CannotRepair) as raised:
         run(damaged, options(tmp_path))
     assert ("--root ORIGINAL.whl" in (raised.value.hint or "")) is row
@@ -317,7 +304,7 @@ def test_a_deleted_dll_goes_back_to_where_record_has_it(tmp_path):
     result = run(damaged, options(tmp_path, original))
     assert [addition.target for addition in result.plan.additions] == ["pkg/bin/flux.dll"]
     check_record_independently(result.output)
-    assert scan(result.output, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.OK
+    assert scan(result.output, ALONE).verdict is Verdict.OK
     with zipfile.ZipFile(original) as old, zipfile.ZipFile(result.output) as new:
         assert new.read("pkg/bin/flux.dll") == old.read("pkg/bin/flux.dll")
 

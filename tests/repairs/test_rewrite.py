@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.repairs.test_repair import check_record_independently, options, run
-from tests.support.wheels import build_wheel
+from tests.support.wheels import ALONE, build_wheel
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
@@ -171,7 +171,7 @@ def test_in_place_replaces_the_wheel_at_the_very_end(faulty_wheel):
 
 def test_scan_tells_names_and_sizes_always_and_hashes_on_request(faulty_wheel):
     repack(faulty_wheel, lambda members: [(n, d[::-1] if n.endswith("data.txt") else d) for n, d in members])
-    quiet = ScanOptions(roots=RootOptions(discover=False))
+    quiet = ALONE
     assert scan(faulty_wheel, quiet).verdict is Verdict.OK
     found = scan(faulty_wheel, ScanOptions(roots=RootOptions(discover=False), verify=True))
     assert "WF103" in {finding.code for finding in found.findings}

@@ -121,7 +121,9 @@ INIT = (Needer("torch_cpu.dll", ("omp_init",)),)
     ],
     ids=["with its target", "no symbol is named", "alone", "alone, no symbol is named", "the target does not have it"],
 )
-def test_a_stub_needs_its_target(tmp_path: Path, beside: dict[str, bytes], needers: tuple, refused: str) -> None:
+def test_a_stub_needs_its_target(
+    tmp_path: Path, beside: dict[str, bytes], needers: tuple[Needer, ...], refused: str
+) -> None:
     """libiomp5md.dll of conda-forge's llvm-openmp is nothing but forwarders to libomp.dll."""
     root = folder(tmp_path, {"libiomp5md.dll": STUB, **beside})
     outcome = decide([root], DllRequest("libiomp5md.dll", needers=needers))
@@ -146,7 +148,7 @@ def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path: Path) -> None
     ],
     ids=["not asked for", "nothing asked for", "asked for", "to Windows", "in a circle"],
 )
-def test_forwarders_among_others(tmp_path: Path, forwarders: dict[str, str], symbol: str, refused: str) -> None:
+def test_forwarders_among_others(tmp_path: Path, forwarders: dict[str | int, str], symbol: str, refused: str) -> None:
     files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}
     needers = (Needer("c.dll", (symbol,)),) if symbol else ()
     outcome = decide([folder(tmp_path, files)], DllRequest("a.dll", needers=needers))

@@ -265,7 +265,7 @@ def test_a_limit_can_be_raised(tmp_path: Path) -> None:
 def test_the_command_line_raises_it_too(tmp_path: Path, run) -> None:
     module = extension("0.dll", name="_m")
     files = {"pkg/__init__.py": b"", "pkg/_m.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files)
+    wheel = build_wheel(tmp_path, files=files)
     path = old_package(tmp_path, {f"{number}.dll": forge_dll("0.dll", exports=["f"]) for number in range(9)})
     repair = ["repair", str(wheel), "-w", str(tmp_path / "out"), "--no-discover", "--root", str(path)]
     assert "--limit members" in run(*repair, "--max-members", "5", code=3).err

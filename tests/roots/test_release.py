@@ -60,7 +60,7 @@ def test_a_package_that_carries_a_copy_tells_nothing_about_it(tmp_path: Path) ->
         "torch/lib/mkl_rt.2.dll": dll("mkl_rt.2.dll", version=(2023, 2, 1, 0)),
         "torch/lib/curand64_10.dll": nvidia_dll("curand64_10.dll", "10.3.0.86"),
     }
-    wheel = build_wheel(tmp_path, "torch", "2.7.1", "cp311-cp311-win_amd64", files)
+    wheel = build_wheel(tmp_path, "torch", "2.7.1", files=files)
     assert releases(wheel, "mkl_rt.2.dll") == {"2023.2"}
     assert releases(wheel, "curand64_10.dll") == {"11.8"}
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import ALONE, build_wheel
 from wheelfix.archive.faults import ArchiveFault, RecordFault
 from wheelfix.archive.metadata import Metadata, WheelInfo
-from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packageloading import PackageLoading
@@ -199,7 +198,7 @@ def code(*archs: str) -> GpuCode:
 
 def scanned(folder: Path, files: Mapping[str, str | bytes], name: str = "pkg") -> ScanReport:
     """Return the report about a wheel with these files; this machine is not searched for DLLs."""
-    return scan(build_wheel(folder, name, "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    return scan(build_wheel(folder, name, "1.0", files=files), ALONE)
 
 
 def opener(data: bytes) -> Callable[[], Bytes]:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
 from tests.support.environments import lay
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
@@ -109,8 +109,8 @@ def test_the_floor_and_the_macro_are_named() -> None:
 
 
 def scanned(folder: Path, files: dict[str, str | bytes]) -> ScanReport:
-    wheel = build_wheel(folder, "pkg", "1.0", "cp311-cp311-win_amd64", files=files)
-    return scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    wheel = build_wheel(folder, files=files)
+    return scan(wheel, ALONE)
 
 
 MODULE = extension("python311.dll:Py_DecRef", name="_core")
@@ -262,7 +262,7 @@ def test_a_renamed_import_of_a_new_python_is_never_ok(tag: str, dll: str, verdic
     for symbol in ("PyObject_GetAttr", "PyObject_GetAttX"):
         files[f"pkg/_core.{tag}-win_amd64.pyd"] = of_python(dll, symbol)  # type: ignore[assignment]
         wheel = build_wheel(tmp_path / symbol, "pkg", "1.0", f"{tag.rstrip('t')}-{tag}-win_amd64", files)
-        made[symbol] = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+        made[symbol] = scan(wheel, ALONE)
     assert made["PyObject_GetAttr"].verdict is Verdict.OK  # it is in the stable ABI, so every Python 3 has it
     assert made["PyObject_GetAttX"].verdict is verdict
     if verdict is Verdict.UNSURE:
@@ -282,7 +282,7 @@ def test_a_stable_abi_that_came_after_the_table(tags: str, dll: str, verdict: Ve
     """A name that is not in the table may have come with the Python that the wheel is for."""
     files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": of_python(dll, "PyCame_Later")}
     wheel = build_wheel(tmp_path, "pkg", "1.0", tags, files)  # type: ignore[arg-type]
-    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    report = scan(wheel, ALONE)
     assert report.verdict is verdict
     said = [item.message for item in report.findings if "could not tell: the table of 20" in item.message]
     assert bool(said) is (verdict is Verdict.UNSURE)
@@ -369,7 +369,7 @@ def test_the_entry_is_the_one_of_the_python_of_the_tags(
     python = f"python{tags[2:].partition('-')[0]}.dll" if tags.startswith("cp") else "python27.dll"
     module = forge_dll("_core.pyd", imports={python: ["PyObject_Call"]}, exports=exports)
     files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": module}
-    made = scan(build_wheel(tmp_path, "pkg", "1.0", tags, files), ScanOptions(roots=RootOptions(discover=False)))
+    made = scan(build_wheel(tmp_path, "pkg", "1.0", tags, files), ALONE)
     assert (made.first_failure.message if made.first_failure else "").endswith(message)
     assert [item.code for item in made.findings if item.code == "WF316"] == (["WF316"] if message else [])
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests.rules.subjects import SITE, run, scanned, subject
 from tests.support.environments import install
-from tests.support.wheels import build_wheel, extension
-from wheelfix.base.options import RootOptions, ScanOptions
+from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
@@ -124,7 +123,7 @@ def test_cudnn_by_its_bare_name_in_an_environment(tmp_path: Path, there: bool, c
     env = install(build_wheel(tmp_path, files=files), tmp_path / "env")
     if there:
         install(build_wheel(tmp_path, "other", "1.0", files={"other/cudnn64_9.dll": forge_dll("cudnn64_9.dll")}), env)
-    found = scan_all([env], ScanOptions(roots=RootOptions(discover=False)))
+    found = scan_all([env], ALONE)
     (report,) = (one for one in found if isinstance(one, ScanReport) and one.name == "pkg")
     (item,) = report.findings
     assert item.code == code

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, scanned, subject, torch, wheel
-from tests.support.wheels import build_wheel, extension
-from wheelfix.base.options import RootOptions, ScanOptions
+from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import (
@@ -370,7 +369,7 @@ def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path: 
         "onnxruntime/capi/onnxruntime_providers_cuda.dll": forge_dll("p.dll", imports={"cublas64_12.dll": ["f"]}),
     }
     wheel_path = build_wheel(tmp_path, "onnxruntime_gpu", "1.22.0", files=files)
-    report = scan(wheel_path, ScanOptions(roots=RootOptions(discover=False)))
+    report = scan(wheel_path, ALONE)
     found = next(item for item in report.findings if item.code == "WF301")
     assert (found.severity.value, found.subject) == ("warning", "cublas64_12.dll")
     assert (
@@ -479,7 +478,7 @@ def test_a_dll_in_the_folder_of_a_distribution_that_is_required(
         f"frobnicate_core.libs/{name}": forge_dll(name, exports=["f"]),
     }
     wheel = build_wheel(tmp_path, files=files, requires=requires)
-    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    report = scan(wheel, ALONE)
     assert report.verdict is verdict
     (item,) = (one for one in report.findings if one.code == "WF305")
     assert ("the code of frobnicate-core, which is required and not here" in item.message) is bool(requires)
@@ -503,7 +502,7 @@ def test_a_dll_that_delvewheel_named_for_the_wheel_is_missing_also_where_the_fai
         "pkg/__init__.py": "try:\n    import _pkg\nexcept ImportError:\n    _pkg = None\n",
         "_pkg.cp311-win_amd64.pyd": extension(gone, name="_pkg"),
     }
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files)
+    wheel = build_wheel(tmp_path, files=files)
     report = scan(wheel)
     found = [(item.code, item.subject, str(item.severity)) for item in report.findings]
     assert (report.verdict, found) == (Verdict.BROKEN, [("WF301", gone, "error")])

@@ -232,7 +232,7 @@ def wheel_of_two(folder: Path, init: str, *, name: str = "mesher") -> ScanReport
         "meshcore/__init__.py": "from ._core import *\n",
         "meshcore/_core.pyd": module,
     }
-    return scan(build_wheel(folder, name, "1.0", "cp311-cp311-win_amd64", files=files))
+    return scan(build_wheel(folder, name, "1.0", files=files))
 
 
 ADDS = "import os\nos.add_dll_directory(os.path.dirname(__file__))\n"

@@ -10,8 +10,7 @@ import wheelfix
 from tests.pe.test_gpucode import PTX, bundle, container, entry
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
 from tests.support.gpucode import gpu_dll
-from tests.support.wheels import build_wheel
-from wheelfix.base.options import RootOptions, ScanOptions
+from tests.support.wheels import ALONE, build_wheel
 from wheelfix.base.values import replace
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -219,7 +218,6 @@ def test_a_dll_of_nobody_is_the_wheels_own(tmp_path: Path) -> None:
     assert findings(tmp_path, ("sm_35",), MANY, "kernels.dll") == []
 
 
-OPTIONS = ScanOptions(roots=RootOptions(discover=False))
 CODES = {"WF413", "WF414", "WF415", "WF416", "WF417", "WF501", "WF502", "WF507"}
 
 
@@ -235,7 +233,7 @@ def cuda_wheel(folder: Path, version: str, cuda: bytes = b"") -> Path:
 
 
 def found(wheel: Path, **options: object) -> dict[str, str]:
-    report = wheelfix.scan(wheel, replace(OPTIONS, **options))
+    report = wheelfix.scan(wheel, replace(ALONE, **options))
     return {item.code: item.message for item in report.findings if item.code in CODES}
 
 
@@ -364,11 +362,11 @@ def test_dlls_for_several_cuda_majors_side_by_side(tmp_path: Path) -> None:
         imports = {f"cublas64_{major}.dll": ["cublasCreate_v2"]}
         files[f"pkg/lib_cuda{major}.dll"] = gpu_dll(f"lib_cuda{major}.dll", "sm_86", imports=imports)
     wheel = build_wheel(tmp_path, "pkg", "1", files=files)
-    report = wheelfix.scan(wheel, replace(OPTIONS, driver="551.86"))
+    report = wheelfix.scan(wheel, replace(ALONE, driver="551.86"))
     answers = {(item.code, item.subject): item.severity for item in report.findings if item.code in CODES}
     assert answers == {("WF414", "CUDA 13"): Severity.INFO, ("WF415", "CUDA 12"): Severity.INFO}
     alone = build_wheel(tmp_path, "alone", "1", files={path: data for path, data in files.items() if "12" not in path})
-    found_alone = wheelfix.scan(alone, replace(OPTIONS, driver="551.86")).findings
+    found_alone = wheelfix.scan(alone, replace(ALONE, driver="551.86")).findings
     assert [item.severity for item in found_alone if item.code == "WF414"] == [Severity.ERROR]
 
 

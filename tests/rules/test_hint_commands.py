@@ -18,7 +18,7 @@ import wheelfix
 from tests.rules.subjects import SITE, dll, loads, run, subject, torch
 from tests.support.environments import install
 from tests.support.nvidia import nvidia_dll, toolkit_files
-from tests.support.wheels import build_wheel
+from tests.support.wheels import ALONE, build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.values import dataclass, field
 from wheelfix.cli.main import main
@@ -181,7 +181,7 @@ def made(case: Case, folder: Path) -> Path:
     members = case.wheel or {f"roots/{Path(path).name}": data for path, data in case.folder.items()}
     build_wheel(folder / "downloads", case.distribution or "roots", "11.10.3.66", "py3-none-win_amd64", members)
     files = {"pkg/__init__.py": b"", **case.files}
-    return build_wheel(folder / "dist", case.name, case.version, "cp311-cp311-win_amd64", files)
+    return build_wheel(folder / "dist", case.name, case.version, files=files)
 
 
 def findings(path: Path, case: Case) -> list[wheelfix.Finding]:
@@ -231,8 +231,7 @@ def test_torch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         tmp_path,
         "torch",
         "2.7.1+cu117",
-        "cp311-cp311-win_amd64",
-        {name: data for name, data in files.items() if ".dist-info/" not in name},
+        files={name: data for name, data in files.items() if ".dist-info/" not in name},
     )
     for code in ("WF403", "WF603"):
         case = Case(code, {})
@@ -247,7 +246,7 @@ def test_torch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_dll_of_another_distribution(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """WF305 in a set: a repair does not see the other wheels, so the hint names the one that has the DLL."""
     files = {"pkg/__init__.py": b"", PYD: needs("flux.dll")}
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=["flux"])
+    wheel = build_wheel(tmp_path, files=files, requires=["flux"])
     build_wheel(tmp_path / "downloads", "flux", "1.0", "py3-none-win_amd64", {"flux/bin/flux.dll": has("flux.dll")})
     options = ScanOptions(roots=RootOptions(discover=False), beside=(tmp_path / "downloads",))
 
@@ -265,9 +264,9 @@ def test_a_dll_of_another_distribution(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_strays_of_an_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {"pkg/__init__.py": b"", PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll")}
-    install(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files), tmp_path / "env")
+    install(build_wheel(tmp_path, files=files), tmp_path / "env")
     (tmp_path / "env" / "Lib" / "site-packages" / "pkg" / "left.dll").write_bytes(has("left.dll"))
-    options = ScanOptions(roots=RootOptions(discover=False))
+    options = ALONE
 
     def strays() -> list[wheelfix.Finding]:
         (report,) = (item for item in wheelfix.scan_all([tmp_path / "env"], options))
@@ -295,7 +294,7 @@ def test_a_signature_of_an_unknown_root(tmp_path: Path) -> None:
     from tests.support.signing import signed, trust
 
     data = signed()
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/x.dll": data})
+    wheel = build_wheel(tmp_path, files={"pkg/x.dll": data})
     options = ScanOptions(roots=RootOptions(discover=False), signatures=True)
     (finding,) = (item for item in wheelfix.scan(wheel, options).findings if item.code == "WF607")
     assert "--trusted-roots FILE" in finding.hint

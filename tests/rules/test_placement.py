@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
@@ -14,7 +14,6 @@ from wheelfix.model import Machine
 from wheelfix.rules.placement import misplaced
 
 CPU, OWN, STRAY = LIB + "torch_cpu.dll", LIB + "libiomp5md.dll", SITE + "torch/libiomp5md.dll"
-QUIET = ScanOptions(roots=RootOptions(discover=False))
 WITH_PKG = ScanOptions(roots=RootOptions(discover=False), packages=("pkg",))
 
 
@@ -75,10 +74,10 @@ def environment(tmp_path, extra):
 
 
 def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path) -> None:
-    clean = scan(environment(tmp_path / "clean", {}), QUIET)
+    clean = scan(environment(tmp_path / "clean", {}), ALONE)
     assert [finding.code for finding in clean.findings] == []
     other = forge_dll("helper.dll", exports=["f"])
-    report = scan(environment(tmp_path / "other", {"helper.dll": other}), QUIET)
+    report = scan(environment(tmp_path / "other", {"helper.dll": other}), ALONE)
     (found,) = [finding for finding in report.findings if finding.code == "WF313"]
     assert found.subject.endswith("helper.dll")
     assert "not the package's own" in found.message
@@ -96,7 +95,7 @@ def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path) -> None:
 )
 def test_one_that_does_not_load_makes_the_environment_broken(tmp_path, wrong, error, code) -> None:
     """An x86 DLL dropped beside python.exe: "will raise 193" stood above "Verdict: ok"."""
-    report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
+    report = scan(environment(tmp_path, {"helper.dll": wrong}), ALONE)
     assert (report.first_failure.code, str(report.verdict)) == (error, "broken")
     assert code in {finding.code for finding in report.findings}
 

@@ -7,19 +7,17 @@ from pathlib import Path
 import pytest
 
 import wheelfix
-from tests.support.wheels import build_wheel
-from wheelfix.base.options import RootOptions, ScanOptions
+from tests.support.wheels import ALONE, build_wheel
 from wheelfix.base.values import replace
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
 
-OPTIONS = ScanOptions(roots=RootOptions(discover=False))
 CODES = ("WF323", "WF324", "WF325", "WF326")
 
 
 def scanned(folder: Path, files: dict[str, bytes | str], *targets: str, **options: object) -> ScanReport:
-    wheel = build_wheel(folder, "pkg", "1", "cp311-cp311-win_amd64", files={"pkg/__init__.py": "", **files})
-    return wheelfix.scan(wheel, replace(OPTIONS, targets=targets, **options))
+    wheel = build_wheel(folder, "pkg", "1", files={"pkg/__init__.py": "", **files})
+    return wheelfix.scan(wheel, replace(ALONE, targets=targets, **options))
 
 
 def module(name: str = "fast", **kinds: object) -> bytes:

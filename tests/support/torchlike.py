@@ -31,4 +31,4 @@ def torch_wheel(
     """Such a wheel."""
     label = f"2.0.1+cu{cuda.replace('.', '')}"
     files = {**torch_files(imports, cuda), **(more or {})}
-    return build_wheel(folder, "torch", label, "cp311-cp311-win_amd64", files)
+    return build_wheel(folder, "torch", label, files=files)

@@ -9,10 +9,13 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
 
 DEFAULT_TAGS = ("cp311-cp311-win_amd64",)
 EPOCH = (1980, 1, 1, 0, 0, 0)
+ALONE = ScanOptions(roots=RootOptions(discover=False))
+"""Nothing of this machine is looked at."""
 
 
 def build_wheel(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.indexes import index_of
+from tests.support.commands import Run
 from tests.support.surveys import forged_wheel, tables_of
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
@@ -101,7 +102,7 @@ def test_who_ships_a_dll_whose_name_has_a_hash(tmp_path: Path) -> None:
     assert {row[0] for row in ask(tmp_path / "out", "who-ships", ["libpq.dll"]).rows} == {"one", "two"}
 
 
-def test_wheels_that_load_what_a_kind_of_windows_does_not_have(tmp_path: Path, run) -> None:
+def test_wheels_that_load_what_a_kind_of_windows_does_not_have(tmp_path: Path, run: Run) -> None:
     wheels = tmp_path / "wheels"
     forged_wheel(wheels, "media", needs="MFPlat.dll")
     forged_wheel(wheels, "plain", needs="kernel32.dll")
@@ -241,7 +242,7 @@ def test_a_source_that_cannot_be_read_is_a_clear_error(
     assert "Traceback" not in said
 
 
-def test_a_list_on_stdin(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
+def test_a_list_on_stdin(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     import io
 
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{wheels / 'deep'}\n\n{next(wheels.glob('old*'))}\n"))
@@ -249,7 +250,7 @@ def test_a_list_on_stdin(wheels: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert len(ask(tmp_path / "out", "SELECT * FROM wheels").rows) == 4
 
 
-def test_tables_of_another_version_are_refused(wheels: Path, tmp_path: Path, run) -> None:
+def test_tables_of_another_version_are_refused(wheels: Path, tmp_path: Path, run: Run) -> None:
     survey(wheels, tmp_path / "out")
     manifest = tmp_path / "out" / "survey.json"
     manifest.write_text(manifest.read_text().replace(SCHEMA, "wheelfix.survey/99"))
@@ -258,12 +259,12 @@ def test_tables_of_another_version_are_refused(wheels: Path, tmp_path: Path, run
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null"])
-def test_a_damaged_manifest_is_refused(text: str, tmp_path: Path, run) -> None:
+def test_a_damaged_manifest_is_refused(text: str, tmp_path: Path, run: Run) -> None:
     (tmp_path / "survey.json").write_text(text)
     assert "survey.json" in run("survey", "query", "verdicts", "-o", tmp_path, code=Exit.BAD_INPUT).err
 
 
-def test_a_damaged_part_is_named(wheels: Path, tmp_path: Path, run) -> None:
+def test_a_damaged_part_is_named(wheels: Path, tmp_path: Path, run: Run) -> None:
     survey(wheels, tmp_path / "out")
     (tmp_path / "out" / "part=00001" / "wheels.parquet").write_bytes(b"PAR1")
     assert "part=00001" in run("survey", wheels, "-o", tmp_path / "out", code=Exit.BAD_INPUT).err
@@ -290,7 +291,7 @@ def test_queries_that_cannot_be_answered(wheels: Path, tmp_path: Path, capsys: p
         assert text in capsys.readouterr().err
 
 
-def test_answers_as_table_csv_and_json(wheels: Path, tmp_path: Path, run) -> None:
+def test_answers_as_table_csv_and_json(wheels: Path, tmp_path: Path, run: Run) -> None:
     survey(wheels, tmp_path / "out")
     sql = "SELECT name, count(*) AS n FROM wheels WHERE name = 'old' GROUP BY 1"
     shown = {}
@@ -318,7 +319,7 @@ def test_which_files_are_looked_at(file: str, wanted: bool) -> None:
 
 @pytest.mark.parametrize("library", ["pyarrow", "duckdb", "fsspec", "distributed"])
 def test_a_library_that_is_not_installed_is_named_with_the_extra(
-    library: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run
+    library: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     survey(wheels, tmp_path / "out")
     monkeypatch.setitem(__import__("sys").modules, library, None)
@@ -338,7 +339,7 @@ def test_a_library_that_is_not_installed_is_named_with_the_extra(
 
 @pytest.mark.parametrize("as_html", [False, True])
 def test_wheels_of_an_index_are_read_in_parts_and_names_without_wheels_are_rows(
-    wheels: Path, tmp_path: Path, as_html: bool, run
+    wheels: Path, tmp_path: Path, as_html: bool, run: Run
 ) -> None:
     names = tmp_path / "names.txt"
     names.write_text("pkg0 # the first\nold==1.0\n\nabsent\nold==7\n")
@@ -357,7 +358,7 @@ def test_wheels_of_an_index_are_read_in_parts_and_names_without_wheels_are_rows(
     assert "there is no distribution absent" in failed["absent"]
 
 
-def test_a_file_of_names_that_cannot_be_used(tmp_path: Path, run) -> None:
+def test_a_file_of_names_that_cannot_be_used(tmp_path: Path, run: Run) -> None:
     (tmp_path / "empty").write_text("# nothing\n")
     for file, code in (("empty", Exit.USAGE), ("absent", Exit.BAD_INPUT)):
         assert file in run("survey", "--names", tmp_path / file, "-o", tmp_path / "out", code=code).err

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import Run
 from tests.support.tiers import unavailable
 from tests.support.wheels import build_wheel, extension
 from wheelfix.demo.forge import forge_dll
@@ -89,7 +90,7 @@ def write(folder: Path, name: str, files: Mapping[str, bytes | str]) -> str:
 
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_wheels_are_imported_as_predicted(tmp_path: Path, run) -> None:
+def test_wheels_are_imported_as_predicted(tmp_path: Path, run: Run) -> None:
     try:
         find_wine(None, Machine.AMD64)
     except WheelfixError as error:
