@@ -191,6 +191,8 @@ TOP = "pkg-1.0.dist-info/top_level.txt"
             "pkg._core",
         ),
         ({"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n"}, "pkg._core"),
+        ({"pkg.py": "if '.' in __name__:\n    from . import _core\nelse:\n    import _core\n", TOP: "_core"}, "_core"),
+        ({"pkg.py": "if '.' in __name__:\n    import _core\nelse:\n    import sys\n", TOP: "_core"}, ""),
         ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    raise RuntimeError\n", TOP: "_core"}, "_core"),
         ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    _core = None\n", TOP: "_core"}, ""),
         ({"pkg.py": "def f():\n    import _core\n", TOP: "_core\npkg\n"}, ""),
@@ -203,7 +205,7 @@ TOP = "pkg-1.0.dist-info/top_level.txt"
     ],
     ids=[
         *("webrtcvad: at the top", "PyNaCl: in the package", "mkl-service: its import library"),
-        *("winsdk: nothing compiled is left", "raised again"),
+        *("winsdk: nothing compiled is left", "SWIG", "under a condition", "raised again"),
         *("caught", "in a function", "not listed", "there", "pyarrow: never built", "no module"),
         *("dbf: a name of the package", "networkit: the library of a package"),
     ],

@@ -244,17 +244,26 @@ def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tupl
             if isinstance(node, ast.Import):
                 yield from ((alias.name, True, path) for alias in node.names)
             else:
-                names = imported_from(node, package)
+                names = [name.lstrip(".") for name in imported_from(node, package)]
                 yield from ((name, name == names[0], path) for name in names)
 
 
 def _run_first(tree: ast.Module | None, budget: CodeBudget) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports of a file that run under no condition, and whose failure nothing catches."""
+    """The imports of a file that run under no condition, and whose failure nothing catches.
+
+    Both ways of a condition may import one module: files that SWIG made do, from their package or without one.
+    """
     for node in tree.body if tree is not None else ():
-        caught = isinstance(node, ast.Try) and goes_on(node, NO_MODULE, budget)
-        for inner in node.body if isinstance(node, ast.Try) and not caught else [node]:
-            if isinstance(inner, ast.Import | ast.ImportFrom):
-                yield inner
+        ways: list[list[ast.stmt]] = [[node]]
+        if isinstance(node, ast.Try):
+            ways = [] if goes_on(node, NO_MODULE, budget) else [node.body]
+        elif isinstance(node, ast.If):
+            ways = [node.body, node.orelse]
+        imports = [[one for one in way if isinstance(one, ast.Import | ast.ImportFrom)] for way in ways]
+        words = [{alias.name.rpartition(".")[2] for one in way for alias in one.names} for way in imports]
+        for one in (one for way in imports for one in way):
+            if all(way.intersection(alias.name.rpartition(".")[2] for alias in one.names) for way in words):
+                yield one
 
 
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
