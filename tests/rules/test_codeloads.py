@@ -179,6 +179,7 @@ def test_what_is_not_python_counts_only_where_it_loads() -> None:
 
 
 TOP = "pkg-1.0.dist-info/top_level.txt"
+MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
 
 
 @pytest.mark.parametrize(
@@ -222,11 +223,12 @@ def test_a_module_that_the_wheel_lists_is_its_own(tmp_path: Path, files: dict[st
     [
         ("cp311-cp311-win_amd64", {}, True),
         ("cp39-abi3-win_arm64", {TOP: "pkg\n", "pkg.libs/a.dll": forge_dll("a.dll")}, True),
+        ("cp311-cp311-win_amd64", {MANGLED: forge_dll("msvcp140.dll")}, True),
         ("py3-none-win_amd64", {}, False),
         ("cp311-cp311-win_amd64", {"pkg.pyd": forge_dll("pkg.pyd", exports=["PyInit_pkg"]), TOP: "pkg\n"}, False),
         ("cp38-cp38-win_amd64", {"pkg/cpp/worker.dll": forge_dll("worker.dll")}, False),
     ],
-    ids=["x21", "libzim", "a wheel of documents", "there", "ray-cpp: DLLs"],
+    ids=["x21", "libzim", "manifold3d", "a wheel of documents", "there", "ray-cpp: DLLs"],
 )
 def test_a_wheel_whose_only_module_is_gone(
     tmp_path: Path, tag: str, files: dict[str, str | bytes], broken: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.view import SITE_PACKAGES
@@ -162,8 +163,10 @@ def nothing_to_import(subject: Subject) -> Iterator[Finding]:
     if not _is_for_one_python(subject) or _modules(subject):
         return
     tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
-    if (subject.images or subject.malformed) and (not listed or tops.intersection(listed)):
-        return  # ray-cpp has programs and DLLs
+    # ray-cpp has programs and DLLs for others; names that delvewheel makes are for modules of the wheel.
+    for_others = any(not is_mangled(base(path)) for path in (*subject.images, *subject.malformed))
+    if for_others and (not listed or tops.intersection(listed)):
+        return
     says = f"top_level.txt lists {listing(listed)}" if listed else f"it is for {tags[0].partition('-')[0]}"
     yield finding(
         "WF209",
