@@ -11,7 +11,7 @@ from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
-from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code
+from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code, python_source
 from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
 from wheelfix.rules.hints import reinstall, repair_command
 from wheelfix.rules.registry import finding, rule
@@ -203,6 +203,7 @@ class _Claims:
     """What a wheel says about modules that no file of it is."""
 
     def __init__(self, subject: Subject) -> None:
+        self._view = subject.view
         own = [file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/")]
         there = _modules(subject)
         self._there = {*there, *(folder(inside(path)).replace("/", ".") for path in own)}
@@ -230,7 +231,14 @@ class _Claims:
             return f"{self._built[module]} is there"
         if name in self._listed:
             return f"top_level.txt lists {name}"
-        return f"the wheel is for {self._tag}" if self._tag and package and sure else ""
+        gone = self._tag and package and (sure or not self._may_define(package, name))
+        return f"the wheel is for {self._tag}" if gone else ""
+
+    def _may_define(self, package: str, name: str) -> bool:
+        """Whether the code of a package has a name, or takes names that it does not spell."""
+        path = f"{SITE_PACKAGES}/{package.replace('.', '/')}/__init__.py"
+        source = python_source(self._view, path).decode("utf-8", "replace") if path in self._view else "*"
+        return name == "*" or any(word in source for word in (name, "*", "__getattr__", "globals("))
 
 
 def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tuple[str, bool, str]]:
