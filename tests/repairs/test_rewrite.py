@@ -21,7 +21,7 @@ from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.model import Verdict
 from wheelfix.plan.model import Plan, WheelRef
-from wheelfix.repairs.repair import RepairOutcome
+from wheelfix.repairs.repair import RepairOutcome, repair_wheel
 from wheelfix.repairs.rewrite import kept_rows, rewrite, write_checked
 from wheelfix.streams.codec import Compressor
 
@@ -207,3 +207,18 @@ def test_what_is_damaged_is_named_also_where_something_else_is_missing(tmp_path)
         run(faulty_wheel, options(tmp_path))
     assert any("torch/version.py" in reason for reason in caught.value.reasons)
     assert any(name in reason for name in story.missing for reason in caught.value.reasons)
+
+
+def test_what_rewriting_does_not_fix_remains(tmp_path):
+    """xgboost 0.90: the tags of WHEEL are not those of the file name, and the report said that nothing remains."""
+    files = {"pkg/__init__.py": "", "pkg-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n"}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files=files)
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("pkg/more.py", "")  # without a row in RECORD, and behind the dist-info folder
+    options = RepairOptions(wheel_dir=tmp_path / "made", scan=ScanOptions(roots=RootOptions(discover=False)))
+    made = repair_wheel(wheel, options)
+    assert made.after is not None
+    assert made.output is not None
+    assert (
+        [item.code for item in made.after.findings] == ["WF123"] == [item.code for item in scan(made.output).findings]
+    )

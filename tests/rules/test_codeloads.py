@@ -174,6 +174,7 @@ def test_what_is_not_python_counts_only_where_it_loads() -> None:
 
 
 TOP = "pkg-1.0.dist-info/top_level.txt"
+MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
 
 
 @pytest.mark.parametrize(
@@ -186,6 +187,9 @@ TOP = "pkg-1.0.dist-info/top_level.txt"
             "pkg._core",
         ),
         ({"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n"}, "pkg._core"),
+        ({"pkg/__init__.py": "", "pkg/a.py": "from . import _core\n"}, "pkg._core"),
+        ({"pkg.py": "if '.' in __name__:\n    from . import _core\nelse:\n    import _core\n", TOP: "_core"}, "_core"),
+        ({"pkg.py": "if '.' in __name__:\n    import _core\nelse:\n    import sys\n", TOP: "_core"}, ""),
         ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    raise RuntimeError\n", TOP: "_core"}, "_core"),
         ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    _core = None\n", TOP: "_core"}, ""),
         ({"pkg.py": "def f():\n    import _core\n", TOP: "_core\npkg\n"}, ""),
@@ -193,13 +197,20 @@ TOP = "pkg-1.0.dist-info/top_level.txt"
         ({"pkg.py": "import _core\n", "_core.pyd": forge_dll("_core.pyd"), TOP: "_core\npkg\n"}, ""),
         ({"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n", "pkg/_a.pyd": forge_dll("_a.pyd")}, ""),
         ({"pkg/__init__.py": "x = 1", "pkg/a.py": "from pkg import x\n"}, ""),
-        ({"pkg/__init__.py": "", "pkg/a.py": "from pkg import pkg\n", TOP: "pkg\n"}, ""),
+        ({"pkg/__init__.py": "from pkg.b import *", "pkg/a.py": "from pkg import x\n", "pkg/b.py": "x = 1"}, ""),
+        ({"pkg/__init__.py": "pkg = 1", "pkg/a.py": "from pkg import pkg\n", TOP: "pkg\n"}, ""),
         ({"pkg/__init__.py": "", "pkg/a.py": "import pkg\n", "pkg.lib": ""}, ""),
     ],
     ids=[
         *("webrtcvad: at the top", "PyNaCl: in the package", "mkl-service: its import library"),
-        *("winsdk: nothing compiled is left", "raised again"),
-        *("caught", "in a function", "not listed", "there", "pyarrow: never built", "no module"),
+        *(
+            "xithead: nothing compiled is left",
+            "grpcio-tools: nothing else has that name",
+            "SWIG",
+            "under a condition",
+            "raised again",
+        ),
+        *("caught", "in a function", "not listed", "there", "pyarrow: never built", "no module", "a star"),
         *("dbf: a name of the package", "networkit: the library of a package"),
     ],
 )
@@ -215,11 +226,12 @@ def test_a_module_that_the_wheel_lists_is_its_own(tmp_path: Path, files: dict[st
     [
         ("cp311-cp311-win_amd64", {}, True),
         ("cp39-abi3-win_arm64", {TOP: "pkg\n", "pkg.libs/a.dll": forge_dll("a.dll")}, True),
+        ("cp311-cp311-win_amd64", {MANGLED: forge_dll("msvcp140.dll")}, True),
         ("py3-none-win_amd64", {}, False),
         ("cp311-cp311-win_amd64", {"pkg.pyd": forge_dll("pkg.pyd", exports=["PyInit_pkg"]), TOP: "pkg\n"}, False),
         ("cp38-cp38-win_amd64", {"pkg/cpp/worker.dll": forge_dll("worker.dll")}, False),
     ],
-    ids=["x21", "libzim", "a wheel of documents", "there", "ray-cpp: DLLs"],
+    ids=["x21", "libzim", "manifold3d", "a wheel of documents", "there", "ray-cpp: DLLs"],
 )
 def test_a_wheel_whose_only_module_is_gone(
     tmp_path: Path, tag: str, files: dict[str, str | bytes], broken: bool

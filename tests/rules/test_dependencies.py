@@ -8,7 +8,9 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, scanned, subject, torch, wheel
 from tests.support.wheels import ALONE, build_wheel, extension
+from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.model import (
     Driver,
@@ -22,6 +24,8 @@ from wheelfix.model import (
     VcRedist,
     Verdict,
 )
+from wheelfix.repairs.repair import repair_wheel
+from wheelfix.report.words import next_steps
 from wheelfix.rules.context import Subject
 
 PYD = SITE + "pkg/_core.pyd"
@@ -566,3 +570,38 @@ def test_a_stub_whose_target_lacks_the_function() -> None:
 def test_a_whole_forwarder_is_no_finding() -> None:
     target = LIB + "libomp.dll"
     assert codes(subject({OMP: dll(), target: dll()}, [edge(OMP, "libomp.dll", target, EdgeKind.FORWARDER)])) == []
+
+
+UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "promised"),
+    [
+        ({"pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"])}, True),
+        ({"bin/tool.exe": forge_dll("tool.exe", imports={"foo.dll": ["f"]})}, False),
+        (
+            {
+                "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"]),
+                "pkg/__init__.py": UNREAD,
+            },
+            False,
+        ),
+    ],
+    ids=["a module", "lcm: a program", "Shapely 1.7: code that was not read stops a repair"],
+)
+def test_a_repair_is_promised_only_where_it_copies(
+    tmp_path: Path, files: dict[str, str | bytes], promised: bool
+) -> None:
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": forge_dll("foo.dll", exports=["f"]), **files})
+    (item,) = (one for one in report.findings if one.code == "WF305")
+    assert "a copy beside" in item.hint
+    assert [step.command for step in next_steps(report, report.findings, ())] == (
+        [f"wheelfix repair {report.path}"] if promised else []
+    )
+    options = RepairOptions(scan=ScanOptions(roots=RootOptions(discover=False)))
+    try:
+        copied = bool(repair_wheel(report.path, options).plan.additions)
+    except CannotRepair:
+        copied = False
+    assert copied is promised

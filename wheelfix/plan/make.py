@@ -29,7 +29,7 @@ from wheelfix.plan.ways import is_supply, relying, supplies, ways
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
 from wheelfix.roots.release import GROUPS, LEARNED, broken_requirements, shown_version
-from wheelfix.rules.archive import only_on_request, record_faults
+from wheelfix.rules.archive import lasting_faults, only_on_request, record_faults
 from wheelfix.rules.cuda import partial_cuda
 from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
@@ -375,7 +375,8 @@ def make_plan(
         layout = choose_layout(planner, chosen)
         chosen = one_of_each(chosen, layout)
         fixed = replace(info, faults=(), prefix="") if info else None
-        facts = replace(before.facts, info=fixed, faults=(), record_faults=_deleted_files(before, everything, planner))
+        gone = _deleted_files(before, everything, planner)
+        facts = replace(before.facts, info=fixed, faults=lasting_faults(before.facts.faults), record_faults=gone)
         result, patched = planner.view.changed(dropped=[one.path for one in outside]), tuple[str, ...]()
         supplied = supplies(outside, planner.index, before) if outside else ()
         described = before

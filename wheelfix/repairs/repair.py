@@ -91,7 +91,8 @@ class _Repair:
         planned = make_plan(before, self.roots, options, archive, preview=self.dry_run and not options.seal)
         plan, report = planned.plan, before.report
         # Why the wheel would still not load, and which faults of the archive rewriting does not fix.
-        lasting = (*still_broken(planned, options), *filter(_stays, report.findings))
+        broken = still_broken(planned, options)
+        lasting = (*broken, *(one for one in report.findings if _stays(one) and one not in broken))
         faults = tuple(map(finding_in_words, lasting))
         if self.dry_run or faults or not plan.changes or plan.layout == "libs":
             wait_for_hashes()

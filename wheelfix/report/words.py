@@ -252,9 +252,11 @@ class _RepairSteps:
         certain = [finding for finding in findings if finding.severity is not Severity.WARNING]
         # What lies elsewhere in the wheel needs no root: the repair puts a copy where it is found.
         self._there = [*dict.fromkeys(name for one in certain if _is_there(one) for name in missing_names(one))]
-        names = {dll_key(name) for one in certain if not _is_there(one) for name in missing_names(one)}
+        absent = (one for one in certain if not _is_there(one) and one.repairable is not Repairable.NEVER)
+        names = {dll_key(name) for one in absent for name in missing_names(one)}
         self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]
-        never = any(one.severity is Severity.ERROR and one.repairable is Repairable.NEVER for one in findings)
+        stops = (Severity.ERROR, Severity.UNSURE)
+        never = any(one.severity in stops and one.repairable is Repairable.NEVER for one in findings)
         never |= bool(follows_from(version_conflicts(findings), report))  # another version has to be installed first
         self._hopeless = never or not all(
             may_be_vendored(one.name, report.machine) or _local(one) for one in self._items

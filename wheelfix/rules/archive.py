@@ -114,7 +114,7 @@ _HINTS = {
     "WF120": "'wheelfix repair' writes the wheel without data descriptors",
     "WF121": "'wheelfix repair' rewrites the archive",
     "WF122": _NOTE,
-    "WF123": "if the tags in WHEEL are correct, rename the file to them; if not, build the wheel again",
+    "WF123": "if what WHEEL says is correct, rename the file accordingly; if not, build the wheel again",
     "WF124": "rename the file to what METADATA says, or build the wheel again",
     "WF118": "remove one of them and build the wheel again",
     "WF119": "move it to a folder of a scheme, or out of the .data folder, and build the wheel again",
@@ -235,12 +235,17 @@ def only_on_request(item: Finding) -> bool:
 
 
 def _archive_faults(subject: ArchiveSubject) -> list[_WheelFault]:
-    return [
-        _WheelFault(
-            _ARCHIVE_CODES.get(item.kind, "WF121"), item.kind, item.subject or _WHOLE, item.message, item.rejected_by
-        )
-        for item in subject.archive_faults
-    ]
+    return [*map(_of_archive, subject.archive_faults)]
+
+
+def _of_archive(item: ArchiveFault) -> _WheelFault:
+    code = _ARCHIVE_CODES.get(item.kind, "WF121")
+    return _WheelFault(code, item.kind, item.subject or _WHOLE, item.message, item.rejected_by)
+
+
+def lasting_faults(faults: Iterable[ArchiveFault]) -> tuple[ArchiveFault, ...]:
+    """The faults of an archive that are still there when the wheel was rewritten."""
+    return tuple(item for item in faults if _is_lasting(_of_archive(item)))
 
 
 @rule("WF101", "record-row-missing", Severity.WARNING, "A file of the wheel has no row in RECORD.", Repairable.ALWAYS)
@@ -305,7 +310,7 @@ def _finding(group: list[_WheelFault], blocker: str) -> Finding:
 
 def _hint(fault: _WheelFault, blocker: str) -> str:
     """Return what to do; a repair is named only where it rewrites the wheel and the finding is gone then."""
-    hint = _LASTING_HINTS[fault.kind] if _is_lasting(fault) else _HINTS[fault.code]
+    hint = (_LASTING_HINTS.get(fault.kind) if _is_lasting(fault) else None) or _HINTS[fault.code]
     if fault.kind in ("row-folder", "row-spelling"):
         hint = _REPAIR
     if "wheelfix repair" not in hint:
@@ -319,7 +324,7 @@ def _is_lasting(fault: _WheelFault) -> bool:
     """Whether rewriting the wheel would not help."""
     if fault.kind == "duplicate-member":  # pip and uv install those with the same content
         return not _is_installed(fault)
-    return fault.kind in _LASTING_HINTS
+    return fault.kind in _LASTING_HINTS or rule_of(fault.code).repairable is Repairable.NEVER
 
 
 def _is_installed(fault: _WheelFault) -> bool:
@@ -330,8 +335,8 @@ def _is_installed(fault: _WheelFault) -> bool:
 def _blocker(subject: ArchiveSubject) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
     for fault in (*_archive_faults(subject), *_record_faults(subject)):
-        never = _is_lasting(fault) or rule_of(fault.code).repairable is Repairable.NEVER
-        if never and fault.kind != "path-limit" and (_severity(fault) is Severity.ERROR or fault.kind == "upward-name"):
+        stops = _severity(fault) is Severity.ERROR or fault.kind == "upward-name"
+        if stops and _is_lasting(fault) and fault.kind != "path-limit":
             return fault.code
     return ""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
-from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code
+from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code, python_source
 from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
 from wheelfix.rules.hints import reinstall, repair_command
 from wheelfix.rules.registry import finding, rule
@@ -162,8 +163,10 @@ def nothing_to_import(subject: Subject) -> Iterator[Finding]:
     if not _is_for_one_python(subject) or _modules(subject):
         return
     tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
-    if (subject.images or subject.malformed) and (not listed or tops.intersection(listed)):
-        return  # ray-cpp has programs and DLLs
+    # ray-cpp has programs and DLLs for others; names that delvewheel makes are for modules of the wheel.
+    for_others = any(not is_mangled(base(path)) for path in (*subject.images, *subject.malformed))
+    if for_others and (not listed or tops.intersection(listed)):
+        return
     says = f"top_level.txt lists {listing(listed)}" if listed else f"it is for {tags[0].partition('-')[0]}"
     yield finding(
         "WF209",
@@ -200,6 +203,7 @@ class _Claims:
     """What a wheel says about modules that no file of it is."""
 
     def __init__(self, subject: Subject) -> None:
+        self._view = subject.view
         own = [file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/")]
         there = _modules(subject)
         self._there = {*there, *(folder(inside(path)).replace("/", ".") for path in own)}
@@ -229,7 +233,14 @@ class _Claims:
             return f"{self._built[module]} is there"
         if name in self._listed:
             return f"top_level.txt lists {name}"
-        return f"the wheel is for {self._tag}" if self._tag and package and sure else ""
+        gone = self._tag and package and (sure or not self._may_define(package, name))
+        return f"the wheel is for {self._tag}" if gone else ""
+
+    def _may_define(self, package: str, name: str) -> bool:
+        """Whether the code of a package has a name, or takes names that it does not spell."""
+        path = f"{SITE_PACKAGES}/{package.replace('.', '/')}/__init__.py"
+        source = python_source(self._view, path).decode("utf-8", "replace") if path in self._view else "*"
+        return name == "*" or any(word in source for word in (name, "*", "__getattr__", "globals("))
 
 
 def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tuple[str, bool, str]]:
@@ -246,17 +257,26 @@ def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tupl
             if isinstance(node, ast.Import):
                 yield from ((alias.name, True, path) for alias in node.names)
             else:
-                names = imported_from(node, package)
+                names = [name.lstrip(".") for name in imported_from(node, package)]
                 yield from ((name, name == names[0], path) for name in names)
 
 
 def _run_first(tree: ast.Module | None, budget: CodeBudget) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports of a file that run under no condition, and whose failure nothing catches."""
+    """The imports of a file that run under no condition, and whose failure nothing catches.
+
+    Both ways of a condition may import one module: files that SWIG made do, from their package or without one.
+    """
     for node in tree.body if tree is not None else ():
-        caught = isinstance(node, ast.Try) and goes_on(node, NO_MODULE, budget)
-        for inner in node.body if isinstance(node, ast.Try) and not caught else [node]:
-            if isinstance(inner, ast.Import | ast.ImportFrom):
-                yield inner
+        ways: list[list[ast.stmt]] = [[node]]
+        if isinstance(node, ast.Try):
+            ways = [] if goes_on(node, NO_MODULE, budget) else [node.body]
+        elif isinstance(node, ast.If):
+            ways = [node.body, node.orelse]
+        imports = [[one for one in way if isinstance(one, ast.Import | ast.ImportFrom)] for way in ways]
+        words = [{alias.name.rpartition(".")[2] for one in way for alias in one.names} for way in imports]
+        for one in (one for way in imports for one in way):
+            if all(way.intersection(alias.name.rpartition(".")[2] for alias in one.names) for way in words):
+                yield one
 
 
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:

@@ -427,7 +427,10 @@ def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) ->
         copying = f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
     if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
         place = subject.startup.lib
-    hint = f"{copying} puts a copy beside {need.importer_names[0]}, into {inside(place)}"
+    # A repair copies only what is needed for certain: a second copy of a DLL that is found would be loaded beside it.
+    copied = not own or (need.reached and (judged.severity is Severity.ERROR or not subject.unread_code))
+    does = f"{copying} puts" if copied else "put"
+    hint = f"{does} a copy beside {need.importer_names[0]}, into {inside(place)}"
     if not all(importer.lower().endswith(".exe") for importer in need.importers):  # these are processes of their own
         hint += "; or add the folder with os.add_dll_directory before the import"
     return finding(
@@ -437,7 +440,7 @@ def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) ->
         hint=hint,
         evidence=evidence_of(subject, need),
         severity=judged.severity,
-        repairable=Repairable.ALWAYS if own else Repairable.SOMETIMES,
+        repairable=Repairable.SOMETIMES if not own else Repairable.ALWAYS if copied else Repairable.NEVER,
     )
 
 
