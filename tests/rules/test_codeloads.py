@@ -237,9 +237,9 @@ def test_a_wheel_whose_only_module_is_gone(
     tmp_path: Path, tag: str, files: dict[str, str | bytes], broken: bool
 ) -> None:
     wheel = build_wheel(tmp_path, "pkg", "1.0", tag, files=files)
-    (report,) = scan_all([wheel], ScanOptions(roots=RootOptions(discover=False)))
+    (report,) = scan_all([wheel], ALONE)
     assert isinstance(report, ScanReport)
     assert ([item.code for item in report.findings if item.severity is Severity.ERROR] == ["WF209"]) is broken
-    (env,) = scan_all([install(wheel, tmp_path / "env")], ScanOptions(roots=RootOptions(discover=False)))
+    (env,) = scan_all([install(wheel, tmp_path / "env")], ALONE)
     assert isinstance(env, ScanReport)
     assert ("WF209" in [item.code for item in env.findings]) is broken
