@@ -462,17 +462,21 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     looked: set[ast.AST] = set()
     ended = False
     try:
-        functions = Mentions(tree, source, budget).functions
+        mentions = Mentions(tree, source, budget)
+        functions = mentions.functions
         last = last_line(source.encode())
         for _ in reading.ways():
             variables, folder = dict(machine.variables), machine.folder
             ended = _follow_file(reading, tree, last, path) or ended
+            acts = mentions.outside or not reading.called.isdisjoint(functions)
             on_path.update(dict.fromkeys(reading.path_folders()))
             for node in functions:
                 if node not in reading.called and node not in looked and node in reading.defined:
                     looked.add(node)
                     reading.look_into(reading.defined[node])
             machine.variables, machine.folder = variables, folder
+            if not acts:
+                break  # what only functions do that are not called does not depend on the way through the file
         if not ended and not reading.findings:
             reading.unread.update(dict.fromkeys(_behind_the_end(tree, path)))
     except RecursionError:

@@ -1,7 +1,7 @@
-"""One run of Python code: its state, its budget, and the verbs by which its parts call one another.
+"""One run of Python code: its state, its budget and its parts, which reach one another through the run.
 
-The parts (:mod:`.expressions`, :mod:`.calls`, :mod:`.statements`, :mod:`.flow`, :mod:`.importer`, :mod:`.library`) hold
-the run, never one another; :func:`.importer.new_run` puts them together.
+The parts are in :mod:`.expressions`, :mod:`.calls`, :mod:`.statements`, :mod:`.importer` and :mod:`.library`;
+:func:`.importer.new_run` puts them together.
 """
 
 from __future__ import annotations

@@ -245,6 +245,8 @@ class Mentions:
     def __init__(self, tree: ast.Module, source: str, budget: CodeBudget) -> None:
         self.any = False
         """Whether there is such a name, in code or in a text that code uses."""
+        self.outside = False
+        """Whether there is one outside of functions."""
         self._around: dict[FunctionNode, FunctionNode | None] = {}
         self._marked: dict[FunctionNode, None] = {}
         # Letters of other alphabets may stand for those of a name, which Python takes for the same.
@@ -283,6 +285,7 @@ class Mentions:
         self.any = self.any or any(_SPELLED.search(text) for text in _texts(node))
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         if name and (name.lstrip("_") in LOADING or name in LISTS):
+            self.outside = self.outside or inside is None
             while inside is not None and inside not in self._marked:
                 self._marked[inside] = None
                 inside = self._around[inside]
