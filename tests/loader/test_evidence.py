@@ -270,6 +270,7 @@ def test_each_year_has_a_runtime_of_its_own(name: str, python: tuple[int, int], 
     assert isinstance(edge.provider, VcRedist | PythonRuntime)
 
 
+RAISED = "try:\n    from ._core import f\nexcept ImportError as e:\n    raise ImportError('build _core') from e\n"
 SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    import _core\n'
 
 
@@ -280,6 +281,7 @@ SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    
         ({"pkg/__init__.py": "from pkg.a.b import c\n", "pkg/a/b.py": "from .core import f\n"}, "pkg.a.core"),
         ({"pkg/__init__.py": "from . import (\n    a,\n    _core,\n)\n", "pkg/a.py": ""}, "pkg._core"),
         ({"pkg/__init__.py": "def f(\n    a,\n):\n    from . import _core\n\nfrom . import _core\n"}, "pkg._core"),
+        ({"pkg/__init__.py": RAISED}, "pkg._core"),
         ({"pkg/__init__.py": "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"}, ""),
         ({"pkg/__init__.py": "def core():\n    from . import _core\n"}, ""),
         ({"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": forge_dll("c.pyd")}, ""),
@@ -289,7 +291,7 @@ SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    
     ],
     ids=[
         *("nlopt: a module that SWIG made", "blosc: a module two packages down", "one of several"),
-        "in a function and after it",
+        *("in a function and after it", "chord_romanizer: another exception"),
         *("pyzmq: caught", "in a function", "there", "a name by a star", "another name", "pyarrow: not imported"),
     ],
 )

@@ -128,14 +128,19 @@ class PackageHabits:
         An import is followed only where a file that it may run names such a module, which few do.
         """
         for top in sorted(filter(str.isidentifier, self.own_modules)):
-            absent: set[str] = set()
+            absent: dict[str, str] = {}
             self._look_for_absent(top, absent, {top})
             end = self.followed.of(top) if absent else None
-            if end is not None and end.certain and end.fault is not None and end.fault.target in absent:
-                yield end.fault.target, end.place[0], f"{end.error}: {shown_message(end)}".rstrip(": ")
+            if end is None or not end.certain or not end.error:
+                continue
+            # A file that catches the exception may raise one of its own: that of no load, where it names the module.
+            named = [name for name, file in absent.items() if file == end.place[0] and end.fault is None]
+            gone = end.fault.target if end.fault is not None else next(iter(named), "")
+            if gone in absent:
+                yield gone, end.place[0], f"{end.error}: {shown_message(end)}".rstrip(": ")
 
-    def _look_for_absent(self, module: str, absent: set[str], seen: set[str]) -> None:
-        """Add the modules of the package that no file is, and that are named where a module is run."""
+    def _look_for_absent(self, module: str, absent: dict[str, str], seen: set[str]) -> None:
+        """Add the modules of the package that no file is, each with a file that is run and names it."""
         path = self._file_of(module) or ""
         if not self._is_code(path) or not counts(path) or len(seen) > MANY_RUN:
             return
@@ -155,7 +160,7 @@ class PackageHabits:
                     if not indent:
                         self._look_for_absent(named, absent, seen)
                 elif not (self._file_of(named.rpartition(".")[0]) or "").endswith(".pyd"):
-                    absent.add(named)  # unless it is below an extension module, which may make it: torch._C._nn
+                    absent[named] = path  # unless it is below an extension module, which may make it: torch._C._nn
 
     def _named(self, package: str, source: bytes, names: bytes) -> Iterator[str]:
         """The modules that an import statement in a package names."""
