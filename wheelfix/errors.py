@@ -159,10 +159,23 @@ class Unexpected(WheelfixError):
     """Something unforeseen happened; the exit code is that of a machine that failed us."""
 
 
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether an exception is an interrupt, or came of one.
+
+    One that falls into the making of a class is the cause of a RuntimeError; one that falls between the two lines of
+    Python's library that give a lock away and mean to take it back comes before "release unlocked lock".
+    """
+    return error is not None and any(
+        isinstance(one, KeyboardInterrupt) for one in (error, error.__cause__, error.__context__)
+    )
+
+
 def failure_of(error: Exception, path: str | Path) -> WheelfixError:
     """Return the failure of one input; with ``WHEELFIX_DEBUG`` set what was not expected is raised as it is."""
     if isinstance(error, WheelfixError):
         return error
+    if was_interrupted(error):
+        raise KeyboardInterrupt from error
     if isinstance(error, OSError):
         return EnvironmentFailure(str(path), because=error.strerror or str(error))
     if isinstance(error, MemoryError):

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.interrupts import wait_for_interrupt
 from wheelfix.cli import main as door
-from wheelfix.errors import Exit
+from wheelfix.errors import Exit, failure_of
 from wheelfix.streams.pool import (
     AGAIN,
     Cancelled,
@@ -373,6 +373,32 @@ def test_a_put_off_request_is_not_lost_where_sigint_is_ignored():
 
 
 @SENDS_SIGNALS
+def error_of_a_lock(monkeypatch: pytest.MonkeyPatch) -> RuntimeError:
+    """What an interrupt becomes that falls between two lines of Condition.wait."""
+    condition = threading.Condition(threading.Lock())
+
+    def interrupted() -> None:
+        condition.release()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(condition, "_release_save", interrupted)
+    with (
+        pytest.raises(RuntimeError, match="release un") as caught,
+        condition,
+    ):
+        condition.wait()
+    return caught.value
+
+
+def test_an_interrupt_that_a_lock_hides_is_one(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    error = error_of_a_lock(monkeypatch)
+    assert door.report_error(error) == Exit.INTERRUPTED
+    assert capsys.readouterr().err == "wheelfix: interrupted\n"
+    with pytest.raises(KeyboardInterrupt):
+        failure_of(error, "x.whl")
+    assert "should not have happened" in str(failure_of(RuntimeError("release unlocked lock"), "x.whl"))
+
+
 def test_other_unraisable_errors_are_still_told(capsys):
     class Nasty:
         def __del__(self):

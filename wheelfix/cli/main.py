@@ -10,7 +10,7 @@ import sys
 
 from wheelfix.base.inputfiles import begin_run, end_run
 from wheelfix.cli.commands import load_command, root_parser, say, say_error
-from wheelfix.errors import Exit, UsageError, WheelfixError, unexpected_text
+from wheelfix.errors import Exit, UsageError, WheelfixError, unexpected_text, was_interrupted
 from wheelfix.streams.pool import interruptible, tune
 
 
@@ -60,8 +60,7 @@ def report_error(error: BaseException) -> int:
     if isinstance(error, WheelfixError):
         say_error(error.what, *error.reasons, hint=error.hint)
         return error.exit_code
-    # An interrupt that falls into the making of a class comes out as the cause of a RuntimeError.
-    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
+    if was_interrupted(error):
         say("wheelfix: interrupted")
         return Exit.INTERRUPTED
     if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EPIPE):

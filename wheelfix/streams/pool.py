@@ -14,6 +14,8 @@ import warnings
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from wheelfix.errors import was_interrupted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import CodeType, FrameType, TracebackType
@@ -226,7 +228,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _sending_again(hook: Callable[[sys.UnraisableHookArgs], object]) -> Callable[[sys.UnraisableHookArgs], None]:
     def raised(lost: sys.UnraisableHookArgs) -> None:
-        if issubclass(lost.exc_type, KeyboardInterrupt):
+        if issubclass(lost.exc_type, KeyboardInterrupt) or was_interrupted(lost.exc_value):
             _send_again()
         else:
             hook(lost)
