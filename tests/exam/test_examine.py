@@ -174,7 +174,8 @@ ABOUT_LOADS = ScanOptions(jobs=1, select=("WF2", "WF3"), roots=RootOptions(disco
 """Without what is wrong with the archive itself: an installer refuses such a wheel, and nothing is imported."""
 LARGEST = 3 << 20
 LATER = {"WF302", "WF303", "WF304", "WF306", "WF312", "WF313", "WF318", "WF319", "WF320", "WF321", "WF322"}
-"""Errors that are met after the import."""
+LATER |= {"WF209", "WF332"}
+"""Errors that are met after the import of the package, or where there is nothing left to import."""
 
 
 def small_wheels() -> list[Path]:

@@ -106,6 +106,8 @@ def _version(file: IndexFile) -> Version | None:
 # Every distribution that a remedy names exists on the index, with a wheel for Windows and the extras it asks for.
 
 PYTORCH = "--index-url https://download.pytorch.org/whl/"
+BUILDS = "--no-build-isolation"
+"""A command with it builds from source what the user was building."""
 
 
 def pip_commands() -> set[str]:
@@ -121,7 +123,7 @@ def requirements(command: str) -> list[str]:
 
 @pytest.mark.real
 def test_what_remedies_install_can_be_installed_on_windows(tmp_path: Path) -> None:
-    commands = sorted(command for command in pip_commands() if PYTORCH not in command)
+    commands = sorted(command for command in pip_commands() if PYTORCH not in command and BUILDS not in command)
     require(commands, "there are no commands to try")
     wanted = sorted({name for command in commands for name in requirements(command)})
     runs: dict[int, list[str]] = {}
@@ -143,6 +145,15 @@ def test_what_remedies_install_can_be_installed_on_windows(tmp_path: Path) -> No
         )
         assert done.returncode == 0, f"{names}: {done.stderr}"
         assert "does not provide the extra" not in done.stderr, done.stderr
+
+
+@pytest.mark.real
+def test_what_remedies_build_is_on_the_index() -> None:
+    for name in {name for command in pip_commands() if BUILDS in command for name in requirements(command)}:
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "index", "versions", name], capture_output=True, timeout=600
+        )
+        assert done.returncode == 0, f"{name}: {done.stderr.decode()}"
 
 
 @pytest.mark.real
