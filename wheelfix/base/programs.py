@@ -37,6 +37,8 @@ MAX_OUTPUT = 1 << 20
 """Bytes of each stream that are kept; what a program prints beyond that is read and dropped."""
 WINDOWS_SUFFIXES = (".com", ".exe")
 """Programs that Windows starts itself. Batch files go through cmd.exe, which has quoting rules of its own."""
+_OPEN_FILES = "/proc/self/fd"
+"""The numbers of open files; all that there may be are a billion in some containers."""
 _GRACE = 2.0
 """Seconds to wait for the last output of a program that has ended or was killed."""
 
@@ -267,7 +269,7 @@ def start_worker(module: str) -> Worker:
     """
     group: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     with _interrupts_blocked():  # which the new process inherits
-        if sys.platform == "linux" and threading.active_count() == 1:
+        if sys.platform == "linux" and threading.active_count() == 1 and Path(_OPEN_FILES).is_dir():
             return ForkedWorker(module)
         return subprocess.Popen(
             python_command(module, ()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, creationflags=group
@@ -296,7 +298,10 @@ class ForkedWorker:
             atexit._clear()  # what the starter does at its end is not for the copy to do
             os.dup2(work, 0)
             os.dup2(answers, 1)
-            os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # a pipe to another copy that this one has open does not end
+            for number in map(int, os.listdir(_OPEN_FILES)):  # noqa: PTH208
+                if number > 2:  # a pipe to another copy that this one has open does not end
+                    with contextlib.suppress(OSError):  # that of the list itself
+                        os.close(number)
             importlib.import_module(module).serve()
         finally:
             os._exit(1)
