@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.listing import listed
 from tests.support.commands import Run
 from tests.support.tiers import cache_folder, unavailable
 from tests.support.wheels import build_wheel
@@ -178,10 +179,13 @@ LATER |= {"WF209", "WF332"}
 """Errors that are met after the import of the package, or where there is nothing left to import."""
 
 
+NOT_IMPORTED = {"google_crc32c", "tbb", "tcmlib"}
+"""A DLL that these ship cannot be loaded, and no import fails: nothing is imported, or Python code takes its place."""
+
+
 def small_wheels() -> list[Path]:
-    folder = cache_folder() / "wheels"
-    found = sorted(path for path in folder.glob("*.whl") if path.stat().st_size <= LARGEST) if folder.is_dir() else []
-    if not found:
+    paths = [cache_folder() / "wheels" / wheel.file for wheel in listed() if wheel.in_ci]
+    if not (found := [path for path in paths if path.is_file() and path.stat().st_size <= LARGEST]):
         unavailable("there are no real wheels in the cache")
     return found
 
@@ -192,13 +196,14 @@ def agrees(path: Path) -> None:
     if report.first_failure is not None:
         assert report.verdict is Verdict.BROKEN, path.name
     elif report.verdict is Verdict.BROKEN:
-        assert errors <= LATER, (path.name, errors)
+        allowed = LATER | {"WF301"} if path.name.split("-")[0] in NOT_IMPORTED else LATER
+        assert errors <= allowed, (path.name, errors)
 
 
 @pytest.mark.real
 def test_small_real_wheels_as_they_are_and_without_one_image(tmp_path: Path) -> None:
-    draw = random.Random(7)
     for wheel in small_wheels():
+        draw = random.Random(wheel.name)  # the same image, whatever else is in the cache
         agrees(wheel)
         with zipfile.ZipFile(wheel) as source:
             names = source.namelist()
