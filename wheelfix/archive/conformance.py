@@ -123,6 +123,8 @@ def size_faults(archive: Archive) -> Iterator[ArchiveFault]:
 
 def installed_path(member: str) -> str:
     """Return where a member lies below the folder of its scheme: that of ``.data/purelib`` is the one above it."""
+    if ".data/" not in member:
+        return member
     parts = member.split("/", 2)
     return parts[2] if len(parts) == 3 and parts[0].endswith(".data") else member
 
@@ -182,7 +184,8 @@ def _look_at_headers(archive: Archive, faults: FaultList) -> None:
             end, odd_descriptor = _end_of(archive, local)
             if odd_descriptor:
                 faults.add([ArchiveFault("data-descriptor", member.name, odd_descriptor, (UV, PYPI))])
-        at = max(at, end)
+        if end > at:
+            at = end
     if at < archive.directory_at and not refused:
         faults.add([_hidden(at, archive.directory_at, "")])
 

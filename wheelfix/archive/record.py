@@ -48,7 +48,7 @@ _UV_SIZE = re.compile(r"\+?[0-9]{1,40}").fullmatch
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 _NUL = "\udc00"
 """Stands for U+0000 while csv reads, which refuses that in Python 3.10; decoded text has no such character."""
-_ODD_LINE_END = "[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
+_ODD_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """Where ``str.splitlines`` ends a line and csv does not."""
 
 
@@ -84,34 +84,34 @@ class Record:
         if data.startswith(codecs.BOM_UTF8):
             message = "it begins with a byte order mark, which installer takes for a part of the first path"
             faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(INSTALLER,)))
-        if (odd := re.search(_ODD_LINE_END, text)) is not None:
-            message = f"it holds U+{ord(odd[0]):04X}, where pip and installer end a line and uv does not"
+        if odd := next((end for end in _ODD_LINE_ENDS if end in text), ""):
+            message = f"it holds U+{ord(odd):04X}, where pip and installer end a line and uv does not"
             faults.append(RecordFault("row-malformed", "RECORD", message))
+        if text.count("\n") + text.count("\r") > 4 * MAX_ROWS:
+            raise InputError("RECORD asks for too much", because="it has lines without end")
         rows: list[Row] = []
         make = tuple.__new__  # what Row() does, without a call of Python code
         has_nul = "\0" in text
         lines = csv.reader(_lines(text.replace("\0", _NUL) if has_nul else text))
         try:
             for elements in lines:
-                row = None
                 if has_nul:
                     elements = [element.replace(_NUL, "\0") for element in elements]
                 if len(elements) == 3:
                     path, hashed, size = elements
                     # Nearly all rows are like this, and there are ten thousand of them.
                     if len(hashed) == 50 and hashed[:7] == "sha256=" and path and "\\" not in path and _SIZE(size):
-                        row = make(Row, (path, "sha256", hashed[7:], int(size)))
-                row = row or _parse_row(elements, lines.line_num, faults)
-                if row is not None:
+                        rows.append(make(Row, (path, "sha256", hashed[7:], int(size))))
+                        continue
+                if (row := _parse_row(elements, lines.line_num, faults)) is not None:
                     rows.append(row)
-                if len(rows) > MAX_ROWS or len(faults) > _MAX_FAULTS or lines.line_num > 4 * MAX_ROWS:
+                if len(faults) > _MAX_FAULTS:
                     break
         except csv.Error as exc:
             message = f"line {lines.line_num} cannot be read: {exc}"
             faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(PIP, INSTALLER)))
-        if len(rows) > MAX_ROWS or lines.line_num > 4 * MAX_ROWS:
-            because = f"it has more than {MAX_ROWS} rows" if rows else "it has lines without end"
-            raise InputError("RECORD asks for too much", because=because)
+        if len(rows) > MAX_ROWS:
+            raise InputError("RECORD asks for too much", because=f"it has more than {MAX_ROWS} rows")
         if len(faults) > _MAX_FAULTS:
             message = f"more than {_MAX_FAULTS} faults; the rest was not read"
             faults.append(RecordFault("row-malformed", "RECORD", message))

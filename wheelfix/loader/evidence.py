@@ -43,10 +43,10 @@ MANY_ABSENT = 4
 MANY_RUN = 60
 """Modules of a package that are looked for in the files which importing it runs."""
 _IMPORT = re.compile(
-    rb"^([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
-    rb"|import[ \t]{1,8}([\w.]{1,200}))",
-    re.MULTILINE,
+    rb"\n([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
+    rb"|import[ \t]{1,8}([\w.]{1,200}))"
 )
+"""With the end of the line before it, which is found ten times as fast as the beginning of a line."""
 _LATER = re.compile(
     rb"^([ \t]*)(?:(?:async[ \t]+)?def |if (?:typing\.)?TYPE_CHECKING\b)[^\n]*(?:\n(?:\1[ \t)#\r][^\n]*|(?=\n)))*",
     re.MULTILINE,
@@ -56,12 +56,17 @@ _WORDS = re.compile(rb"(?:^|,)[\s(]*(\w+)")
 """The names in the second group of an import; of ``a as b`` the first."""
 
 
+def _imports(code: bytes) -> list[tuple[bytes, bytes, bytes, bytes]]:
+    """The import statements of some code: indent, source, names, and the module of a plain one."""
+    return _IMPORT.findall(b"\n" + code)
+
+
 def _bound(code: bytes, package: bytes) -> frozenset[bytes]:
     """The names that the file of a package may define; ``from . import _nlopt`` there does not define that one."""
     found = {*re.findall(rb"\b(?:def|class|as)[ \t]{1,8}(\w+)", code)}
-    for left in re.findall(rb"^([^=\n]{1,200})=[^=]", code, re.MULTILINE):
+    for left in re.findall(rb"\n([^=\n]{1,200})=(?!=)", b"\n" + code):
         found.update(re.findall(rb"\w+", left))
-    for _, source, names, _ in _IMPORT.findall(code):
+    for _, source, names, _ in _imports(code):
         if source not in (b".", package):
             found.update(_WORDS.findall(names))
     return frozenset(found)
@@ -146,13 +151,13 @@ class PackageHabits:
             return
         top, package = module.partition(".")[0], module if path.endswith("/__init__.py") else module.rpartition(".")[0]
         code, at_import = python_source(self._view, path), set[tuple[bytes, ...]]()
-        for statement in _IMPORT.findall(code):
+        for statement in _imports(code):
             indent, source, names, plain = statement
             for named in self._named(package, source or plain, names):
                 if named in seen or named.partition(".")[0] != top or len(seen) > MANY_RUN:
                     continue
                 if indent and self._file_of(named) is None:
-                    at_import = at_import or {(), *_IMPORT.findall(_LATER.sub(b"", code))}
+                    at_import = at_import or {(), *_imports(_LATER.sub(b"", code))}
                     if statement not in at_import:
                         continue
                 seen.add(named)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import owners_of
-from wheelfix.loader.packageloading import module_name
+from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
@@ -160,7 +161,7 @@ def own_module_missing(subject: Subject) -> Iterator[Finding]:
 def nothing_to_import(subject: Subject) -> Iterator[Finding]:
     """Find wheels whose only module was left out: their tags, or a list of theirs, say that there is one."""
     tags, listed = subject.distribution.tags, _listed(subject)
-    if not _is_for_one_python(subject) or _modules(subject):
+    if not _is_for_one_python(subject) or any(map(_is_module, _own_paths(subject))):
         return
     tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
     # ray-cpp has programs and DLLs for others; names that delvewheel makes are for modules of the wheel.
@@ -181,10 +182,12 @@ _BUILT = (".lib", ".exp", ".pdb", ".a")
 """How files end that are made when an extension module is built."""
 
 
-def _modules(subject: Subject) -> dict[str, str]:
-    """The modules that files of the subject are, by dotted name; those of packages end in ``__init__``."""
-    own = (file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/"))
-    return {module_name(path): path for path in own if path.lower().endswith((".py", ".pyc", ".pyd"))}
+def _own_paths(subject: Subject) -> Iterator[str]:
+    return (file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/"))
+
+
+def _is_module(path: str) -> bool:
+    return path.lower().endswith((".py", ".pyc", ".pyd"))
 
 
 def _listed(subject: Subject) -> list[str]:
@@ -204,22 +207,32 @@ class _Claims:
 
     def __init__(self, subject: Subject) -> None:
         self._view = subject.view
-        own = [file.path for file in subject.view.own_files if file.path.startswith(f"{SITE_PACKAGES}/")]
-        there = _modules(subject)
-        self._there = {*there, *(folder(inside(path)).replace("/", ".") for path in own)}
-        self._packages = {name.removesuffix(".__init__") for name in there if name.endswith(".__init__")}
-        built = {module_name(path): base(path) for path in own if path.endswith(_BUILT)}
+        self._subject = subject
         # torch has such files in torch/lib, which is no package, and nearly all of its code has the word "torch"
-        self._built = {name: file for name, file in built.items() if name.rpartition(".")[0] in {"", *self._packages}}
-        self._listed = {*_listed(subject)}.difference(part for module in there for part in module.split("."))
+        built = ((module_name(path), base(path)) for path in _own_paths(subject) if path.endswith(_BUILT))
+        self._built = {name: file for name, file in built if self._is_package(name.rpartition(".")[0])}
+        listed = {name for name in _listed(subject) if not self._is_package(name)}
+        parts = (part for module in (self._there if listed else ()) for part in module.split("."))
+        self._listed = listed.difference(parts)
         all_gone = _is_for_one_python(subject) and not subject.images and not subject.malformed
         self._tag = subject.distribution.tags[0] if all_gone else ""
+
+    @functools.cached_property
+    def _there(self) -> set[str]:
+        """The dotted names of the modules and folders; few wheels claim more than their packages."""
+        own = [*_own_paths(self._subject)]
+        return {*map(module_name, filter(_is_module, own)), *(folder(inside(path)).replace("/", ".") for path in own)}
+
+    def _is_package(self, name: str) -> bool:
+        """Whether modules can be in a package of some name; those with an empty one are in none."""
+        names = self._view.in_folder(f"{SITE_PACKAGES}/{name.replace('.', '/')}") if name else ()
+        return not name or any(stem(path) == "__init__" and _is_module(path) for path in names)
 
     @property
     def words(self) -> tuple[bytes, ...]:
         """One of these is in each file that imports such a module."""
-        names = {*self._listed, *(name.rpartition(".")[2] for name in self._built.keys() - self._there)}
-        return (b"import",) if self._tag else tuple(map(str.encode, names))
+        built = (name.rpartition(".")[2] for name in self._built if name not in self._there)
+        return (b"import",) if self._tag else tuple(map(str.encode, {*self._listed, *built}))
 
     def about(self, module: str, *, sure: bool) -> str:
         """What says that the wheel has a module; empty if nothing does, or a file is that module.
@@ -227,7 +240,7 @@ class _Claims:
         ``sure`` is whether nothing but a module can have that name; no file is left that could make one.
         """
         package, _, name = module.rpartition(".")
-        if module in self._there or (package and package not in self._packages):
+        if module in self._there or not self._is_package(package):
             return ""
         if module in self._built:
             return f"{self._built[module]} is there"
