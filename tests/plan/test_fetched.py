@@ -263,7 +263,8 @@ def test_a_dry_run_reads_no_version_of_what_it_did_not_download(
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
     read: list[object] = []
-    monkeypatch.setattr("wheelfix.exam.examine.read_version", lambda source: read.append(source))
+    for user in ("exam.examine", "plan.make"):
+        monkeypatch.setattr(f"wheelfix.{user}.read_version", read.append)
     with index_of([wheel]) as server:
         words = ["--fetch", "--dry-run", "--index-url", f"{server.url}/simple", "--companions", "none"]
         repaired(broken, tmp_path, *words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wheelfix.archive.faults import RecordFault
 from wheelfix.base.values import replace
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.installations import Distribution
     from wheelfix.loader.view import FileView
-    from wheelfix.model import ByteSource, FileVersion, Finding, LoadEvent, Prediction, Resolution
+    from wheelfix.model import ByteSource, Finding, LoadEvent, Prediction, Resolution
     from wheelfix.pe.gpucode import GpuCode
     from wheelfix.roots.root import Candidates
 
@@ -81,7 +81,7 @@ def examine_view(
     python: tuple[int, int] | None = None,
     *,
     installed: bool = False,
-    versions: Mapping[str, FileVersion | None] | None = None,
+    known: Details | None = None,
 ) -> Examination:
     """Read the images, resolve the loads, run the rules, and put the report together.
 
@@ -89,7 +89,7 @@ def examine_view(
     """
     view.read_images(options.jobs, progress)
     profile, resolution = load(view, distribution, options, python, installed=installed)
-    details = Details(view, versions or {})
+    details = DetailReader(view, known or {})
     signature = functools.partial(read_signature, trusted_roots=options.roots.trusted_roots)
     wants_signatures = options.signatures or options.signers
     wanted: list[Callable[[ByteSource], object]] = [read_gpu_code] if options.archs or options.gpu is not None else []
@@ -209,18 +209,16 @@ def examine_again(
     view: FileView,
     facts: ArchiveFacts,
     options: RepairOptions,
-    versions: Mapping[str, FileVersion | None] | None = None,
+    known: Details | None = None,
 ) -> Examination:
     """Examine another view of the same thing, with all findings: what a plan asks about its result.
 
-    ``versions`` are version resources that are known, or not to be read.
+    ``known`` are details of images that are known, or not to be read.
     """
     scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
     subject, path = before.subject, before.report.path
     python, installed = subject.profile.python, subject.installed
-    return examine_view(
-        view, path, subject.distribution, scan, facts, python=python, installed=installed, versions=versions
-    )
+    return examine_view(view, path, subject.distribution, scan, facts, python=python, installed=installed, known=known)
 
 
 def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
@@ -257,21 +255,23 @@ def machine_of(tags: tuple[str, ...], view: FileView, platform: str = "win_amd64
 
 
 _Fact = TypeVar("_Fact")
+Details: TypeAlias = "Mapping[tuple[object, str], object]"
+"""Facts of images by what reads them, and by the names that the files have in the wheel or on disk."""
 
 
-class Details:
+class DetailReader:
     """Reads facts of images that take most of a file, each once: version, GPU code, signature, NumPy.
 
     One source serves all questions about a file, so that it is inflated once.
     """
 
-    def __init__(self, view: FileView, versions: Mapping[str, FileVersion | None]) -> None:
-        """``versions`` are known already, by the names that files have in the wheel or on disk."""
+    def __init__(self, view: FileView, known: Details) -> None:
         self._view = view
         self._open: tuple[str, ByteSource] | None = None
-        own = {file.path: file.origin for file in view.own_files if file.origin in versions}
+        readers = {reader for reader, _ in known}
+        own = [(reader, file) for reader in readers for file in view.own_files if (reader, file.origin) in known]
         self._known: dict[tuple[object, str], Any] = {
-            (read_version, path): versions[origin] for path, origin in own.items()
+            (reader, file.path): known[reader, file.origin] for reader, file in own
         }
 
     def read_ahead(self, readers: Sequence[Callable[[ByteSource], object]], jobs: int) -> None:

@@ -25,6 +25,7 @@ from wheelfix.loader.places import open_environment, view_of_wheel
 from wheelfix.loader.view import PE_SUFFIXES, Layer, base_name
 from wheelfix.model import dll_key
 from wheelfix.pe.image import read_image
+from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.version import read_version
 from wheelfix.streams.pool import WorkerPool
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import ScanOptions
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView, ViewFile
-    from wheelfix.model import FileVersion, ImageFacts
+    from wheelfix.model import ImageFacts
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
     from wheelfix.streams.pool import Task
@@ -82,6 +83,7 @@ class WheelScan:
         self._archive, self._options, self._progress = archive, options, progress
         self._images = images = Images(archive, pool, verify=options.verify, begin=view is None)
         info = info or WheelInfo.from_archive(archive)
+        images.uses_numpy = any("numpy" in line.lower() for line in info.metadata.requires_dist)
         view = view_of_wheel(archive, info) if view is None else view
         if options.python is not None:
             view = view.over(open_environment(options.python).view)
@@ -122,7 +124,7 @@ class WheelScan:
             index,
             self._progress,
             python,
-            versions=self._images.versions,
+            known=self._images.details,
         )
 
     def wait_for_hashes(self) -> None:
@@ -153,8 +155,10 @@ class Images:
         self._archive, self._pool, self._verify = archive, pool, verify
         self.digests: dict[int, Digest] = {}
         """The digests of those that were hashed, by ``entry``."""
-        self.versions: dict[str, FileVersion | None] = {}
-        """The version resources that rules compare, by member: read in the same pass, so that it is the only one."""
+        self.details: dict[tuple[object, str], object] = {}
+        """What rules compare, read in the same pass, so that it is the only one."""
+        self.uses_numpy = False
+        """Whether the wheel requires NumPy, so that WF410 asks each extension module for which one it was built."""
         self._largest: tuple[str, Task[ImageFacts | None]] | None = None
         images = (member for member in archive.members if member.name.endswith(PE_SUFFIXES))
         first = max(images, key=attrgetter("usize"), default=None)
@@ -178,7 +182,9 @@ class Images:
             source = reading.source if reading is not None else self._archive.source(member)
             facts = read_image(source)
             if is_released_whole(member.name.rpartition("/")[2], self._archive.path.name.partition("-")[0]):
-                self.versions[member.name] = read_version(source)
+                self.details[read_version, member.name] = read_version(source)
+            if self.uses_numpy and member.name.endswith(".pyd"):
+                self.details[read_numpy, member.name] = read_numpy(source)
         except InputError:
             return None
         digest = reading.finish() if reading is not None else None

@@ -277,7 +277,9 @@ def _walk(numbers: array[int], step: int, at: int, size: int) -> dict[int, int]:
 
 NUMPY_1 = b"numpy.core._multiarray_umath"
 NUMPY_2 = b"numpy._core._multiarray_umath"
-OLDEST = re.compile(rb"NumPy C-API version 0x%x \(NumPy (\d{1,2}\.\d{1,3})\)")
+_MODULE = b"._multiarray_umath"
+_SENTENCE = b"NumPy C-API version 0x%x (NumPy "
+OLDEST = re.compile(re.escape(_SENTENCE) + rb"(\d{1,2}\.\d{1,3})\)")
 LIMIT = 512 << 20
 """Modules above this size are not searched; opencv-python's has 74 MB, the largest on PyPI some hundred."""
 CHUNK = 1 << 20
@@ -294,8 +296,9 @@ def read_numpy(source: ByteSource) -> NumpyApi | None:
     try:
         for offset in range(0, source.size, CHUNK):
             data = tail + source.read_at(offset, CHUNK)
-            old, new = old or NUMPY_1 in data, new or NUMPY_2 in data
-            if not oldest and (match := OLDEST.search(data)):
+            if _MODULE in data:
+                old, new = old or NUMPY_1 in data, new or NUMPY_2 in data
+            if not oldest and (match := OLDEST.match(data, max(data.find(_SENTENCE), 0))):
                 oldest = match[1]
             if new and oldest:
                 break

@@ -22,6 +22,7 @@ from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.packagecode import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.model import EdgeKind, Image, Missing, Repairable, Severity, dll_key, fold
+from wheelfix.pe.version import read_version
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import TRUST, Planner
@@ -383,8 +384,8 @@ def make_plan(
         if supplied:
             files = {one.file for one in outside if one.file is not None}
             described, result, patched = relying(before, result, supplied, files, planner.index)
-        unread = {
-            planner.view.origin(entry.path): None
+        unread: dict[tuple[object, str], object] = {
+            (read_version, planner.view.origin(entry.path)): None
             for entry in chosen
             if preview and entry.file is not None and entry.file.root.remote is not None
         }
