@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import is_mangled
@@ -207,32 +206,40 @@ class _Claims:
 
     def __init__(self, subject: Subject) -> None:
         self._view = subject.view
-        self._subject = subject
+        self._stems: dict[str, set[str]] = {}
         # torch has such files in torch/lib, which is no package, and nearly all of its code has the word "torch"
         built = ((module_name(path), base(path)) for path in _own_paths(subject) if path.endswith(_BUILT))
-        self._built = {name: file for name, file in built if self._is_package(name.rpartition(".")[0])}
-        listed = {name for name in _listed(subject) if not self._is_package(name)}
-        parts = (part for module in (self._there if listed else ()) for part in module.split("."))
-        self._listed = listed.difference(parts)
+        self._built = {
+            name: file for name, file in built if self._is_package(name.rpartition(".")[0]) and not self._is_there(name)
+        }
+        listed = {name for name in _listed(subject) if not self._is_there(name)}
+        own = [*_own_paths(subject)] if listed else []
+        listed.difference_update(map(stem, filter(_is_module, own)))
+        self._listed = listed.difference(part for path in own for part in folder(inside(path)).split("/"))
         all_gone = _is_for_one_python(subject) and not subject.images and not subject.malformed
         self._tag = subject.distribution.tags[0] if all_gone else ""
 
-    @functools.cached_property
-    def _there(self) -> set[str]:
-        """The dotted names of the modules and folders; few wheels claim more than their packages."""
-        own = [*_own_paths(self._subject)]
-        return {*map(module_name, filter(_is_module, own)), *(folder(inside(path)).replace("/", ".") for path in own)}
+    def _modules_in(self, package: str) -> set[str]:
+        """The names of the modules that lie in a package, or beside all packages."""
+        if package not in self._stems:
+            paths = self._view.in_folder(f"{SITE_PACKAGES}/{package.replace('.', '/')}".rstrip("/"))
+            self._stems[package] = {stem(path) for path in paths if _is_module(path)}
+        return self._stems[package]
 
     def _is_package(self, name: str) -> bool:
-        """Whether modules can be in a package of some name; those with an empty one are in none."""
-        names = self._view.in_folder(f"{SITE_PACKAGES}/{name.replace('.', '/')}") if name else ()
-        return not name or any(stem(path) == "__init__" and _is_module(path) for path in names)
+        return not name or "__init__" in self._modules_in(name)
+
+    def _is_there(self, module: str) -> bool:
+        """Whether a file or a folder is the module."""
+        package, _, name = module.rpartition(".")
+        path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
+        return name in self._modules_in(package) or bool(self._view.in_folder(path))
 
     @property
     def words(self) -> tuple[bytes, ...]:
         """One of these is in each file that imports such a module."""
-        built = (name.rpartition(".")[2] for name in self._built if name not in self._there)
-        return (b"import",) if self._tag else tuple(map(str.encode, {*self._listed, *built}))
+        names = {*self._listed, *(name.rpartition(".")[2] for name in self._built)}
+        return (b"import",) if self._tag else tuple(map(str.encode, names))
 
     def about(self, module: str, *, sure: bool) -> str:
         """What says that the wheel has a module; empty if nothing does, or a file is that module.
@@ -240,7 +247,7 @@ class _Claims:
         ``sure`` is whether nothing but a module can have that name; no file is left that could make one.
         """
         package, _, name = module.rpartition(".")
-        if module in self._there or not self._is_package(package):
+        if self._is_there(module) or not self._is_package(package):
             return ""
         if module in self._built:
             return f"{self._built[module]} is there"
