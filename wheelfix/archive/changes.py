@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import names
-from wheelfix.archive.directory import NO_DATE
-from wheelfix.archive.record import SIGNATURES
+from wheelfix.archive.directory import NO_DATE, Member
+from wheelfix.archive.record import SIGNATURES, Row
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import CannotRepair, UsageError
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.archive.directory import Member
     from wheelfix.archive.reader import Archive
-    from wheelfix.archive.record import Row
     from wheelfix.model import ByteSource
 
 _SUSPICIOUS = frozenset({"unsafe-path", "upward-name", "backslash-name"})

@@ -17,19 +17,13 @@ from wheelfix.archive.directory import (
     UTF8,
     ZIP64,
     Local,
+    Member,
     extra_fields,
     read_locals,
 )
-from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
+from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList, RecordFault
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import (
-    MAX_SIZE,
-    Record,
-    check_record,
-    digests,
-    encode_digest,
-    record_member,
-)
+from wheelfix.archive.record import MAX_SIZE, Record, Rendered, check_record, digests, encode_digest, record_member
 from wheelfix.base.parsing import human_size
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
@@ -40,9 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from wheelfix.archive.directory import Member
-    from wheelfix.archive.faults import RecordFault
-    from wheelfix.archive.record import Rendered
     from wheelfix.base.options import Limits
 
 

@@ -16,6 +16,7 @@ from wheelfix.archive.directory import (
     UNIX,
     Header,
     Local,
+    Member,
     end_of_archive,
     read_locals,
     without_sizes,
@@ -25,7 +26,7 @@ from wheelfix.base.options import all_cores
 from wheelfix.base.values import dataclass
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.streams import codec
-from wheelfix.streams.codec import Deflating
+from wheelfix.streams.codec import DeflatedData, Deflating, Packing
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.source import FileSource, MemorySource
 
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.archive.directory import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
-    from wheelfix.streams.codec import DeflatedData, Packing
 
 
 # ------------------------------------------------------------------------------------------------------------- assembly

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import dataclass, field
-from wheelfix.errors import EnvironmentFailure
+from wheelfix.errors import EnvironmentFailure, WheelfixError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.metadata import WheelInfo
-    from wheelfix.errors import WheelfixError
     from wheelfix.model import ScanReport
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.rules.context import Subject

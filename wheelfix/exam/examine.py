@@ -8,29 +8,35 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.archive.faults import RecordFault
 from wheelfix.base.values import replace
-from wheelfix.exam.examination import ArchiveFacts, Examination
+from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
 from wheelfix.knowledge.provider_index import provider_index
-from wheelfix.knowledge.targets import chosen_targets
+from wheelfix.knowledge.targets import TargetList, chosen_targets
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, Layer, base_name, parent
 from wheelfix.model import (
     PLATFORM_MACHINES,
+    ByteSource,
     Candidate,
     Edge,
+    FileVersion,
+    Finding,
     GpuFit,
     Image,
     InView,
+    LoadEvent,
     LoadOutcome,
     Machine,
     MayComeFrom,
     Missing,
     MissingDll,
     OwnedBy,
+    Prediction,
     ProvidedDll,
+    Resolution,
     ScannedImage,
     ScanReport,
     Severity,
@@ -39,7 +45,7 @@ from wheelfix.model import (
     dll_key,
     verdict_of,
 )
-from wheelfix.pe.gpucode import read_gpu_code
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
@@ -61,12 +67,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.base.options import RepairOptions, ScanOptions
-    from wheelfix.exam.examination import Progress
-    from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.installations import Distribution
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import ByteSource, FileVersion, Finding, LoadEvent, Prediction, Resolution
-    from wheelfix.pe.gpucode import GpuCode
     from wheelfix.roots.root import Candidates
 
 

@@ -24,23 +24,21 @@ from wheelfix.exam.examination import (
 from wheelfix.exam.examine import examine_view
 from wheelfix.exam.wheel import looking_at
 from wheelfix.loader.installations import Distribution, distribution_in
-from wheelfix.loader.places import focused_on, open_environment, view_of_folder, whole_view
+from wheelfix.loader.places import Environment, focused_on, open_environment, view_of_folder, whole_view
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
 from wheelfix.remote.client import Client
 from wheelfix.roots.lazy import lazy_index
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
     from wheelfix.base.workers import Work
-    from wheelfix.loader.places import Environment
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
-    from wheelfix.streams.pool import Task
 
 
 # ------------------------------------------------------------------------------------------------- public functions

@@ -14,27 +14,23 @@ from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError, failure_of
-from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.examination import Examination, Progress, ScanFailure
 from wheelfix.exam.examine import machine_of_tags
-from wheelfix.exam.lockfile import ONLY, LockParts, read_lockfile
+from wheelfix.exam.lockfile import ONLY, Locked, LockedSet, LockParts, read_lockfile
 from wheelfix.exam.versionchoice import required_wheels
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import Neighbours, focused_on, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, newest_fitting, requirements_with_extras
-from wheelfix.loader.view import FileView, Layer
-from wheelfix.model import PLATFORM_MACHINES, canonical
+from wheelfix.loader.view import FileView, Layer, ViewFile
+from wheelfix.model import PLATFORM_MACHINES, ImageFacts, ScanReport, canonical
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from wheelfix.base.options import ScanOptions
-    from wheelfix.exam.examination import Examination, Progress
-    from wheelfix.exam.lockfile import Locked, LockedSet
-    from wheelfix.loader.view import ViewFile
-    from wheelfix.model import ImageFacts, ScanReport
     from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates

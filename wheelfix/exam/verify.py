@@ -15,8 +15,8 @@ from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import failure_of
-from wheelfix.exam.examination import ScanFailure, Shares, file_size, lost_input
-from wheelfix.model import Machine, Resolution, ScanReport
+from wheelfix.exam.examination import Progress, ScanFailure, Shares, file_size, lost_input
+from wheelfix.model import Finding, Machine, Resolution, ScanReport
 from wheelfix.rules.archive import archive_faults, record_faults
 from wheelfix.rules.registry import pick
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.base.workers import Work
-    from wheelfix.exam.examination import Progress
-    from wheelfix.model import Finding
 
 
 def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:

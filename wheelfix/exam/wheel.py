@@ -15,32 +15,27 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import HashedReading, check_hashes, check_record, digest_work, read_record
+from wheelfix.archive.record import Digest, HashedReading, check_hashes, check_record, digest_work, read_record
 from wheelfix.errors import InputError
 from wheelfix.exam import examine
-from wheelfix.exam.examination import ArchiveFacts, Examination
+from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
-from wheelfix.loader.view import PE_SUFFIXES, Layer, base_name
-from wheelfix.model import dll_key
+from wheelfix.loader.view import PE_SUFFIXES, FileView, Layer, ViewFile, base_name
+from wheelfix.model import FileVersion, ImageFacts, dll_key
 from wheelfix.pe.image import read_image
 from wheelfix.pe.version import read_version
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.archive.directory import Member
     from wheelfix.archive.faults import RecordFault
-    from wheelfix.archive.record import Digest
     from wheelfix.base.options import ScanOptions
-    from wheelfix.exam.examination import Progress
-    from wheelfix.loader.view import FileView, ViewFile
-    from wheelfix.model import FileVersion, ImageFacts
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
-    from wheelfix.streams.pool import Task
 
 
 class RecordIsWrong(Exception):

@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import InputError
-from wheelfix.model import Malformed
+from wheelfix.model import ByteSource, Malformed
 from wheelfix.pe.image import Headers, MagicSearch, Section, Space, read_headers, without_overlaps
 from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from wheelfix.model import ByteSource
-    from wheelfix.pe.image import Headers, Section
 
 
 # ----------------------------------------------------------------------------------------------------------------- SYCL

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
-from wheelfix.model import Exports, Image, Import, Machine, Malformed
+from wheelfix.model import ByteSource, Exports, Image, ImageFacts, Import, Machine, Malformed, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from wheelfix.model import ByteSource, ImageFacts, Symbol
 
 
 # ------------------------------------------------------------------------------------------------------------- sections

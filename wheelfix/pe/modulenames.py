@@ -20,14 +20,11 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
-from wheelfix.model import Malformed, NumpyApi
-from wheelfix.pe.image import read_headers
+from wheelfix.model import ByteSource, Malformed, NumpyApi
+from wheelfix.pe.image import Section, read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.model import ByteSource
-    from wheelfix.pe.image import Section
 
 
 LARGEST = 32 << 20

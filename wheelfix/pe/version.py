@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
 from wheelfix.errors import InputError
-from wheelfix.model import FileVersion, Malformed
+from wheelfix.model import ByteSource, FileVersion, Malformed
 from wheelfix.pe.image import RESOURCES, Exhausted, Space, read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.model import ByteSource
 
 
 # ------------------------------------------------------------------------------------------------------------ resources

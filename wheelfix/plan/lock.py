@@ -22,7 +22,7 @@ from wheelfix.errors import InputError, NetworkFailure, UsageError, WheelfixErro
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Machine
-from wheelfix.plan.model import Plan, plan_from_json
+from wheelfix.plan.model import Addition, Plan, Source, plan_from_json
 from wheelfix.plan.ways import supply_fault
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from wheelfix.base.options import ScanOptions
-    from wheelfix.plan.model import Addition, Source
     from wheelfix.remote.ranges import RemoteWheel
     from wheelfix.roots.lazy import LazyIndex
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.conformance import NOT_IRREGULAR
 from wheelfix.archive.names import name_parts
-from wheelfix.base.options import Renaming
+from wheelfix.base.options import Renaming, RepairOptions
 from wheelfix.base.parsing import human_size
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
@@ -19,10 +19,21 @@ from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.loader.packagecode import names_in_code
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
-from wheelfix.model import EdgeKind, Image, Missing, Repairable, Severity, dll_key, fold
-from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
+from wheelfix.loader.packagecode import CodeNames, names_in_code
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name
+from wheelfix.model import (
+    EdgeKind,
+    Finding,
+    Image,
+    Missing,
+    MissingDll,
+    Repairable,
+    Resolution,
+    Severity,
+    dll_key,
+    fold,
+)
+from wheelfix.plan.model import Addition, ArchiveFix, Chosen, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import TRUST, Planner
 from wheelfix.plan.ways import is_supply, relying, supplies, ways
@@ -33,7 +44,7 @@ from wheelfix.rules.archive import lasting_faults, only_on_request, record_fault
 from wheelfix.rules.cuda import partial_cuda
 from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 from wheelfix.streams.source import sha256_of
 
 if TYPE_CHECKING:
@@ -41,16 +52,10 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import RecordFault
     from wheelfix.archive.reader import Archive
-    from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.packagecode import CodeNames
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Finding, MissingDll, Resolution
-    from wheelfix.plan.model import Chosen
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Required, Root, RootFile
-    from wheelfix.streams.pool import Task
 
 
 @dataclass(frozen=True, slots=True)

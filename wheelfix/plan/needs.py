@@ -9,14 +9,27 @@ from wheelfix.base.values import replace
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.evidence import FOLDER_NOT_CHECKED
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, OwnedBy, canonical, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.model import (
+    TRUSTED,
+    CodeFault,
+    Edge,
+    EdgeKind,
+    Image,
+    Missing,
+    OwnedBy,
+    Resolution,
+    Signature,
+    Symbol,
+    canonical,
+    dll_key,
+)
 from wheelfix.plan.ways import is_supplied, is_supply
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import LEARNED, Wanted, group_of, unfulfilled
-from wheelfix.rules.context import grouped
+from wheelfix.rules.context import Subject, grouped
 from wheelfix.rules.dependencies import Need, gather
 from wheelfix.rules.gpufit import Fit, fit
 
@@ -25,11 +38,8 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFault, Resolution, Signature, Symbol
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import Required, RootFile
-    from wheelfix.rules.context import Subject
 
 
 def unmet_needs(view: FileView, resolution: Resolution, options: RepairOptions, cuda: str | None) -> Iterator[Need]:

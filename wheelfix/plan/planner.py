@@ -22,8 +22,19 @@ from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
-from wheelfix.model import EdgeKind, Image, Malformed, Severity, canonical, dll_key, fold
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, ViewFile, base_name, parent
+from wheelfix.model import (
+    CodeFault,
+    EdgeKind,
+    Image,
+    ImageFacts,
+    Malformed,
+    Resolution,
+    Severity,
+    canonical,
+    dll_key,
+    fold,
+)
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
 from wheelfix.plan.needs import (
     asked_by_code,
@@ -49,7 +60,7 @@ from wheelfix.roots.choice import (
     never_vendored,
 )
 from wheelfix.roots.release import GROUPS, OneRelease, group_of
-from wheelfix.rules.context import grouped
+from wheelfix.rules.context import Subject, grouped
 from wheelfix.rules.dependencies import Need, says_out_of_reach
 from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
@@ -60,12 +71,9 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFault, ImageFacts, Resolution
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Required, RootFile
-    from wheelfix.rules.context import Subject
 
 
 def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, ...]:

@@ -15,12 +15,11 @@ from wheelfix import __version__
 from wheelfix.archive.changes import source_date_epoch
 from wheelfix.base.parsing import parse_json
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import canonical
+from wheelfix.model import Json, Signature, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from wheelfix.model import Json, Signature
     from wheelfix.plan.model import Addition, Plan
 
 FILE_NAME = "wheelfix.cdx.json"

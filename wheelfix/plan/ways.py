@@ -24,12 +24,12 @@ from wheelfix.knowledge.providers import owners_of, pip_packages
 from wheelfix.loader.packageloading import adds_toolkit, loading_of
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
-from wheelfix.model import canonical, dll_key
-from wheelfix.plan.model import Supplied, Way
+from wheelfix.model import Edge, canonical, dll_key
+from wheelfix.plan.model import Addition, Chosen, Remaining, Supplied, Way
 from wheelfix.pycode.budget import OutOfBudget, parse_code
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.release import broken_requirements
-from wheelfix.roots.root import numbers
+from wheelfix.roots.root import RootFile, numbers
 from wheelfix.streams.source import MemorySource, chunks, sha256_of
 
 if TYPE_CHECKING:
@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.model import Edge
-    from wheelfix.plan.model import Addition, Chosen, Remaining
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.root import RootFile
     from wheelfix.rules.context import Subject
 
 _SUPPLIERS = frozenset({"NVIDIA Corporation", "Intel Corporation"})

@@ -22,7 +22,7 @@ from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.remote.addresses import is_url, split_url
 from wheelfix.remote.ranges import check_hash, refuse_status
-from wheelfix.remote.transport import Attempts, CutShort
+from wheelfix.remote.transport import Attempts, CutShort, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from wheelfix.remote.settings import IndexSettings
-    from wheelfix.remote.transport import Transport
 
 
 # ---------------------------------------------------------------------------------------------------------------- pages

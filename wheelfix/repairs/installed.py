@@ -25,10 +25,10 @@ from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
-from wheelfix.loader.places import open_environment
+from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import fold
-from wheelfix.plan.make import cannot_repair, make_plan, still_broken
+from wheelfix.model import Json, ScanReport, fold
+from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
 from wheelfix.streams.output import AtomicFile, remove_stale
 from wheelfix.streams.source import FileSource, sha256_of
 
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.loader.installations import Distribution
-    from wheelfix.loader.places import Environment
-    from wheelfix.model import Json, ScanReport
-    from wheelfix.plan.make import Planned
     from wheelfix.plan.model import Plan
     from wheelfix.roots.lazy import LazyIndex
 

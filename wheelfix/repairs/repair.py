@@ -15,10 +15,10 @@ from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
 from wheelfix.base.values import dataclass, replace
 from wheelfix.base.workers import in_processes, worth_processes
-from wheelfix.errors import CannotRepair, EnvironmentFailure, failure_of
-from wheelfix.exam.examination import Shares, file_size
-from wheelfix.exam.wheel import RecordIsWrong, looking_at
-from wheelfix.model import TRUSTED, Repairable, Resolution, Severity
+from wheelfix.errors import CannotRepair, EnvironmentFailure, WheelfixError, failure_of
+from wheelfix.exam.examination import Progress, Shares, file_size
+from wheelfix.exam.wheel import RecordIsWrong, WheelScan, looking_at
+from wheelfix.model import TRUSTED, Finding, Repairable, Resolution, ScanReport, Severity
 from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
 from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from wheelfix.archive.changes import NewMember
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.base.workers import Work
-    from wheelfix.errors import WheelfixError
-    from wheelfix.exam.examination import Progress
-    from wheelfix.exam.wheel import WheelScan
-    from wheelfix.model import Finding, ScanReport
     from wheelfix.plan.model import Plan
 
 

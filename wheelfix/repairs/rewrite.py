@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import read_back, stored_members
 from wheelfix.archive.names import is_reserved, name_parts
-from wheelfix.archive.record import SIGNATURES, digests, read_record
-from wheelfix.archive.writer import not_as_planned, write_wheel
+from wheelfix.archive.record import SIGNATURES, Row, digests, read_record
+from wheelfix.archive.writer import Draft, Written, not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
-from wheelfix.plan.model import Plan
 from wheelfix.plan.sbom import FILE_NAME, earlier_components, make_sbom
 from wheelfix.plan.ways import with_loading_code, with_requirements
 from wheelfix.streams.codec import Compressor
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from wheelfix.archive.directory import Member
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive
-    from wheelfix.archive.record import Row
-    from wheelfix.archive.writer import Draft, Written
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.model import ByteSource
     from wheelfix.plan.model import Chosen, Plan

@@ -26,7 +26,7 @@ from wheelfix.base.programs import find_program, run_program
 from wheelfix.base.values import dataclass
 from wheelfix.errors import CannotSign, EnvironmentFailure, MissingExtra, UsageError
 from wheelfix.exam.verify import archive_findings
-from wheelfix.model import TRUSTED, Malformed, Severity, Signature
+from wheelfix.model import TRUSTED, ByteSource, Malformed, Severity, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest, read_signature, table_fault
 from wheelfix.plan.sbom import FILE_NAME, with_signed
@@ -38,7 +38,6 @@ from wheelfix.streams.source import FileSource, chunks, sha256_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.model import ByteSource
 
 GENUINE = (TRUSTED, "untrusted-root")
 """Answers about a signature that fits the file; whether the signer is trusted is another question."""

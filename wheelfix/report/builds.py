@@ -14,17 +14,14 @@ from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
-from wheelfix.model import ScanReport, Severity, Verdict, canonical, fold
-from wheelfix.report.blocks import Bullets, Part, Record, chapter, line, para, recorded
+from wheelfix.model import Json, ScanReport, Severity, Verdict, canonical, fold
+from wheelfix.report.blocks import Block, Bullets, Part, Record, Value, chapter, line, para, recorded
 from wheelfix.report.json_ import SCAN_SCHEMA, dump, pick, scan_value, tool
 from wheelfix.report.words import about, count, human_change, human_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
-
-    from wheelfix.model import Json
-    from wheelfix.report.blocks import Block, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from wheelfix.base.parsing import human_size, whole_number
 from wheelfix.base.values import dataclass
-from wheelfix.report.blocks import Bullets, Code, Heading, Link, Para, Part, Records, Table
+from wheelfix.report.blocks import Block, Bullets, Code, Heading, Link, Para, Part, Records, Span, Spans, Table
 from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.report.blocks import Block, Span, Spans
 
 GLYPHS = "→└├│─✓✗•…×▸"
 """Every character beyond ASCII that a report draws with."""

@@ -8,18 +8,15 @@ import importlib
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.errors import failure_of
-from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, Severity, Verdict
-from wheelfix.report.words import count, label, next_steps
+from wheelfix.errors import WheelfixError, failure_of
+from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, ScanReport, Severity, Verdict
+from wheelfix.report.words import Step, count, label, next_steps
 from wheelfix.rules.registry import Theme, is_about
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from wheelfix.errors import WheelfixError
-    from wheelfix.model import Finding, ScanReport
     from wheelfix.plan.model import Plan
-    from wheelfix.report.words import Step
 
 STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported", "try": "not imported"}
 """What an input that failed at a stage is called in every format."""

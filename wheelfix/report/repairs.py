@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import dataclass
 from wheelfix.model import TRUSTED
 from wheelfix.report.blocks import (
+    Block,
     Bullets,
     Part,
     Record,
     Records,
+    Span,
     Table,
+    Value,
     chapter,
     counted,
     labelled,
@@ -19,7 +22,7 @@ from wheelfix.report.blocks import (
     para,
     recorded,
 )
-from wheelfix.report.canvas import render_text
+from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.words import TRUST, count, human_size, sentence, way_words
 from wheelfix.rules.wording import last_part
 
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
 
     from wheelfix.plan.model import Addition, Plan
     from wheelfix.repairs.sign import Signed
-    from wheelfix.report.blocks import Block, Span, Value
-    from wheelfix.report.canvas import TextStyle
     from wheelfix.report.document import FailedInput, PlanReport
     from wheelfix.roots.gather import Remark, RootRow
     from wheelfix.roots.root import Skipped

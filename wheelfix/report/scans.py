@@ -10,8 +10,24 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cards import NVIDIA, vendor_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import EdgeKind, Finding, Image, InView, Machine, Missing, Severity, Verdict, dll_key
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Finding,
+    GpuFit,
+    Image,
+    InView,
+    Machine,
+    Missing,
+    MissingDll,
+    ScannedImage,
+    ScanReport,
+    Severity,
+    Verdict,
+    dll_key,
+)
 from wheelfix.report.blocks import (
+    Block,
     Bullets,
     Code,
     Link,
@@ -19,16 +35,19 @@ from wheelfix.report.blocks import (
     Part,
     Record,
     Records,
+    Span,
     Table,
+    Value,
     chapter,
     labelled,
     line,
     para,
 )
 from wheelfix.report.canvas import TextStyle, render_text
-from wheelfix.report.document import DEFAULT, Context, Document, FailedInput, by_code, severity_phrase
+from wheelfix.report.document import DEFAULT, Context, Document, FailedInput, RuleTotal, by_code, severity_phrase
 from wheelfix.report.words import (
     KIND_WORDS,
+    Step,
     and_more,
     count,
     follows_from,
@@ -47,10 +66,6 @@ from wheelfix.rules.registry import Theme, is_about, missing_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from wheelfix.model import Edge, GpuFit, MissingDll, ScannedImage, ScanReport
-    from wheelfix.report.blocks import Block, Span, Value
-    from wheelfix.report.document import RuleTotal
-    from wheelfix.report.words import Step
 
 HEADINGS = {
     Severity.ERROR: "Errors", Severity.UNSURE: "Unsure", Severity.WARNING: "Warnings", Severity.INFO: "Info",

@@ -21,13 +21,16 @@ from wheelfix.model import (
     Malformed,
     MayComeFrom,
     Missing,
+    MissingDll,
     OwnedBy,
     Provider,
     PythonRuntime,
     Repairable,
+    ScannedImage,
     ScanReport,
     Severity,
     System,
+    TargetVerdict,
     VcRedist,
     dll_key,
 )
@@ -41,7 +44,6 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from wheelfix.model import MissingDll, ScannedImage, TargetVerdict
     from wheelfix.plan.model import Way
 
 SITE_PACKAGES = "Lib/site-packages/"

@@ -20,7 +20,7 @@ from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.model import Image, Machine, Malformed, dll_key, fold
+from wheelfix.model import Image, ImageFacts, Machine, Malformed, Symbol, dll_key, fold
 from wheelfix.roots import root as tree
 from wheelfix.roots.release import (
     GROUPS,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from wheelfix.model import ImageFacts, Symbol
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import RootFile
 

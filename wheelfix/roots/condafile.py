@@ -19,7 +19,7 @@ from wheelfix.base.options import Limits
 from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.model import fold
+from wheelfix.model import ByteSource, fold
 from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
 from wheelfix.streams.output import WorkFolder
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from wheelfix.model import ByteSource
 
 SUFFIXES = (".conda", ".tar.bz2")
 RATIO_FROM = 64 << 20

@@ -15,22 +15,19 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.base.values import dataclass, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.model import fold
+from wheelfix.model import Json, fold
 from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
-from wheelfix.roots.host import this_machine, with_warnings
+from wheelfix.roots.host import Host, this_machine, with_warnings
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.release import cuda_of_package
-from wheelfix.roots.root import LABELS, Root, RootFolder
+from wheelfix.roots.root import LABELS, Place, Root, RootFolder
 from wheelfix.roots.toolkits import CONDA, MSVC, PIP, TOOLKITS, Vendor, is_redistributable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from wheelfix.base.options import Limits, RootOptions
-    from wheelfix.model import Json
-    from wheelfix.roots.host import Host
-    from wheelfix.roots.root import Place
 
 VENDORS = (*(vendor for vendor in TOOLKITS if vendor is not MSVC), CONDA, PIP, MSVC)
 """In the order in which roots are listed; the Visual C++ runtime is last, because it is vendored on request only."""

@@ -18,7 +18,7 @@ from wheelfix.archive.reader import Archive, Member
 from wheelfix.archive.record import HashedReading
 from wheelfix.base.values import replace
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.model import Malformed, Signature, dll_key, fold
+from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine, Malformed, Signature, dll_key, fold
 from wheelfix.pe.gpucode import read_archs
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
@@ -26,7 +26,7 @@ from wheelfix.pe.version import read_version
 from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
 from wheelfix.roots.release import shown_version
-from wheelfix.roots.root import RootFile, Skipped
+from wheelfix.roots.root import Required, Root, RootFile, RootFolder, Skipped
 from wheelfix.roots.toolkits import conda_owners, pip_owners
 from wheelfix.streams import codec
 from wheelfix.streams.source import FileSource, TeeSource, chunks
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.base.options import Limits
-    from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine
     from wheelfix.roots.fetched import Fetcher
-    from wheelfix.roots.root import Required, Root, RootFolder
 
 _Fact = TypeVar("_Fact")
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import dll_key, fold
+from wheelfix.model import Machine, dll_key, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.model import Machine
     from wheelfix.remote.ranges import RemoteWheel
 
 

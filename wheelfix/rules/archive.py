@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from wheelfix.archive.faults import PIP, UV
+from wheelfix.archive.faults import PIP, UV, ArchiveFault, RecordFault
 from wheelfix.base.values import dataclass
 from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Finding, Repairable, Severity
@@ -17,7 +17,6 @@ from wheelfix.rules.wording import count, listing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.archive.faults import ArchiveFault, RecordFault
 
 _ARCHIVE_CODES = {
     "duplicate-member": "WF110",

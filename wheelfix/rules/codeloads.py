@@ -10,7 +10,7 @@ from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
-from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
+from wheelfix.pycode.budget import NOT_PYTHON, CodeBudget, OutOfBudget, budget_of
 from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code, python_source
 from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
 from wheelfix.rules.hints import reinstall, repair_command
@@ -19,8 +19,6 @@ from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.pycode.budget import CodeBudget
 
 
 @rule(

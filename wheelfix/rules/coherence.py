@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_released_whole
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.resolve import orders_of
-from wheelfix.model import Finding, Image, Repairable, Severity, canonical, dll_key
+from wheelfix.model import FileVersion, Finding, Image, Repairable, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder, grouped, key_of
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.view import Beside
-    from wheelfix.model import FileVersion
 
 
 _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})

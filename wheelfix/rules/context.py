@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.cuda import (
+    Release,
     cuda_table,
     cuda_versions_for,
     is_versioned_by_patch,
@@ -22,7 +23,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
-from wheelfix.loader.view import SITE_PACKAGES, Layer
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -36,6 +37,7 @@ from wheelfix.model import (
     NumpyApi,
     Resolution,
     Signature,
+    UnreadCall,
     canonical,
     dll_key,
     fold,
@@ -50,12 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
-    from wheelfix.knowledge.cuda import Release
     from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Edge, UnreadCall
     from wheelfix.pe.gpucode import GpuCode
 
 

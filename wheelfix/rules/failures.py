@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND, runs_on
-from wheelfix.loader.resolve import orders_of
-from wheelfix.loader.view import BASE
-from wheelfix.model import (
-    EdgeKind,
-    Finding,
-    Image,
-    LoadOutcome,
-    Severity,
-    VcRedist,
-    canonical,
-    dll_key,
-)
+from wheelfix.loader.resolve import ImportOrders, orders_of
+from wheelfix.loader.view import BASE, Beside
+from wheelfix.model import Edge, EdgeKind, Finding, Image, LoadOutcome, Severity, Symbol, VcRedist, canonical, dll_key
 from wheelfix.rules.abi import python_abi, unimportable
 from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads, raised_by_code
 from wheelfix.rules.context import Subject, base, folder, grouped, key_of
@@ -35,11 +26,6 @@ from wheelfix.rules.wording import arrow, dotted, last_part, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from wheelfix.loader.resolve import ImportOrders
-    from wheelfix.loader.view import Beside
-    from wheelfix.model import Edge, Symbol
-    from wheelfix.rules.context import Subject
 
 
 _NO_IMAGE = (unreadable_images, wrong_machine)

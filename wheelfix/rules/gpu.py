@@ -40,8 +40,6 @@ from wheelfix.streams.codec import INSTALL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from wheelfix.pe.gpucode import GpuCode
-
     Code = Callable[[str], GpuCode | None]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import program_of
 from wheelfix.loader.requirements import fits, unmet_requirements
 from wheelfix.model import EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
-from wheelfix.rules.context import folder, grouped, inside
+from wheelfix.rules.context import Subject, folder, grouped, inside
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
@@ -15,8 +15,6 @@ from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.rules.context import Subject
 
 
 _SHOWN = 6

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from wheelfix.base.values import dataclass
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.packagecode import names_in_code
+from wheelfix.loader.packagecode import CodeNames, names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import EdgeKind, Finding, Image, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, grouped, key_of
@@ -23,8 +23,6 @@ from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.loader.packagecode import CodeNames
 
 
 @rule(

@@ -14,7 +14,7 @@ from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import python_runtime, runtime_file, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
-from wheelfix.model import Edge, EdgeKind, Finding, Repairable, Severity, VcRedist, dll_key, fold
+from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import read_toolset
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import needs
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.knowledge.tables import Pair
-    from wheelfix.model import Image
 
 CONSTEXPR_MUTEX: Pair = (14, 40)
 """From this toolset on a std::mutex needs no constructor call; a runtime before that crashes on the first lock.

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, UsageError, install_extra
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
     import hashlib
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from types import ModuleType, TracebackType
 
     from wheelfix.model import ByteSource
-    from wheelfix.streams.pool import Task
 
 # ----------------------------------------------------------------------------------------------------------- libdeflate
 # Pieces of a deflate stream, packed by libdeflate, which is faster than zlib-ng and takes whole buffers.

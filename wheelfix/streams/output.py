@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.base.inputfiles import check_target
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.streams.pool import WorkerPool, defer_interrupts
+from wheelfix.streams.pool import Task, WorkerPool, defer_interrupts
 
 if sys.platform != "win32":
     import fcntl
@@ -25,8 +25,6 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
-
-    from wheelfix.streams.pool import Task
 
 
 # --------------------------------------------------------------------------------------------------------- atomic files

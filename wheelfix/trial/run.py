@@ -18,9 +18,9 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import FileName, installed_path
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RootOptions, ScanOptions, all_cores
-from wheelfix.base.programs import python_command, run_program
+from wheelfix.base.programs import Finished, python_command, run_program
 from wheelfix.base.values import dataclass, field
-from wheelfix.errors import EnvironmentFailure, InputError, UsageError, failure_of
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.knowledge.system import classify, runtime_file
@@ -30,9 +30,9 @@ from wheelfix.loader.packageloading import extension_modules, has_entry, loading
 from wheelfix.loader.predict import absent_folder_code, error_line, shown_path
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import LoadEvent, LoadOutcome, Machine, Severity, canonical, dll_key
-from wheelfix.pycode.importer import import_end
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.model import LoadEvent, LoadOutcome, Machine, Prediction, Severity, canonical, dll_key
+from wheelfix.pycode.importer import ImportEnd, import_end
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
@@ -43,9 +43,11 @@ from wheelfix.trial.model import (
     Agreement,
     Expected,
     ImportAnswer,
+    Interpreter,
     LoadedFile,
     ModuleTrial,
     Observed,
+    PythonFacts,
     RaisedError,
     Trial,
     TrialOptions,
@@ -56,13 +58,7 @@ from wheelfix.trial.winpython import VenvPython
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from wheelfix.base.programs import Finished
-    from wheelfix.errors import WheelfixError
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Prediction
-    from wheelfix.pycode.importer import ImportEnd
-    from wheelfix.trial.model import Interpreter, PythonFacts
 
 ASIDE = {"test", "tests", "testing", "example", "examples", "docs", "doc", "setup", "conftest"}
 """Top-level names that wheels have by mistake, and that nobody imports."""

@@ -15,6 +15,7 @@ from wheelfix.pe.authenticode.certificates import (
     TIME_STAMPING,
     Certificate,
     Purpose,
+    RootStore,
     Standing,
     find_chain,
     load_certificate,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from wheelfix.pe.authenticode.certificates import RootStore
 
 TOKEN, COUNTER_SIGNATURE = "1.3.6.1.4.1.311.3.3.1", "1.2.840.113549.1.9.6"
 TIME_INFO, SIGNING_TIME = "1.2.840.113549.1.9.16.1.4", "1.2.840.113549.1.9.5"

@@ -13,17 +13,26 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
+from wheelfix.model import (
+    Edge,
+    InView,
+    Json,
+    Malformed,
+    MayComeFrom,
+    Missing,
+    OwnedBy,
+    ScannedImage,
+    ScanReport,
+    dll_key,
+)
 from wheelfix.report import safe
-from wheelfix.report.blocks import Part, Record, Records, chapter
+from wheelfix.report.blocks import Part, Record, Records, Value, chapter
 from wheelfix.report.html.element import Html, el, fold, join
 from wheelfix.report.words import SITE_PACKAGES, count, human_size, image_counts, provider_phrase, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from wheelfix.model import Json
-    from wheelfix.report.blocks import Value
 
 NODE_WIDTH = 156
 NODE_HEIGHT = 54
