@@ -25,7 +25,7 @@ from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList, Reco
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import MAX_SIZE, Record, Rendered, check_record, digests, encode_digest, record_member
 from wheelfix.base.parsing import human_size
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 from wheelfix.streams.codec import STORED, Compressor
@@ -288,7 +288,7 @@ def _zip64_faults(archive: Archive, local: Local, place: str, body: bytes) -> It
 # Read a wheel back after writing it, and check it as strictly as any other wheel.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadBack:
     """What is wrong with a wheel that was just written; all empty when it is right."""
 

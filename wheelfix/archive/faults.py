@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PIP, UV, PYPI, INSTALLER = "pip", "uv", "pypi", "installer"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArchiveFault:
     """Something irregular in a zip archive."""
 
@@ -26,7 +26,7 @@ class ArchiveFault:
     """Who refuses such an archive: ``pip``, ``uv``, ``installer``, ``pypi``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordFault:
     """A disagreement between RECORD and the archive, or within RECORD."""
 

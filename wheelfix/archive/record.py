@@ -18,7 +18,7 @@ from wheelfix.archive import names
 from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
 from wheelfix.archive.faults import INSTALLER, PIP, UV, RecordFault
 from wheelfix.base.options import all_cores
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
@@ -64,7 +64,7 @@ class Row(NamedTuple):
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """The rows of a RECORD file, and what is wrong with its text."""
 

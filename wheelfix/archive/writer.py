@@ -23,7 +23,7 @@ from wheelfix.archive.directory import (
 )
 from wheelfix.archive.record import Rendered, Row, digests, encode_digest, render
 from wheelfix.base.options import all_cores
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.streams import codec
 from wheelfix.streams.codec import DeflatedData, Deflating, Packing
@@ -180,7 +180,7 @@ _CLOSE_FIRST = os.name == "nt"
 """Windows does not replace a file that is open: a wheel that is written over itself is closed first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Added:
     """A new member as it was written."""
 
@@ -190,7 +190,7 @@ class Added:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """A wheel that has all its members, but still a temporary name."""
 
@@ -201,7 +201,7 @@ class Draft:
     """Waits until everything has been copied."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A wheel that was written."""
 

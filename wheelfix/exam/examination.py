@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, WheelfixError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Is called with how much of the work is done, and how much there is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArchiveFacts:
     """What there is to say about a wheel as an archive; of what is installed, only the files that are gone."""
 
@@ -34,7 +34,7 @@ class ArchiveFacts:
     """In an environment: the DLLs that no distribution owns."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Examination:
     """A scan with the things it was made from, for the commands that continue from it."""
 
@@ -43,7 +43,7 @@ class Examination:
     facts: ArchiveFacts = field(default_factory=ArchiveFacts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScanFailure:
     """An input that could not be scanned, and why; the others are scanned all the same."""
 

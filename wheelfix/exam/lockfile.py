@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import load_toml
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.errors import InputError
 from wheelfix.loader.requirements import fits, marker_holds, parse_requirement
 from wheelfix.model import canonical
@@ -79,7 +79,7 @@ _FROM_SOURCE = "it is installed from its source, and no wheel of it was found"
 """How the reason begins for which something in a lock file may not be installed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockParts:
     """The optional parts of a lock file that are installed."""
 
@@ -88,7 +88,7 @@ class LockParts:
     """None for those that an installer takes by default."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Locked:
     """A distribution that a lock file names."""
 
@@ -110,7 +110,7 @@ class Locked:
         return fits(version, self.specifier) or exact == version
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockedSet:
     """All that a lock file names."""
 
@@ -237,7 +237,7 @@ def _members(rows: Iterable[dict[str, Any]], unless: str = "") -> Iterator[Locke
             yield _locked(row, unless or (_FROM_SOURCE if any(kind in source for kind in _OWN) else ""))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _LockGraph:
     """The packages of a lock file and the edges between them."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import Examination, Progress, ScanFailure
 from wheelfix.exam.examine import machine_of_tags
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NOT_FOUND = "it is in the lock file, but its wheel was not found"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """One distribution of a set: a wheel, or what is installed in an environment."""
 

@@ -13,7 +13,7 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import failure_of
 from wheelfix.exam.examination import Progress, ScanFailure, Shares, file_size, lost_input
 from wheelfix.model import Finding, Machine, Resolution, ScanReport
@@ -61,7 +61,7 @@ def archive_findings(
     return pick((*archive_faults(checked), *record_faults(checked)), options.select, options.ignore)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _CheckedArchive:
     """What the rules about archives look at: a scan's subject takes 0.1 s to import."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import WheelInfo, parse_headers
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget, Limits
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import canonical
@@ -39,7 +39,7 @@ MOST_COMPARED = 500_000
 NO_WHEEL = "no wheel on the package index fits the target"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChosenVersions:
     """What is installed besides the wheels that are there already."""
 
@@ -49,7 +49,7 @@ class ChosenVersions:
     """What is required and not among them, and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _WheelVersion:
     """One version of a distribution, with the extras that are asked for; without a file, one that has no wheel."""
 

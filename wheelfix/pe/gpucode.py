@@ -10,7 +10,7 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import InputError
 from wheelfix.model import ByteSource, Malformed
 from wheelfix.pe.image import Headers, MagicSearch, Section, Space, read_headers, without_overlaps
@@ -299,7 +299,7 @@ KERNEL = b".text."
 """How the names of kernels' sections begin in machine code; compression leaves the first occurrence readable."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GpuCode:
     """The GPU code of one DLL."""
 

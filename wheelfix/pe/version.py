@@ -6,7 +6,7 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.model import ByteSource, FileVersion, Malformed
 from wheelfix.pe.image import RESOURCES, Exhausted, Space, read_headers
@@ -104,7 +104,7 @@ def parse_version(leaf: bytes) -> FileVersion | None:
     return FileVersion(file, product, strings)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ResourceNode:
     """One node of the version resource: a key, a value, and children behind it."""
 
@@ -154,7 +154,7 @@ COMPILERS = frozenset(range(0x104, 0x10F))
 """Products of Visual Studio 2015 and later: C, C++, and both after whole-program or profile-guided optimisation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Toolset:
     """The tools that made a DLL, by build number."""
 

@@ -13,7 +13,7 @@ from wheelfix.archive.conformance import NOT_IRREGULAR
 from wheelfix.archive.names import name_parts
 from wheelfix.base.options import Renaming, RepairOptions
 from wheelfix.base.parsing import human_size
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.root import Required, Root, RootFile
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """The additions that are renamed, and what the user should know about it."""
 
@@ -134,7 +134,7 @@ def _has_extensions(resolution: Resolution) -> bool:
     return any(outcome.event.cause == "extension" for outcome in resolution.outcomes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ties:
     """Why DLLs may have to keep their names."""
 
@@ -348,7 +348,7 @@ def _listing(names: Sequence[str], most: int = 3) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Planned:
     """A plan, the files behind it, and what the scan says about the wheel that it will make."""
 

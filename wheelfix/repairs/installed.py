@@ -22,7 +22,7 @@ from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record, Row, encode_digest, render
 from wheelfix.base.inputfiles import distrust, open_regular, read_file
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import Environment, open_environment
@@ -45,7 +45,7 @@ LIMIT = 64 << 20
 """No journal is larger than this."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalPlace:
     """What a journal is about: an installed distribution."""
 
@@ -131,7 +131,7 @@ def journal_folder() -> Path:
     return own.absolute() / "journals"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Journal:
     """What a repair changes; paths are relative to the environment."""
 
@@ -166,7 +166,7 @@ class Journal:
         return found == self.record or hashlib.sha256(found).hexdigest() == self.after
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undone:
     """What taking a repair back did."""
 
@@ -348,7 +348,7 @@ def digest_of(path: Path) -> str:
         return sha256_of(source).hex()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstalledRepair:
     """What was done to an installed distribution."""
 
@@ -359,7 +359,7 @@ class InstalledRepair:
     after: ScanReport
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Change:
     """One file of a repair: where it goes, and what it must be."""
 

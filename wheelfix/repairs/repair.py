@@ -13,7 +13,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import CannotRepair, EnvironmentFailure, WheelfixError, failure_of
 from wheelfix.exam.examination import Progress, Shares, file_size
@@ -64,7 +64,7 @@ def repair(
             return job.done(look, wait=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Repair:
     """The repair of one wheel, whose images are being read."""
 
@@ -196,7 +196,7 @@ class RepairOutcome(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repaired:
     """The result of one repair."""
 
@@ -212,7 +212,7 @@ class Repaired:
     """For a dry run: why nothing would be written; empty when the wheel would be made."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedRepair:
     """A wheel that was not repaired, and why; the others are repaired all the same."""
 

@@ -23,7 +23,7 @@ from wheelfix.archive.record import SIGNATURES
 from wheelfix.base.inputfiles import refuse_same
 from wheelfix.base.options import ScanOptions, SignOptions
 from wheelfix.base.programs import find_program, run_program
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import CannotSign, EnvironmentFailure, MissingExtra, UsageError
 from wheelfix.exam.verify import archive_findings
 from wheelfix.model import TRUSTED, ByteSource, Malformed, Severity, Signature
@@ -107,7 +107,7 @@ LONGEST = 30_000
 _BATCH = (".bat", ".cmd")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Staged:
     """A file to be signed, outside of the wheel."""
 
@@ -117,7 +117,7 @@ class Staged:
     """Where the program puts the signed copy, if the command has ``{out}``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignCommand:
     """A command that signs files."""
 
@@ -269,7 +269,7 @@ SUFFIXES = (".dll", ".exe", ".pyd")
 """Names that promise a PE file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignedFile:
     """One PE file of a wheel, and what became of it."""
 
@@ -281,7 +281,7 @@ class SignedFile:
     """Its signature afterwards; None where it was not checked."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signed:
     """The result for one wheel."""
 
@@ -398,7 +398,7 @@ def _choose(archive: Archive, options: SignOptions) -> list[tuple[Member, Signed
 # ---------------------------------------------------------------------------------------------------------- the command
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Signing:
     """Signs members of one wheel, in a folder of its own."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Json, ScanReport, Severity, Verdict, canonical, fold
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """A DLL of one build."""
 
@@ -39,7 +39,7 @@ class File:
         return posixpath.basename(self.path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """A finding of one build, as far as it can be known again in the other."""
 
@@ -55,7 +55,7 @@ class Problem:
         return self.code, steady(self.subject)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Build:
     """What is compared of one wheel."""
 
@@ -124,7 +124,7 @@ def read_document(text: str, path: str) -> list[Build]:
         raise InputError(f"{path} is not a saved scan", because=f"a wheel has no valid {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilePair:
     """One DLL in both builds, with another path, size, version or machine."""
 
@@ -139,7 +139,7 @@ class FilePair:
         return "moved" if fold(self.old.name) == fold(self.new.name) else "replaced"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """Everything that changed between two builds."""
 
@@ -245,7 +245,7 @@ def _problems(old: Build, new: Build) -> tuple[tuple[Problem, ...], tuple[Proble
     return tuple(arisen), tuple(cured)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """Two sets of wheels, those of one distribution compared with each other."""
 

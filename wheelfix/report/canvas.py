@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from wheelfix.base.parsing import human_size, whole_number
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.report.blocks import Block, Bullets, Code, Heading, Link, Para, Part, Records, Span, Spans, Table
 from wheelfix.report.safe import legible, without_commands
 
@@ -32,7 +32,7 @@ USUAL_WIDTH = 80
 MAX_WIDTH = 120
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextStyle:
     """The parameters of the text renderer; the default is what a pipe gets."""
 

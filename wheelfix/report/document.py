@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import WheelfixError, failure_of
 from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, ScanReport, Severity, Verdict
 from wheelfix.report.words import Step, count, label, next_steps
@@ -22,7 +22,7 @@ STAGES = {"read": "not readable", "repair": "not repaired", "report": "not repor
 """What an input that failed at a stage is called in every format."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedInput:
     """An input that could not be read, repaired, reported or imported, and why; it may have a report all the same."""
 
@@ -37,7 +37,7 @@ class FailedInput:
         return STAGES[self.stage]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanReport:
     """What a repair did to one wheel, or would do."""
 
@@ -72,7 +72,7 @@ LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
 """From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Context:
     """What a document should know beyond the reports: which findings count."""
 
@@ -105,7 +105,7 @@ class Context:
 DEFAULT = Context()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleTotal:
     """How often one rule was broken; findings in the baseline are not counted."""
 
@@ -121,7 +121,7 @@ class RuleTotal:
         return f"{self.code} {self.name} ({self.severity}): {findings} in {inputs}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputRow:
     """One input of a run, in the words of every overview."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.model import TRUSTED
 from wheelfix.report.blocks import (
     Block,
@@ -189,7 +189,7 @@ def render_signed(result: Signed, look: TextStyle, *, quiet: bool = False) -> st
 # --------------------------------------------------------------------------------------------------------------- roots
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootsReport:
     """What ``wheelfix roots`` has to say."""
 

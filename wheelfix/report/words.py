@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.options import shell_line
 from wheelfix.base.parsing import human_size as human_size
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.model import (
@@ -192,7 +192,7 @@ def follows_from(conflicts: Sequence[Finding], report: ScanReport) -> list[Findi
 # ------------------------------------------------------------------------------------------------- what to type now
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """A command that can be pasted, and what it does."""
 

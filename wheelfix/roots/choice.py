@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.knowledge.cards import capability_of_arch, library_release
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Needer:
     """Who asks for a DLL, and for what in it."""
 
@@ -53,7 +53,7 @@ class Needer:
     symbols: tuple[Symbol, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DllRequest:
     """A DLL that is wanted."""
 
@@ -72,7 +72,7 @@ class DllRequest:
     """The release that everything of the DLL's group is taken from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Objection:
     """An objection to a candidate, such as that it has no code for the user's card."""
 
@@ -81,7 +81,7 @@ class Objection:
     """Rejects the candidate; otherwise it comes after those without objection, and with a warning."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terms:
     """What the user and the wheel allow, beyond the one DLL."""
 
@@ -98,7 +98,7 @@ class Terms:
 Verdict: TypeAlias = Literal["chosen", "identical", "outranked", "rejected", "rival"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Considered:
     """A candidate and what became of it."""
 
@@ -107,7 +107,7 @@ class Considered:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """The file to vendor."""
 
@@ -118,7 +118,7 @@ class Choice:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoChoice:
     """Nothing that could be vendored, or several different files and no rule that decides between them."""
 
@@ -204,7 +204,7 @@ def _follow(
     return f"its forwarder of {symbol} to {first} has no end"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranking:
     """A candidate that would serve, with what ranks it."""
 
@@ -424,7 +424,7 @@ def _why_best(ranking: Ranking, losers: list[Ranking], others: tuple[Considered,
     return "the only suitable candidate"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Contest:
     """What is left of equals when the newest was looked for."""
 

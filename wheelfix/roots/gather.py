@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Json, fold
 from wheelfix.roots import condafile
@@ -267,7 +267,7 @@ def _file_root(path: Path, option: str, kind: str | None, limits: Limits | None)
 # -------------------------------------------------------------------------------------- found on this machine
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remark:
     """A path that a variable or the registry names, and that turns out not to be a root."""
 
@@ -277,7 +277,7 @@ class Remark:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Discovery:
     """Everything that discovery found out."""
 
@@ -383,7 +383,7 @@ def _is_windows_folder(path: Path, windows: Path) -> bool:
 SCHEMA = "wheelfix.roots/1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootRow:
     """One root as a row of the table."""
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import ACCESS_LIST, security_descriptor
 from wheelfix.base.parsing import close_words
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.knowledge.cards import (
     architecture,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.root import Root
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegistryKey:
     """What one key of the Windows registry holds."""
 
@@ -48,7 +48,7 @@ class RegistryKey:
     """Names of the keys below it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """Where a machine keeps what discovery asks for; nothing in it is looked up again."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.record import MAX_SIZE, Record
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import MAX_JSON, parse_json, read_json
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.loader.profile import InstalledFolder
 from wheelfix.model import dll_key, fold
@@ -32,7 +32,7 @@ def _no_places(_host: Host) -> Iterable[Place]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vendor:
     """A kind of root: where it may be on a machine, and how a folder of the kind is recognised."""
 

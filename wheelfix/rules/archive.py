@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.archive.faults import PIP, UV, ArchiveFault, RecordFault
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_of
@@ -177,7 +177,7 @@ class ArchiveSubject(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _WheelFault:
     """An archive, RECORD or metadata fault in one form."""
 

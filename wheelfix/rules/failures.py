@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND, runs_on
 from wheelfix.loader.resolve import ImportOrders, orders_of
@@ -211,7 +211,7 @@ CRASH = 1114
 """The error of a DLL whose initialisation fails."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clash:
     """A DLL with which an importer fails, if it is in the process first."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Literal
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import CodeNames, names_in_code
@@ -100,7 +100,7 @@ _OF_PYTHON = frozenset({"python", "vcredist", "ucrt", "api-set", "system"})
 """Kinds of DLLs that are beside python.exe in a normal installation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Misplaced:
     """A DLL that is not where it belongs."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import python_runtime, runtime_file, runtime_needed, toolset_of_build
@@ -35,7 +35,7 @@ https://github.com/microsoft/STL/wiki/Changelog, VS 2022 17.10. Code that was co
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _User:
     """A DLL that uses a runtime, and the newest toolset that had a hand in it."""
 

@@ -8,7 +8,7 @@ import zlib
 from collections import deque
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError, install_extra
 from wheelfix.streams.pool import Task, WorkerPool
 
@@ -150,7 +150,7 @@ def inflate_error() -> tuple[type[Exception], ...]:
     return (zlib.error, _fastest().error)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compressor:
     """A deflate implementation at a level; the same one gives the same bytes on every machine."""
 
@@ -268,7 +268,7 @@ _DENSE = 0.55
 """What does not shrink to this is dense: packed GPU code, pictures. Looking for repetitions there is useless."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeflatedData:
     """What became of a file's bytes."""
 

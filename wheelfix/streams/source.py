@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import open_regular
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import dataclass, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
 
@@ -40,7 +40,7 @@ CHECKPOINT_STEP = 4 << 20
 CHECKPOINTS = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packed:
     """The packed bytes of a member, in the portions in which they are inflated."""
 

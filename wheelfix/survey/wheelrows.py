@@ -14,7 +14,7 @@ from wheelfix.archive.names import installed_path, name_parts
 from wheelfix.archive.record import decode_digest, read_record
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.options import RemoteOptions, RootOptions, ScanOptions
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import (
     EnvironmentFailure,
     InputError,
@@ -115,7 +115,7 @@ KINDS: dict[type[object], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WheelRows:
     """What a survey keeps of one wheel: its row, and its rows in the other tables."""
 
@@ -294,7 +294,7 @@ def _providers(archive: Archive, data: str, name: str, version: str) -> Iterator
 # What a list stands for: wheels to read, and a row for each line that stands for none.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """What a list or a package index has."""
 
@@ -471,7 +471,7 @@ def named(place: str) -> str:
 # Where the wheels of a survey come from: a folder, a URL, a list, a package index.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WheelSource:
     """A wheel before it is read; can be pickled, and opened on another machine that reaches it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Machine, ScanReport
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialOptions:
     """How wheels are tried."""
 
@@ -51,7 +51,7 @@ class ImportAnswer(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """What the model predicts for the import of one module."""
 
@@ -70,7 +70,7 @@ class Expected:
     """Codes of loads that fail, and with which the package does without."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaisedError:
     """One exception of those that an import ended with."""
 
@@ -83,7 +83,7 @@ class RaisedError:
     frames: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedFile:
     """A file that was in the process at the end."""
 
@@ -93,7 +93,7 @@ class LoadedFile:
     """``package``, ``python``, ``windows`` or ``elsewhere``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observed:
     """How an import ended."""
 
@@ -137,7 +137,7 @@ class Agreement(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleTrial:
     """One import: expected, observed, compared."""
 
@@ -148,7 +148,7 @@ class ModuleTrial:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """What came of one wheel."""
 
@@ -189,7 +189,7 @@ class Trial:
         return "cannot-tell" if self.unknown else "imports"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PythonFacts:
     """The Python that imports."""
 

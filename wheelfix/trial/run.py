@@ -19,7 +19,7 @@ from wheelfix.archive.names import FileName, installed_path
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RootOptions, ScanOptions, all_cores
 from wheelfix.base.programs import Finished, python_command, run_program
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
@@ -272,7 +272,7 @@ def requirements_of(path: Path, facts: PythonFacts, extras: Iterable[str] = ()) 
             yield text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialFailure:
     """A wheel that could not be tried, and why; the others are tried all the same."""
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.programs import Finished, find_program, run_program, running_program
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
 from wheelfix.streams.pool import defer_interrupts
@@ -78,7 +78,7 @@ def refuse_root(allowed: bool, *, user: int | None = None, container: bool | Non
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Confinement:
     """The words that a command is started with, and what they do not keep out."""
 
@@ -193,7 +193,7 @@ GENERATION = "1"
 _LONG = 900.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmulatedWine:
     """The folder in which it all is."""
 
@@ -380,7 +380,7 @@ _START, _BOOT = 180.0, 600.0
 _MOST_OUTPUT = 32 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WineProgram:
     """An installed Wine."""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import parse_json, whole_number
 from wheelfix.base.programs import Finished, python_command, run_program
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Image, Machine
 from wheelfix.pe.image import read_image
@@ -86,7 +86,7 @@ with command.main_context():
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowsHome:
     """A Windows Python in a folder of its own, with an empty site-packages."""
 

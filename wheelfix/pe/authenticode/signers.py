@@ -7,7 +7,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.model import TRUSTED, Signature
 from wheelfix.pe.authenticode.certificates import (
     CODE_SIGNING,
@@ -63,7 +63,7 @@ class Forged(Exception):
     """A signature that is not by whom it says, or not over what it says."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timestamp:
     """When something was signed, or why a timestamp does not prove it."""
 

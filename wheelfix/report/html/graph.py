@@ -12,7 +12,7 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.model import (
     Edge,
     InView,
@@ -71,7 +71,7 @@ class Node:
         return self.kind not in ("missing", "optional", "owned")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """One need, between two nodes by their numbers."""
 
@@ -83,7 +83,7 @@ class Link:
     """Why the load fails although the file is there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Graph:
     """Nodes with their places, links, and the size of the sheet."""
 
