@@ -21,7 +21,7 @@ from wheelfix.archive.directory import (
     extra_fields,
     read_locals,
 )
-from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList, RecordFault
+from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import MAX_SIZE, Record, Rendered, check_record, digests, encode_digest, record_member
 from wheelfix.base.parsing import human_size
@@ -294,7 +294,7 @@ class ReadBack:
 
     archive: tuple[ArchiveFault, ...]
     """Directory against local headers, names, hidden bytes."""
-    record: tuple[RecordFault, ...]
+    record: tuple[ArchiveFault, ...]
     """RECORD against the members: names, sizes, nothing twice."""
     damaged: tuple[str, ...]
     """New members whose bytes do not fit their CRC, size or RECORD row, with the reason."""
@@ -311,7 +311,7 @@ class ReadBack:
                 for fault in self.archive
                 if (fault.kind, fault.subject) not in before
             ),
-            *(f"{fault.path}: {fault.message}" for fault in self.record),
+            *(f"{fault.subject}: {fault.message}" for fault in self.record),
             *self.damaged,
         ]
 

@@ -13,11 +13,11 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import Results
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import look_of
-from wheelfix.report.document import FailedInput
 from wheelfix.report.trial import render_json, render_junit, render_trial
 from wheelfix.trial.model import Agreement, Trial, TrialOptions
-from wheelfix.trial.run import TrialFailure, try_all
+from wheelfix.trial.run import try_all
 from wheelfix.trial.wine import refuse_root, wine_to_download
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(word, error, "try")
     for found in try_all(inputs.files, options, None if args.quiet else lambda line: say(f"wheelfix: {line}")):
-        if isinstance(found, TrialFailure):
+        if isinstance(found, FailedInput):
             results.fail(found.path, found.error, "try")
             continue
         trials.append(found)
@@ -107,8 +107,8 @@ def try_written(args: argparse.Namespace, output: Output) -> None:
     try:
         for found in try_all(wheels, trial_options(args), note):
             pending.pop(found.path, None)
-            if isinstance(found, TrialFailure):
-                output.fail(FailedInput(found.path, found.error, "try"))
+            if isinstance(found, FailedInput):
+                output.fail(found)
                 continue
             for line in render_trial(found, look_of(sys.stderr, colour=args.color), quiet=args.quiet).splitlines():
                 say(line)

@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wheelfix.archive.faults import RecordFault
+from wheelfix.archive.faults import ArchiveFault
 from wheelfix.base.values import replace
 from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
 from wheelfix.knowledge.provider_index import provider_index
@@ -123,12 +123,12 @@ def examine_view(
     return Examination(_judged(subject, path, options, index), subject, facts)
 
 
-def _gone(view: FileView, distribution: Distribution) -> Iterator[RecordFault]:
+def _gone(view: FileView, distribution: Distribution) -> Iterator[ArchiveFault]:
     """The DLLs that belong to what is installed, and are neither there nor added by a plan."""
     message = "RECORD of the installed distribution lists it, and it is not there"
     for path in distribution.absent:
         if view.find(parent(path), base_name(path)) is None:
-            yield RecordFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
+            yield ArchiveFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
 
 
 def _judged(subject: Subject, path: str, options: ScanOptions, index: Candidates | None) -> ScanReport:

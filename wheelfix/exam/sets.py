@@ -14,7 +14,7 @@ from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
 from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.errors import InputError, failure_of
-from wheelfix.exam.examination import Examination, Progress, ScanFailure
+from wheelfix.exam.examination import Examination, FailedInput, Progress
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.exam.lockfile import ONLY, Locked, LockedSet, LockParts, read_lockfile
 from wheelfix.exam.versionchoice import required_wheels
@@ -258,7 +258,7 @@ def scan_set(
     index: Candidates | None,
     progress: Progress | None,
     client: Client | None = None,
-) -> Iterator[ScanReport | ScanFailure]:
+) -> Iterator[ScanReport | FailedInput]:
     """Scan wheels within one installation: all of them together, or each by itself with what is beside it."""
     if not paths and options.lockfile is None:
         return
@@ -316,13 +316,13 @@ def _scan_parts(
     options: ScanOptions,
     index: Candidates | None,
     progress: Progress | None,
-) -> Iterator[ScanReport | ScanFailure]:
+) -> Iterator[ScanReport | FailedInput]:
     whole = beside.around(parts)
     for part in parts:
         try:
             report = _examined(part, whole, options, index, progress).report
         except Exception as error:  # whatever it is, it costs this wheel only
-            yield ScanFailure(str(part.path), failure_of(error, str(part.path)))
+            yield FailedInput(str(part.path), failure_of(error, str(part.path)))
         else:
             yield report
     beside.keep(whole, parts)

@@ -15,7 +15,7 @@ from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import frozen, replace
 from wheelfix.errors import failure_of
-from wheelfix.exam.examination import Progress, ScanFailure, Shares, file_size, lost_input
+from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
 from wheelfix.model import Finding, Machine, Resolution, ScanReport
 from wheelfix.rules.archive import archive_faults, record_faults
 from wheelfix.rules.registry import pick
@@ -23,7 +23,7 @@ from wheelfix.rules.registry import pick
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.workers import Work
 
 
@@ -66,7 +66,7 @@ class _CheckedArchive:
     """What the rules about archives look at: a scan's subject takes 0.1 s to import."""
 
     archive_faults: tuple[ArchiveFault, ...]
-    record_faults: tuple[RecordFault, ...]
+    record_faults: tuple[ArchiveFault, ...]
 
 
 class _Counter:
@@ -85,7 +85,7 @@ class _Counter:
 
 def verify_all(
     paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
-) -> Generator[ScanReport | ScanFailure, None, None]:
+) -> Generator[ScanReport | FailedInput, None, None]:
     """Verify several wheels, in the order given; one that cannot be read does not stop the rest."""
     waiting = list(paths)
     if len(waiting) > 1:
@@ -101,13 +101,13 @@ def verify_all(
 
 
 @contextlib.contextmanager
-def _verifying(options: ScanOptions) -> Iterator[Work[Path, ScanReport | ScanFailure]]:
+def _verifying(options: ScanOptions) -> Iterator[Work[Path, ScanReport | FailedInput]]:
     """What a worker process does with each wheel."""
     yield lambda path, threads, progress: _result(path, replace(options, jobs=threads), progress)
 
 
-def _result(path: Path, options: ScanOptions, progress: Progress | None) -> ScanReport | ScanFailure:
+def _result(path: Path, options: ScanOptions, progress: Progress | None) -> ScanReport | FailedInput:
     try:
         return _verify(path, options, progress)
     except Exception as error:  # whatever it is, it costs this wheel only
-        return ScanFailure(str(path), failure_of(error, path))
+        return FailedInput(str(path), failure_of(error, path))

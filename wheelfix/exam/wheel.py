@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.archive.directory import Member
-    from wheelfix.archive.faults import RecordFault
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.options import ScanOptions
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
@@ -87,7 +87,7 @@ class WheelScan:
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
         self._record_faults = check_record(archive)
-        deleted = (fault.path for fault in self._record_faults if fault.kind == "row-orphan")
+        deleted = (fault.subject for fault in self._record_faults if fault.kind == "row-orphan")
         view.deleted = {dll_key(base_name(path)): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}
 
     @property
@@ -125,7 +125,7 @@ class WheelScan:
         if self._hash_faults():
             raise RecordIsWrong
 
-    def _hash_faults(self) -> tuple[RecordFault, ...]:
+    def _hash_faults(self) -> tuple[ArchiveFault, ...]:
         if not self._options.verify:
             return ()
         others = {digest.member.entry: digest for work in self._hashing for digest in work.result()}

@@ -50,7 +50,7 @@ from wheelfix.streams.source import sha256_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from wheelfix.archive.faults import RecordFault
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.reader import Archive
     from wheelfix.exam.examination import Examination
     from wheelfix.roots.index import RootIndex
@@ -462,7 +462,7 @@ def _agreed(
         required = (*required, *sorted(new))
 
 
-def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Planner) -> tuple[RecordFault, ...]:
+def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Planner) -> tuple[ArchiveFault, ...]:
     """The files that RECORD lists, the wheel does not have, and nobody gave up: a repair does not hide them."""
     restored = {fold(planner.view.origin(entry.path)) for entry in chosen}
     given_up = (*planner.options.accept_missing, *planner.options.drop)
@@ -470,8 +470,8 @@ def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Pla
         fault
         for fault in before.facts.record_faults
         if fault.kind == "row-orphan"
-        and fold(fault.path) not in restored
-        and not any(fnmatch.fnmatchcase(fold(fault.path), fold(pattern)) for pattern in given_up)
+        and fold(fault.subject) not in restored
+        and not any(fnmatch.fnmatchcase(fold(fault.subject), fold(pattern)) for pattern in given_up)
     )
 
 

@@ -8,7 +8,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import field, frozen, replace
-from wheelfix.errors import WheelfixError, failure_of
+from wheelfix.errors import failure_of
+from wheelfix.exam.examination import STAGES, FailedInput
 from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, ScanReport, Severity, Verdict
 from wheelfix.report.words import Step, count, label, next_steps
 from wheelfix.rules.registry import Theme, is_about
@@ -17,24 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.plan.model import Plan
-
-STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported", "try": "not imported"}
-"""What an input that failed at a stage is called in every format."""
-
-
-@frozen
-class FailedInput:
-    """An input that could not be read, repaired, reported or imported, and why; it may have a report all the same."""
-
-    path: str
-    error: WheelfixError
-    stage: str = "read"
-    """Where it failed: a key of :data:`STAGES`."""
-
-    @property
-    def words(self) -> str:
-        """What the input is called."""
-        return STAGES[self.stage]
 
 
 @frozen

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import wheelfix
+from wheelfix.exam.examination import STAGES
 from wheelfix.model import Finding, Json, Malformed, Prediction, ScannedImage, ScanReport, Signature
 from wheelfix.report import safe
-from wheelfix.report.document import DEFAULT, STAGES, Context, Document, by_words
+from wheelfix.report.document import DEFAULT, Context, Document, by_words
 
 if TYPE_CHECKING:
     from wheelfix.repairs.sign import Signed

@@ -29,9 +29,10 @@ from wheelfix.rules.wording import last_part
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from wheelfix.exam.examination import FailedInput
     from wheelfix.plan.model import Addition, Plan
     from wheelfix.repairs.sign import Signed
-    from wheelfix.report.document import FailedInput, PlanReport
+    from wheelfix.report.document import PlanReport
     from wheelfix.roots.gather import Remark, RootRow
     from wheelfix.roots.root import Skipped
 

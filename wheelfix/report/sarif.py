@@ -20,7 +20,8 @@ from wheelfix.rules.registry import Rule, all_rules, page
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.report.document import Context, Document, FailedInput
+    from wheelfix.exam.examination import FailedInput
+    from wheelfix.report.document import Context, Document
 
 PROJECT = "https://pypi.org/project/wheelfix/"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -44,7 +44,7 @@ from wheelfix.report.blocks import (
     para,
 )
 from wheelfix.report.canvas import TextStyle, render_text
-from wheelfix.report.document import DEFAULT, Context, Document, FailedInput, RuleTotal, by_code, severity_phrase
+from wheelfix.report.document import DEFAULT, Context, Document, RuleTotal, by_code, severity_phrase
 from wheelfix.report.words import (
     KIND_WORDS,
     Step,
@@ -65,6 +65,8 @@ from wheelfix.rules.registry import Theme, is_about, missing_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from wheelfix.exam.examination import FailedInput
 
 
 HEADINGS = {

@@ -17,8 +17,8 @@ from wheelfix.trial.model import Agreement, ModuleTrial, Trial
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wheelfix.exam.examination import FailedInput
     from wheelfix.model import Json
-    from wheelfix.report.document import FailedInput
 
 SCHEMA = "wheelfix.try/1"
 

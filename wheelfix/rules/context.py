@@ -51,7 +51,7 @@ from wheelfix.rules.wording import dotted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
@@ -81,7 +81,7 @@ class Subject:
     installed: bool = False
     """Whether it was scanned in the environment in which it is installed."""
     archive_faults: tuple[ArchiveFault, ...] = ()
-    record_faults: tuple[RecordFault, ...] = ()
+    record_faults: tuple[ArchiveFault, ...] = ()
     loading: PackageLoading | None = None
     """Set when the thing is a package that loads DLLs in its own way, such as torch."""
     unowned: frozenset[str] = frozenset()

@@ -19,8 +19,9 @@ from wheelfix.archive.names import FileName, installed_path
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RootOptions, ScanOptions, all_cores
 from wheelfix.base.programs import Finished, python_command, run_program
-from wheelfix.base.values import dataclass, field, frozen
-from wheelfix.errors import EnvironmentFailure, InputError, UsageError, WheelfixError, failure_of
+from wheelfix.base.values import dataclass, field
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError, failure_of
+from wheelfix.exam.examination import Examination, FailedInput
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.knowledge.system import classify, runtime_file
@@ -58,7 +59,6 @@ from wheelfix.trial.winpython import VenvPython
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from wheelfix.exam.examination import Examination
 
 ASIDE = {"test", "tests", "testing", "example", "examples", "docs", "doc", "setup", "conftest"}
 """Top-level names that wheels have by mistake, and that nobody imports."""
@@ -272,17 +272,9 @@ def requirements_of(path: Path, facts: PythonFacts, extras: Iterable[str] = ()) 
             yield text
 
 
-@frozen
-class TrialFailure:
-    """A wheel that could not be tried, and why; the others are tried all the same."""
-
-    path: str
-    error: WheelfixError
-
-
 def try_all(
     paths: Iterable[Path], options: TrialOptions, note: Callable[[str], None] | None = None
-) -> Iterator[Trial | TrialFailure]:
+) -> Iterator[Trial | FailedInput]:
     """Try wheels, each by itself in an environment that is emptied before it. This runs the code of the wheels."""
     refuse_root(options.allow_root)
     with WorkFolder() as work, open_interpreter(work, options, note) as target:
@@ -295,7 +287,7 @@ def try_with(
     options: TrialOptions,
     work: Path,
     note: Callable[[str], None] | None = None,
-) -> Iterator[Trial | TrialFailure]:
+) -> Iterator[Trial | FailedInput]:
     """Try wheels with a Python that is ready."""
     baseline = frozenset(path.name for path in target.prefix.iterdir())
     for path in paths:
@@ -303,7 +295,7 @@ def try_with(
             empty(target, baseline)
             yield try_one(target, path, options, work, note)
         except Exception as error:  # whatever it is, it costs this wheel only
-            yield TrialFailure(str(path), failure_of(error, path))
+            yield FailedInput(str(path), failure_of(error, path), "try")
 
 
 def try_one(

@@ -12,7 +12,6 @@ from wheelfix.report.document import (
     DEFAULT,
     Context,
     Document,
-    FailedInput,
     InputRow,
     PlanReport,
     by_words,
@@ -29,6 +28,8 @@ from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from wheelfix.exam.examination import FailedInput
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
