@@ -12,7 +12,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["as_tree", "dataclass", "field", "frozen", "is_value", "replace"]
+__all__ = ["as_tree", "dataclass", "field", "frozen", "grouped", "is_value", "replace"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 
 T = TypeVar("T")
+_Key = TypeVar("_Key")
 FEW = 20
 """So many objects of a class are made before a function for it is compiled; most classes have fewer."""
 
@@ -74,6 +75,14 @@ if TYPE_CHECKING:
 
 else:
     frozen = dataclass(frozen=True, slots=True)
+
+
+def grouped(pairs: Iterable[tuple[_Key, T]]) -> dict[_Key, list[T]]:
+    """Return things by their key, in the order in which they come."""
+    found: dict[_Key, list[T]] = {}
+    for key, one in pairs:
+        found.setdefault(key, []).append(one)
+    return found
 
 
 def is_value(thing: object) -> bool:

@@ -13,17 +13,16 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import replace
 from wheelfix.errors import failure_of
 from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
 from wheelfix.model import Finding, Machine, Resolution, ScanReport
-from wheelfix.rules.archive import archive_faults, record_faults
+from wheelfix.rules.archive import fault_findings
 from wheelfix.rules.registry import pick
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.workers import Work
 
 
@@ -54,19 +53,11 @@ def archive_findings(
 ) -> tuple[Finding, ...]:
     """Return what is wrong with an open wheel as an archive, and between it and its RECORD."""
     hashed = _Counter(progress, sum(member.usize for member in archive.members)).add if progress else None
-    checked = _CheckedArchive(
-        (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults),
-        check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed),
+    faults = (
+        *(*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults),
+        *check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed),
     )
-    return pick((*archive_faults(checked), *record_faults(checked)), options.select, options.ignore)
-
-
-@frozen
-class _CheckedArchive:
-    """What the rules about archives look at: a scan's subject takes 0.1 s to import."""
-
-    archive_faults: tuple[ArchiveFault, ...]
-    record_faults: tuple[ArchiveFault, ...]
+    return pick(fault_findings(faults, faults), options.select, options.ignore)
 
 
 class _Counter:

@@ -33,7 +33,6 @@ from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-    from types import TracebackType
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.remote.ranges import RemoteWheel
@@ -247,7 +246,7 @@ class WheelHashCheck:
         self._task = self._pool.submit(self._hash) if self._wanted else None
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, kind: object, exc: object, *_: object) -> None:
         try:
             if isinstance(exc, WheelfixError):
                 self.check()  # another wheel is the better explanation of whatever went wrong with it

@@ -13,7 +13,7 @@ from wheelfix.archive.conformance import NOT_IRREGULAR
 from wheelfix.archive.names import name_parts
 from wheelfix.base.options import Renaming, RepairOptions
 from wheelfix.base.parsing import human_size
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
@@ -28,7 +28,6 @@ from wheelfix.model import (
     Missing,
     MissingDll,
     Repairable,
-    Resolution,
     Severity,
     dll_key,
     fold,
@@ -106,7 +105,9 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
         return Layout()
     if layout == "beside" or subject.startup is not None or planner.options.dest is not None:
         return Layout()
-    if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
+    if layout == "auto" and (
+        subject.resolution.search_dirs or not any(outcome.event.cause == "extension" for outcome in subject.outcomes)
+    ):
         return Layout()
     # What RECORD lists goes back to where it was, under its own name.
     candidates = [entry for entry in chosen if entry.file is not None and entry.path not in planner.restorable]
@@ -130,10 +131,6 @@ def one_of_each(chosen: tuple[Chosen, ...], layout: Layout) -> tuple[Chosen, ...
     return tuple(kept.values())
 
 
-def _has_extensions(resolution: Resolution) -> bool:
-    return any(outcome.event.cause == "extension" for outcome in resolution.outcomes)
-
-
 @frozen
 class _Ties:
     """Why DLLs may have to keep their names."""
@@ -148,13 +145,11 @@ class _Ties:
 
     @classmethod
     def read(cls, view: FileView, candidates: list[Chosen]) -> _Ties:
-        importers: dict[str, list[str]] = {}
-        forwarded: set[str] = set()
-        for path, image in view.images().items():
-            if isinstance(image, Image):
-                for need in (*image.imports, *image.delay_imports):
-                    importers.setdefault(dll_key(need.dll), []).append(path)
-                forwarded.update(dll_key(split_forwarder(to)[0]) for to in image.exports.forwarders.values())
+        images = [(path, image) for path, image in view.images().items() if isinstance(image, Image)]
+        importers = grouped(
+            (dll_key(need.dll), path) for path, image in images for need in (*image.imports, *image.delay_imports)
+        )
+        forwarded = (dll_key(split_forwarder(to)[0]) for _, one in images for to in one.exports.forwarders.values())
         files = {(dll_key(base_name(entry.path)), entry.file) for entry in candidates}
         counted = Counter(name for name, _ in files)
         several = frozenset(name for name, number in counted.items() if number > 1)

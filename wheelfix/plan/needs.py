@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import replace
+from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.evidence import FOLDER_NOT_CHECKED
@@ -29,7 +29,6 @@ from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import LEARNED, Wanted, group_of, unfulfilled
-from wheelfix.rules.context import Subject, grouped
 from wheelfix.rules.dependencies import Need, gather
 from wheelfix.rules.gpufit import Fit, fit
 
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from wheelfix.exam.examination import Examination
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import Required, RootFile
+    from wheelfix.rules.context import Subject
 
 
 def unmet_needs(view: FileView, resolution: Resolution, options: RepairOptions, cuda: str | None) -> Iterator[Need]:
@@ -78,7 +78,7 @@ def _with_alternatives(need: Need, cuda: str | None) -> Need:
     return need
 
 
-def destinations(view: FileView, need: Need, startup_lib: str | None, added_dirs: Iterable[str]) -> tuple[str, ...]:
+def destinations(need: Need, startup_lib: str | None, added_dirs: Iterable[str]) -> tuple[str, ...]:
     """The folders into which the DLL must go so that everyone who asks finds it.
 
     torch loads its own folder; a package that adds a DLL folder of its own searches that for every load, above all the

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import installed_path
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, grouped, replace
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import vendor_of
@@ -60,7 +60,6 @@ from wheelfix.roots.choice import (
     never_vendored,
 )
 from wheelfix.roots.release import GROUPS, OneRelease, group_of
-from wheelfix.rules.context import Subject, grouped
 from wheelfix.rules.dependencies import Need, says_out_of_reach
 from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Required, RootFile
+    from wheelfix.rules.context import Subject
 
 
 def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, ...]:
@@ -379,9 +379,7 @@ class Planner:
             return False
         startup = self.before.subject.startup
         added = resolution.search_dirs or self._emptied()
-        folders = _lost_folders(resolution)[:1] or destinations(
-            self.view, need, startup.lib if startup else None, added
-        )
+        folders = _lost_folders(resolution)[:1] or destinations(need, startup.lib if startup else None, added)
         if self.options.dest is not None:
             folders = (in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import installed_path, unprintable, why_unsafe
 from wheelfix.base.parsing import as_requirement, as_specifiers
-from wheelfix.base.values import replace
+from wheelfix.base.values import grouped, replace
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.cuda import cuda_part, toolkits_of
@@ -72,10 +72,10 @@ def supplies(chosen: Iterable[Chosen], index: RootIndex, before: Examination) ->
     path, cuda = before.report.path, before.subject.cuda.text
     cuda = cuda if "." in cuda else ""
     files = {entry.file for entry in chosen if entry.file is not None}
-    by_folder: dict[tuple[str, str, str], list[RootFile]] = {}
-    for file in sorted(files, key=lambda file: file.key):
-        key = (canonical(file.package), file.version_hint, _installed_folder(file, index))
-        by_folder.setdefault(key, []).append(file)
+    by_folder = grouped(
+        ((canonical(file.package), file.version_hint, _installed_folder(file, index)), file)
+        for file in sorted(files, key=lambda file: file.key)
+    )
     versions = dict[str, str]()
     for name, version, _ in by_folder:
         if versions.setdefault(name, version) != version:

@@ -394,7 +394,7 @@ class Credentials:
         """``keyring`` as pip's ``keyring-provider``; ``module`` and ``program`` are the two ways to ask it."""
         self._indexes = tuple(indexes)
         self._keyring = keyring if keyring in ("disabled", "import", "subprocess") else "auto"
-        self._module = module or _keyring_module
+        self._module = module or (lambda: importlib.import_module("keyring"))
         self._program = program or _ask_program
 
     def of(self, url: str) -> tuple[str, str] | None:
@@ -439,10 +439,6 @@ class Credentials:
         except Exception:  # whatever a backend does, the server's refusal is what the user has to see
             return None
         return None
-
-
-def _keyring_module() -> Any:
-    return importlib.import_module("keyring")
 
 
 def _ask_program(service: str, user: str) -> tuple[str, str] | None:

@@ -385,7 +385,9 @@ def repair_installed(
     if lasting and not dry_run:
         raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned, fetch=options.scan.remote.fetch)
     changes = tuple(_changes(environment, planned))
-    result = InstalledRepair(planned.plan, bool(changes), _shown(changes), before.report, planned.after.report)
+    result = InstalledRepair(
+        planned.plan, bool(changes), tuple(str(one.path) for one in changes), before.report, planned.after.report
+    )
     if dry_run or not (changes or planned.plan.drops):
         return replace(result, changed=False)
     with _environment_errors(prefix):
@@ -396,10 +398,6 @@ def repair_installed(
 def _place_of(environment: Environment, distribution: Distribution) -> JournalPlace:
     foreign = (fold(path) for one in environment.distributions if one != distribution for path in one.paths)
     return JournalPlace(environment.prefix, environment.disk_path(distribution.dist_info), frozenset(foreign))
-
-
-def _shown(changes: tuple[_Change, ...]) -> tuple[str, ...]:
-    return tuple(str(change.path) for change in changes)
 
 
 def _changes(environment: Environment, planned: Planned) -> Iterator[_Change]:

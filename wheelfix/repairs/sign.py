@@ -140,18 +140,13 @@ class SignCommand:
         return cls(_program(name, here) if started else name, tuple(w.replace(CWD, str(here)) for w in rest))
 
     @property
-    def takes_several(self) -> bool:
-        """Whether one run of the program signs several files."""
-        return FILES in self.words
-
-    @property
     def makes_copies(self) -> bool:
         """Whether the program writes the signed file to another place."""
         return any(OUT in word for word in self.words)
 
     def runs(self, files: Sequence[Staged]) -> Iterator[tuple[Staged, ...]]:
         """Yield the files of each run: one at a time, or as many as a command line takes."""
-        if not self.takes_several:
+        if FILES not in self.words:
             yield from ((file,) for file in files)
             return
         fixed = sum(len(word) + 3 for word in (self.program, *self.words))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Json, ScanReport, Severity, Verdict, canonical, fold
@@ -158,11 +158,6 @@ class Difference:
         return self.new.missing.get(fold(file.name), ())
 
     @property
-    def other_project(self) -> bool:
-        """Whether the builds are of different projects, as far as their names are known."""
-        return bool(self.old.name and self.new.name) and canonical(self.old.name) != canonical(self.new.name)
-
-    @property
     def is_empty(self) -> bool:
         """Whether nothing changed."""
         return not (self.lost or self.appeared or self.pairs or self.arisen or self.cured)
@@ -219,12 +214,7 @@ def _family_key(file: File) -> str:
 
 def _match(gone: Sequence[File], fresh: Sequence[File], alike: Any) -> list[FilePair]:
     """Return lost and new files that are one, where there is no doubt which."""
-    left: dict[str, list[File]] = {}
-    right: dict[str, list[File]] = {}
-    for file in gone:
-        left.setdefault(alike(file), []).append(file)
-    for file in fresh:
-        right.setdefault(alike(file), []).append(file)
+    left, right = (grouped((alike(file), file) for file in files) for files in (gone, fresh))
     return [
         FilePair(files[0], right[key][0]) for key, files in left.items() if len(files) == len(right.get(key, ())) == 1
     ]
@@ -377,7 +367,7 @@ def _difference_part(difference: Difference, *, quiet: bool) -> Part:
     versions = old.version if old.version == new.version else f"{old.version} → {new.version}"
     title = f"{new.name} {versions}".strip()
     blocks: list[Block] = []
-    if difference.other_project:
+    if old.name and new.name and canonical(old.name) != canonical(new.name):
         title = f"{old.name} {old.version} → {new.name} {new.version}"
         blocks.append(line(("different projects", "warn"), f": {old.name} is compared with {new.name}"))
     if not quiet:

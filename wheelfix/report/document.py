@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import field, frozen, replace
+from wheelfix.base.values import field, frozen, grouped, replace
 from wheelfix.errors import failure_of
 from wheelfix.exam.examination import STAGES, FailedInput
 from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, ScanReport, Severity, Verdict
@@ -182,10 +182,8 @@ class Document:
         return f"{count(self.inputs, 'input')}: {', '.join(parts)}{also}" if parts else "no inputs"
 
     def _rules(self) -> tuple[RuleTotal, ...]:
-        found: dict[str, list[tuple[int, Finding]]] = {}
-        for number, report in enumerate(self.reports):
-            for finding in self.new(report):
-                found.setdefault(finding.code, []).append((number, finding))
+        numbered = enumerate(map(self.new, self.reports))
+        found = grouped((one.code, (number, one)) for number, findings in numbered for one in findings)
         order = list(Severity)
         rows = []
         for code, entries in found.items():
@@ -210,10 +208,7 @@ def severities(findings: Iterable[Finding]) -> dict[Severity, int]:
 
 def by_code(findings: Iterable[Finding]) -> list[list[Finding]]:
     """Return the findings of each code, in the order of their first."""
-    groups: dict[str, list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault(finding.code, []).append(finding)
-    return list(groups.values())
+    return [*grouped((finding.code, finding) for finding in findings).values()]
 
 
 def severity_phrase(findings: Iterable[Finding]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from wheelfix.base.values import dataclass, field, frozen, replace
+from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.knowledge.cards import capability_of_arch, library_release
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
@@ -322,7 +322,7 @@ def standing(file: RootFile) -> int:
 
 def examine(need: DllRequest, file: RootFile, facts: RootIndex, terms: Terms) -> Ranking | str:
     """Return how a candidate ranks, or why it does not serve."""
-    if need.beside is not None and not _same_folder(file, need.beside):
+    if need.beside is not None and _folder(file) != _folder(need.beside):
         return f"its family comes from one folder, that of {need.beside.location}"
     if not _redistributable(file) and dll_key(need.name) not in terms.included:
         return f"the vendor does not allow redistribution; --include {need.name} adds it nevertheless"
@@ -390,10 +390,6 @@ def _toolkit_rank(one: OneRelease | None, file: RootFile, facts: RootIndex) -> i
 def _redistributable(file: RootFile) -> bool:
     member = family_of(file.name)
     return file.folder.redistributable and (member is None or member.family.redistribute)
-
-
-def _same_folder(file: RootFile, other: RootFile) -> bool:
-    return file.root.path == other.root.path and file.folder.path == other.folder.path
 
 
 def _decide(need: DllRequest, rankings: list[Ranking], facts: RootIndex, others: tuple[Considered, ...]) -> Outcome:
@@ -469,7 +465,7 @@ def _measures(top: list[Ranking], facts: RootIndex) -> Sequence[tuple[str, _Meas
     megabytes that have to be inflated.
     """
     measures: list[tuple[str, _Measure]] = [
-        ("version", lambda groups: _versions(groups, facts)),
+        ("version", lambda groups: [stated_version(group[0].file, facts) for group in groups]),
         ("release", _releases),
     ]
     packages = {ranking.file.package for ranking in top}
@@ -485,17 +481,12 @@ def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: s
 
 def _by_content(rankings: list[Ranking], facts: RootIndex) -> list[list[Ranking]]:
     """Return the candidates grouped by their bytes, in order; only files of one size are hashed."""
-    groups: dict[tuple[int, str], list[Ranking]] = {}
     sizes = [ranking.file.size for ranking in rankings]
-    for ranking in rankings:
-        alone = sizes.count(ranking.file.size) == 1
-        groups.setdefault((ranking.file.size, "" if alone else facts.sha256(ranking.file)), []).append(ranking)
-    return list(groups.values())
-
-
-def _versions(groups: list[list[Ranking]], facts: RootIndex) -> list[tuple[int, ...]]:
-    """Return the version of the library that each group's file is; empty where nothing states it."""
-    return [stated_version(group[0].file, facts) for group in groups]
+    files = ((ranking, ranking.file) for ranking in rankings)
+    groups = grouped(
+        ((file.size, "" if sizes.count(file.size) == 1 else facts.sha256(file)), ranking) for ranking, file in files
+    )
+    return [*groups.values()]
 
 
 def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:

@@ -88,13 +88,6 @@ class Host:
             value = next((text for key, text in self.env.items() if key.upper() == wanted), "")
         return value.strip().strip('"').strip()
 
-    def variables(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield the variables whose name begins with ``prefix``, by name."""
-        start = prefix.upper()
-        for name in sorted(self.env):
-            if name.upper().startswith(start):
-                yield name, self.variable(name)
-
 
 def this_machine() -> Host:
     """Return the machine we run on."""

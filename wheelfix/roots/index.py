@@ -164,10 +164,6 @@ class FileReader:
         self._sources.clear()
         self._archives.clear()
 
-    def is_open(self, root: Root) -> bool:
-        """Whether a wheel was opened already."""
-        return root.path in self._archives
-
     def use_whole(self, root: Root) -> None:
         """Have a wheel on a server downloaded whole, and read from there from now on; its hash has to be right."""
         if root.remote is not None:
@@ -351,7 +347,7 @@ class RootIndex(FileReader):
         if root is None:
             return False
         listing = self._listing()
-        if not self.is_open(root):
+        if root.path not in self._archives:
             self.roots = (*self.roots, root)
             self._add(root, listing)
         return True

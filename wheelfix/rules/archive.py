@@ -5,16 +5,19 @@ The facts come from ``archive/`` as faults with a kind; here they get their code
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import PIP, UV, ArchiveFault
+from wheelfix.base.values import grouped
 from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_of
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
+
+    from wheelfix.rules.context import Subject
 
 
 _CODES = {
@@ -162,20 +165,6 @@ _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
 
 
-class ArchiveSubject(Protocol):
-    """What these rules look at: what was scanned, or a wheel of which only the archive was checked."""
-
-    @property
-    def archive_faults(self) -> tuple[ArchiveFault, ...]:
-        """What is wrong with the archive and its metadata."""
-        ...
-
-    @property
-    def record_faults(self) -> tuple[ArchiveFault, ...]:
-        """What is wrong between RECORD and the members."""
-        ...
-
-
 @rule("WF110", "member-duplicate", Severity.ERROR, "A name occurs more than once in the archive.", Repairable.SOMETIMES)
 @rule(
     "WF111", "member-backslash", Severity.WARNING, "A member's name uses backslashes as separators.", Repairable.ALWAYS
@@ -209,9 +198,9 @@ class ArchiveSubject(Protocol):
 @rule("WF133", "member-long-path", Severity.WARNING, "A path is longer than Windows allows where wheels are installed.")
 @rule("WF134", "wheel-size", Severity.INFO, "The wheel is larger than PyPI takes without being asked.")
 @rule("WF130", "members-stored", Severity.INFO, "Most of the wheel is not compressed.", Repairable.SOMETIMES)
-def archive_faults(subject: ArchiveSubject) -> Iterator[Finding]:
+def archive_faults(subject: Subject) -> list[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
-    yield from _findings(subject, dict.fromkeys(subject.archive_faults))
+    return fault_findings(subject.archive_faults, (*subject.archive_faults, *subject.record_faults))
 
 
 def only_on_request(item: Finding) -> bool:
@@ -236,20 +225,22 @@ def lasting_faults(faults: Iterable[ArchiveFault]) -> tuple[ArchiveFault, ...]:
 @rule("WF106", "record-missing", Severity.ERROR, "The wheel has no RECORD.", Repairable.ALWAYS)
 @rule("WF107", "record-signature-obsolete", Severity.INFO, "RECORD.jws or RECORD.p7s is obsolete.", Repairable.ALWAYS)
 @rule("WF108", "record-malformed", Severity.WARNING, "A row of RECORD cannot be understood.", Repairable.ALWAYS)
-def record_faults(subject: ArchiveSubject) -> Iterator[Finding]:
+def record_faults(subject: Subject) -> list[Finding]:
     """Turn faults of RECORD into findings."""
-    yield from _findings(subject, subject.record_faults)
+    return fault_findings(subject.record_faults, (*subject.archive_faults, *subject.record_faults))
 
 
-def _findings(subject: ArchiveSubject, faults: Iterable[ArchiveFault]) -> Iterator[Finding]:
-    blocker = _blocker(subject)
-    groups: dict[tuple[str, str, tuple[str, ...], str], list[ArchiveFault]] = {}
-    for fault in faults:
-        groups.setdefault((_code(fault), fault.kind, fault.rejected_by, str(_severity(fault))), []).append(fault)
+def fault_findings(faults: Iterable[ArchiveFault], everything: Iterable[ArchiveFault]) -> list[Finding]:
+    """Return the findings about some faults of a wheel, of ``everything`` that is wrong with it."""
+    blocker = _blocker(everything)
+    groups = grouped(
+        ((_code(one), one.kind, one.rejected_by, str(_severity(one))), one) for one in dict.fromkeys(faults)
+    )
+    found = []
     for (code, *_), group in sorted(groups.items()):
         together = len(group) > _SINGLY or code == "WF120"
-        for members in [group] if together else [[fault] for fault in group]:
-            yield _finding(members, blocker)
+        found += [_finding(members, blocker) for members in ([group] if together else ([one] for one in group))]
+    return found
 
 
 def _finding(group: list[ArchiveFault], blocker: str) -> Finding:
@@ -297,9 +288,9 @@ def _is_installed(fault: ArchiveFault) -> bool:
     return bool(fault.rejected_by) and not {PIP, UV}.intersection(fault.rejected_by)
 
 
-def _blocker(subject: ArchiveSubject) -> str:
+def _blocker(faults: Iterable[ArchiveFault]) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
-    for fault in (*subject.archive_faults, *subject.record_faults):
+    for fault in faults:
         stops = _severity(fault) is Severity.ERROR or fault.kind == "upward-name"
         if stops and _is_lasting(fault) and fault.kind != "path-limit":
             return _code(fault)

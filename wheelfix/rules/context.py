@@ -6,9 +6,9 @@ import functools
 import posixpath
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.cuda import (
     Release,
@@ -56,10 +56,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.pe.gpucode import GpuCode
-
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 
 def not_known(path: str) -> None:
@@ -329,14 +325,6 @@ class Subject:
     def reached(self, path: str) -> bool:
         """Whether some load event of the package reaches this file."""
         return path in self.resolution.reached
-
-
-def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
-    """Return values by their key, in the order in which they come."""
-    found: dict[_Key, list[_Value]] = {}
-    for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
 
 
 def inside(path: str) -> str:

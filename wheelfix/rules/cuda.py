@@ -9,6 +9,7 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import grouped
 from wheelfix.knowledge.cards import (
     Architecture,
     architecture,
@@ -36,7 +37,6 @@ from wheelfix.rules.context import (
     base,
     cuda_file,
     folder,
-    grouped,
     key_of,
     named_releases,
     present_releases,

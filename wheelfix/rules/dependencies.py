@@ -12,7 +12,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
@@ -36,7 +36,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.rules.abi import for_another_python, newer_stable_abi
-from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
+from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule

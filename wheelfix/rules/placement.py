@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Literal
 
-from wheelfix.base.values import frozen
+from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import CodeNames, names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import EdgeKind, Finding, Image, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, folder, grouped, key_of
+from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing

@@ -15,7 +15,7 @@ from wheelfix.streams.pool import Task, WorkerPool
 if TYPE_CHECKING:
     import hashlib
     from collections.abc import Callable, Iterator
-    from types import ModuleType, TracebackType
+    from types import ModuleType
 
     from wheelfix.model import ByteSource
 
@@ -294,7 +294,7 @@ class Deflating:
     def __enter__(self) -> Deflating:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool.close(cancel=True)
 
     def begin(self, source: ByteSource, what: str, *, hashed: bool = True) -> Packing:

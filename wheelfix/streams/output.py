@@ -24,7 +24,6 @@ if sys.platform != "win32":
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
 
 # --------------------------------------------------------------------------------------------------------- atomic files
@@ -103,7 +102,7 @@ class AtomicFile:
             self._close()  # another run took it for a leftover just now
 
     @defer_interrupts
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.close(cancel=True)
         self._beside.close(cancel=True)
@@ -347,7 +346,7 @@ class WorkFolder:
         return self.path
 
     @defer_interrupts
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @defer_interrupts

@@ -50,7 +50,7 @@ class Packed:
     sparing: bool = False
     """Whether no more should be read than is needed, because it comes from a server."""
 
-    def portion(self, consumed: int, reached: int, wanted: int = 0) -> bytes:
+    def portion(self, consumed: int, reached: int, wanted: int) -> bytes:
         """The next packed bytes after so many, to reach the place ``wanted``; none when there are no more."""
         step = FIRST_STEP if reached < FIRST else INPUT_STEP
         if self.sparing and wanted > reached:

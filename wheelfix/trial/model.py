@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import field, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from wheelfix.base.programs import Finished
     from wheelfix.model import Machine, ScanReport
+
+
+Note: TypeAlias = "Callable[[str], object]"
+"""Takes a line about what is being done."""
+
+
+def silent(_line: str) -> None:
+    """Pass over such a line."""
 
 
 @frozen
@@ -37,6 +45,8 @@ class TrialOptions:
     timeout: float = 120.0
     """Seconds for each import."""
     allow_root: bool = False
+    note: Note = silent
+    """Is told what takes a while."""
 
 
 class ImportAnswer(str, enum.Enum):

@@ -57,7 +57,7 @@ from wheelfix.trial.wine import refuse_root, wine_python
 from wheelfix.trial.winpython import VenvPython
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 ASIDE = {"test", "tests", "testing", "example", "examples", "docs", "doc", "setup", "conftest"}
@@ -272,35 +272,20 @@ def requirements_of(path: Path, facts: PythonFacts, extras: Iterable[str] = ()) 
             yield text
 
 
-def try_all(
-    paths: Iterable[Path], options: TrialOptions, note: Callable[[str], None] | None = None
-) -> Iterator[Trial | FailedInput]:
+def try_all(paths: Iterable[Path], options: TrialOptions) -> Iterator[Trial | FailedInput]:
     """Try wheels, each by itself in an environment that is emptied before it. This runs the code of the wheels."""
     refuse_root(options.allow_root)
-    with WorkFolder() as work, open_interpreter(work, options, note) as target:
-        yield from try_with(target, paths, options, work, note)
+    with WorkFolder() as work, open_interpreter(work, options) as target:
+        baseline = frozenset(path.name for path in target.prefix.iterdir())
+        for path in paths:
+            try:
+                empty(target, baseline)
+                yield try_one(target, path, options, work)
+            except Exception as error:  # whatever it is, it costs this wheel only
+                yield FailedInput(str(path), failure_of(error, path), "try")
 
 
-def try_with(
-    target: Interpreter,
-    paths: Iterable[Path],
-    options: TrialOptions,
-    work: Path,
-    note: Callable[[str], None] | None = None,
-) -> Iterator[Trial | FailedInput]:
-    """Try wheels with a Python that is ready."""
-    baseline = frozenset(path.name for path in target.prefix.iterdir())
-    for path in paths:
-        try:
-            empty(target, baseline)
-            yield try_one(target, path, options, work, note)
-        except Exception as error:  # whatever it is, it costs this wheel only
-            yield FailedInput(str(path), failure_of(error, path), "try")
-
-
-def try_one(
-    target: Interpreter, path: Path, options: TrialOptions, work: Path, note: Callable[[str], None] | None = None
-) -> Trial:
+def try_one(target: Interpreter, path: Path, options: TrialOptions, work: Path) -> Trial:
     """Install one wheel, predict, import and compare."""
     installed = install(path, target, options, work)
     with expectations(path, target.prefix, target.facts.version, bare=target.facts.wine) as expected:
@@ -309,8 +294,7 @@ def try_one(
         predictions = {name: expected.of(name) for name in names}
     found = []
     for name, prediction in predictions.items():
-        if note is not None:
-            note(f"{path.name}: import {name}")
+        options.note(f"{path.name}: import {name}")
         seen = observe(name, target, options.timeout)
         agreement, why = compare(prediction, seen, wine=target.facts.wine, machine=target.facts.machine)
         found.append(ModuleTrial(name, prediction, seen, agreement, why))
@@ -326,13 +310,11 @@ def try_one(
     )
 
 
-def open_interpreter(
-    work: Path, options: TrialOptions, note: Callable[[str], None] | None = None
-) -> contextlib.AbstractContextManager[Interpreter]:
+def open_interpreter(work: Path, options: TrialOptions) -> contextlib.AbstractContextManager[Interpreter]:
     """Return a Python in an environment of its own: a virtual environment on Windows, Wine elsewhere."""
     if sys.platform == "win32":
         return contextlib.nullcontext(VenvPython(work, options.python))
-    return wine_python(work, options.python_home, options.wine, note)
+    return wine_python(work, options.python_home, options.wine, options.note)
 
 
 UNSURE = (depends_on_import_order, unsure_code_loads, unknown_provider)

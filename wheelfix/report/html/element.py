@@ -85,11 +85,11 @@ def badge(words: str, kind: str) -> Html:
     return el("span", words, class_=f"badge {kind}")
 
 
-def names(words: Sequence[str], shown: int = 3) -> Html:
+def names(words: Sequence[str]) -> Html:
     """Return a list, folded where it is long."""
     if len(words) < 2:
         return join(words)
-    return listed(words) if len(words) <= shown else fold(and_more(words, 1), listed(words))
+    return listed(words) if len(words) <= 3 else fold(and_more(words, 1), listed(words))
 
 
 # -------------------------------------------------------------------------------------------------------------- blocks
