@@ -200,8 +200,8 @@ def run(args: argparse.Namespace) -> list[Row]:
     rows = read_rows(args.rows)
     done = {(row.wheel, row.way) for row in rows}
     until = time.monotonic() + args.seconds
-    options = TrialOptions(find_links=tuple(args.folders), timeout=args.timeout)
-    with WorkFolder() as work, open_interpreter(work, options, print) as target:
+    options = TrialOptions(find_links=tuple(args.folders), timeout=args.timeout, note=print)
+    with WorkFolder() as work, open_interpreter(work, options) as target:
         baseline = frozenset(path.name for path in target.prefix.iterdir())
         for wheel, way in cases(args.folders, args.seed):
             if time.monotonic() > until:

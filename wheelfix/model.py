@@ -13,7 +13,7 @@ import importlib
 import re
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -95,7 +95,7 @@ class ByteSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Import:
     """One DLL in an import table and what is wanted from it."""
 
@@ -105,7 +105,7 @@ class Import:
     """Names and ordinals, in table order."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exports:
     """What a DLL offers."""
 
@@ -119,7 +119,7 @@ class Exports:
         return symbol in self.names or symbol in self.ordinals
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Image:
     """The facts of one PE image that the loader and the rules ask for."""
 
@@ -148,7 +148,7 @@ class Image:
         return tuple(symbol for item in self.imports if dll_key(item.dll) == key for symbol in item.symbols)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Malformed:
     """Bytes that call themselves a DLL and are none, with the reason."""
 
@@ -161,7 +161,7 @@ class Malformed:
 ImageFacts: TypeAlias = "Image | Malformed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileVersion:
     """What a version resource says."""
 
@@ -174,7 +174,7 @@ class FileVersion:
         return ".".join(map(str, self.file))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GpuFit:
     """How the GPU code of one image fits the card that was asked about."""
 
@@ -186,7 +186,7 @@ class GpuFit:
     """``native``, ``same-major``, ``ptx``, ``none`` or ``left-over``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumpyApi:
     """Which NumPy an extension module was built for."""
 
@@ -200,7 +200,7 @@ TRUSTED = "trusted"
 """The one status that counts as signed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signature:
     """What the Authenticode signature of an image is worth."""
 
@@ -232,42 +232,42 @@ class Signature:
         return self.signer if self.status == TRUSTED and self.signer else self.status
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InView:
     """A file of the wheel, environment or plan under examination."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class System:
     """A DLL or API set of Windows itself."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PythonRuntime:
     """A DLL that CPython brings: ``python311.dll``, ``vcruntime140.dll``, ``libffi-8.dll``, …"""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Driver:
     """A DLL that a device driver installs."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VcRedist:
     """A DLL of the Visual C++ runtime, assumed on the target by the profile."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assumed:
     """A DLL that the profile says is there: ``--assume cuda=11.7``, ``--assume conda``."""
 
@@ -275,7 +275,7 @@ class Assumed:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnedBy:
     """A DLL that another distribution provides, which the wheel requires or its code imports."""
 
@@ -300,7 +300,7 @@ class OwnedBy:
         return f"{self.distribution} ({self.specifier})" if self.specifier else self.distribution
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MayComeFrom:
     """A DLL that another distribution may provide; whether it does is not known."""
 
@@ -311,7 +311,7 @@ class MayComeFrom:
     """Why it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missing:
     """A DLL without a provider."""
 
@@ -344,7 +344,7 @@ class EdgeKind(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """One image's need for another, and who meets it."""
 
@@ -371,7 +371,7 @@ class Edge:
         return self.provider.path if isinstance(self.provider, InView) else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadEvent:
     """A load that the package performs by itself: torch's glob, an extension module, a DLL named in its code."""
 
@@ -394,7 +394,7 @@ class LoadEvent:
         return self.cause.rpartition("-")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alone:
     """How a module fails when it is imported by its own name, before anything else of its package."""
 
@@ -407,7 +407,7 @@ class Alone:
     """The other top-level package of the wheel that has to be imported first, where that helps."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadOutcome:
     """What the loader answers to one event."""
 
@@ -422,7 +422,7 @@ class LoadOutcome:
     """For a load that succeeds only after other imports of the package: how it fails without them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeFolder:
     """A folder that Python code gives to ``os.add_dll_directory``, whether or not anything is in it."""
 
@@ -433,7 +433,7 @@ class CodeFolder:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnreadCall:
     """A call in Python code that loads a DLL or adds a folder, but which one could not be read."""
 
@@ -452,7 +452,7 @@ class UnreadCall:
     """Whether the code catches its failure and goes on without."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeFault:
     """Something in Python code that fails, or may fail, when its file is imported."""
 
@@ -483,7 +483,7 @@ class CodeFault:
     """What was looked for in vain before it, in this order."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentModule:
     """A module that is imported for certain, and that no file has."""
 
@@ -502,7 +502,7 @@ class AbsentModule:
     """What the package raises instead of ModuleNotFoundError; empty if that is what users see."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolution:
     """Everything the loader model found out about one view."""
 
@@ -551,7 +551,7 @@ class Repairable(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """A fact about a wheel."""
 
@@ -571,7 +571,7 @@ class Finding:
         return [*map(str, found)] if isinstance(found, list) else []
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A file that could be vendored."""
 
@@ -581,7 +581,7 @@ class Candidate:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MissingDll:
     """A DLL without a provider, with every file that needs it."""
 
@@ -599,7 +599,7 @@ class MissingDll:
     """A release of a vendor on the package index that has it, as the tables know: ``intel-openmp==2023.2.0``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProvidedDll:
     """A DLL that another distribution provides, or may provide."""
 
@@ -615,7 +615,7 @@ class ProvidedDll:
     because: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prediction:
     """The error that importing the package will raise."""
 
@@ -642,7 +642,7 @@ class Verdict(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScannedImage:
     """A PE image of the scanned thing, by its path there."""
 
@@ -660,7 +660,7 @@ class ScannedImage:
     """The result of checking its signature; None when it was not asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CudaSummary:
     """What there is to know about the CUDA of a wheel."""
 
@@ -682,7 +682,7 @@ def verdict_of(findings: Iterable[Finding]) -> Verdict:
     return Verdict.RISKY if Severity.WARNING in severities else Verdict.OK
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetVerdict:
     """The answer for one kind of Windows that was asked about."""
 
@@ -704,7 +704,7 @@ class TargetVerdict:
     """The error that importing the package will raise there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScanReport:
     """What ``wheelfix scan`` says about one wheel, package folder or installed distribution."""
 

@@ -56,7 +56,7 @@ def test_the_fault_is_found_and_those_who_refuse_it_are_named(tmp_path: Path, ke
     if case.kind == "":
         assert faults == ()
     elif case.kind == "damaged":
-        assert ("member-unreadable", "a.txt") in {(fault.kind, fault.path) for fault in record}
+        assert ("member-unreadable", "a.txt") in {(fault.kind, fault.subject) for fault in record}
     else:
         assert case.kind in kinds
     assert all(fault.message for fault in faults)

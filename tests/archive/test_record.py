@@ -189,7 +189,7 @@ def test_disagreements(tmp_path: Path, change: object, expected: list[tuple[str,
     path = _wheel(tmp_path, change(_rows()))  # type: ignore[operator]
     with Archive.open(path) as archive:
         faults = check_record(archive, hashes=True, jobs=2)
-    assert [(fault.kind, fault.path) for fault in faults] == expected
+    assert [(fault.kind, fault.subject) for fault in faults] == expected
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -224,7 +224,7 @@ def test_other_strong_hashes_are_checked_too(tmp_path: Path) -> None:
 def test_signatures_need_no_row_and_are_told(tmp_path: Path) -> None:
     path = _wheel(tmp_path, _rows(), Entry(f"{DIST_INFO}/RECORD.jws", b"{}"))
     with Archive.open(path) as archive:
-        assert [(fault.kind, fault.path) for fault in check_record(archive)] == [
+        assert [(fault.kind, fault.subject) for fault in check_record(archive)] == [
             ("signature", f"{DIST_INFO}/RECORD.jws")
         ]
 

@@ -9,11 +9,11 @@ import pickle
 import pytest
 
 import wheelfix.model
-from wheelfix.base.values import as_tree, dataclass, field, is_value, replace
+from wheelfix.base.values import as_tree, dataclass, field, frozen, is_value, replace
 from wheelfix.model import Finding, Severity
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """Two numbers and a remark that does not count."""
 
@@ -23,14 +23,14 @@ class Point:
     shade: str = field(default="", hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deep(Point):
     """One more number."""
 
     z: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nothing:
     """No field at all."""
 
@@ -127,7 +127,7 @@ def test_the_standard_tools_know_them() -> None:
 
 
 def test_a_tree_is_what_json_has() -> None:
-    @dataclass(frozen=True, slots=True)
+    @frozen
     class Shape:
         name: str
         points: tuple[Point, ...] = ()

@@ -18,7 +18,7 @@ from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
-from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.examine import machine_of
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.exam.verify import verify_all
@@ -43,7 +43,7 @@ def test_results_come_in_the_order_of_the_inputs_whatever_runs_side_by_side(tmp_
     paths.append(tmp_path / "text-1.0-py3-none-any.whl")
     results = list(scan_all(paths, QUIET))
     assert [result.path for result in results] == [str(path) for path in paths]
-    assert [type(result) for result in results].count(ScanFailure) == 2
+    assert [type(result) for result in results].count(FailedInput) == 2
     assert list(scan_all(paths, replace(QUIET, jobs=1)))[:7] == results[:7]
 
 
@@ -193,7 +193,7 @@ def test_processes_give_what_threads_give(tmp_path, monkeypatch):
         (list(verify_all(paths, replace(several, verify=True))), verified),
     ):
         assert found[:1] + found[2:] == expected[:1] + expected[2:]
-        assert isinstance(found[1], ScanFailure)
+        assert isinstance(found[1], FailedInput)
         assert (found[1].path, str(found[1].error)) == (expected[1].path, str(expected[1].error))
         assert found[1].error.hint == expected[1].error.hint
 

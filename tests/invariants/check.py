@@ -16,7 +16,7 @@ from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.cli.main import main
 from wheelfix.errors import CannotRepair
-from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Severity, Verdict
 from wheelfix.repairs.repair import RepairOutcome, repair_wheel
@@ -95,7 +95,7 @@ def check_loudness(made: Made, folder: Path) -> None:
     assert _found(scan(wheel, verbose)) == _found(plain)
     moved = made.wheel(folder / "moved to, a folder")
     assert _found(scan(moved, PLAIN)) == _found(plain)
-    results = [one for one in scan_all([moved, wheel], replace(PLAIN, jobs=2)) if not isinstance(one, ScanFailure)]
+    results = [one for one in scan_all([moved, wheel], replace(PLAIN, jobs=2)) if not isinstance(one, FailedInput)]
     assert [_found(one) for one in results] == [_found(plain)] * 2
 
 

@@ -300,7 +300,7 @@ def replay_all(asked: Sequence[Case], there: Mapping[str, Path], *, keep: bool =
 def record_all(asked: Sequence[Case], there: Mapping[str, Path]) -> int:
     """Import packages for real and write down what happens."""
     failed = 0
-    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(), print) as target:
+    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(note=print)) as target:
         for case in asked:
             try:
                 with installed(case, [there[wheel] for wheel in case.wheels], target, work) as place:
@@ -317,7 +317,7 @@ def record_all(asked: Sequence[Case], there: Mapping[str, Path]) -> int:
 def run_all(asked: Sequence[Case], there: Mapping[str, Path]) -> list[Row]:
     """Import packages for real and compare."""
     rows: list[Row] = []
-    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(), print) as target:
+    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(note=print)) as target:
         for case in asked:
             try:
                 rows += show(run(case, [there[wheel] for wheel in case.wheels], target, work))

@@ -65,7 +65,7 @@ def test_a_windows_python_does_what_was_recorded(name: str) -> None:
 
 def seen(name: str) -> dict[str, dict[str, list[Any]]]:
     """What happens now; also prints how predictions compare."""
-    with WorkFolder() as work, open_interpreter(work, TrialOptions(), None) as target:
+    with WorkFolder() as work, open_interpreter(work, TrialOptions()) as target:
         results = measure(SETS[name], target, work, name[0])
     print(table(results))
     counts = [len(list(variants(case))) for case in SETS[name].values()]

@@ -70,7 +70,7 @@ def test_the_documentation_has_the_table() -> None:
 def test_the_import_ends_as_predicted(case: Case, tmp_path: Path) -> None:
     wheels = [wheel(name, optional=True) for name in case.wheels]
     try:
-        with open_interpreter(tmp_path, TrialOptions(), print) as target:
+        with open_interpreter(tmp_path, TrialOptions(note=print)) as target:
             rows = [*run(case, wheels, target, tmp_path)]
     except WheelfixError as error:
         pytest.skip(str(error))

@@ -22,10 +22,11 @@ from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit, UsageError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repairs.repair import FailedRepair, Repaired, RepairOutcome, repair, repair_all, replay, targets_differ
+from wheelfix.repairs.repair import Repaired, RepairOutcome, repair, repair_all, replay, targets_differ
 from wheelfix.roots.lazy import lazy_index
 
 
@@ -362,7 +363,7 @@ def test_processes_write_what_one_process_writes(tmp_path: Path, monkeypatch: py
     shutil.rmtree(tmp_path / "out")
     monkeypatch.setattr(workers, "WORTH_SECONDS", 0.0)
     found = list(repair_all(paths, several_options(tmp_path, 2)))
-    assert [type(one) for one in found] == [Repaired, FailedRepair, Repaired]
+    assert [type(one) for one in found] == [Repaired, FailedInput, Repaired]
     assert found[0] == alone[0]
     assert found[2] == alone[2]
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == written

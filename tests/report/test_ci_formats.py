@@ -10,11 +10,11 @@ import pytest
 
 from tests.report.samples import broken_torch, check_golden, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.model import Finding, Severity
 from wheelfix.report import safe
 from wheelfix.report.document import (
     Context,
-    FailedInput,
     render,
 )
 

@@ -15,6 +15,7 @@ from tests.support.hostile_values import HOSTILE, Maker
 from wheelfix.diagnosis.machine import ReportBlock
 from wheelfix.diagnosis.model import Diagnosis
 from wheelfix.errors import InputError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.model import Finding, ScanReport, Severity
 from wheelfix.plan.model import Plan
 from wheelfix.report import builds as diff_documents
@@ -27,7 +28,6 @@ from wheelfix.report.diagnosis import render_diagnosis
 from wheelfix.report.document import (
     SCAN_KINDS,
     Context,
-    FailedInput,
     PlanReport,
     render,
 )

@@ -11,11 +11,11 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.model import Edge, EdgeKind, Finding, ProvidedDll, Resolution, Severity, System
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import (
     Context,
-    FailedInput,
     render,
 )
 from wheelfix.report.html.element import VOID, Html, el, from_markdown, join

@@ -13,6 +13,7 @@ from tests.report.test_hostile_texts import comparison_page, repair_page
 from tests.support.hostile_values import HOSTILE, Maker
 from tools.browser import Browser, find_browser
 from wheelfix.errors import CannotRepair, InputError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -27,7 +28,6 @@ from wheelfix.model import (
 )
 from wheelfix.report.document import (
     Context,
-    FailedInput,
     render,
 )
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.model import CudaSummary, FileVersion, GpuFit, Signature
 from wheelfix.report.document import (
-    FailedInput,
     render,
 )
 from wheelfix.schemas import load_schema

@@ -14,8 +14,9 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from tests.support.tiers import IMPOSSIBLE
 from wheelfix.base.values import replace
 from wheelfix.errors import InputError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.model import Severity
-from wheelfix.report.document import Context, FailedInput, render
+from wheelfix.report.document import Context, render
 from wheelfix.report.sarif import file_uri, fingerprint
 from wheelfix.rules.registry import all_rules
 

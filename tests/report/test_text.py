@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.report.samples import broken_torch, check_golden, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.model import (
     Assumed,
     CudaSummary,
@@ -39,7 +40,6 @@ from wheelfix.model import (
 from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
 from wheelfix.report.document import (
     Context,
-    FailedInput,
     render,
 )
 from wheelfix.report.scans import FITS, Hints, render_scan, render_steps, render_summary, spell_archs

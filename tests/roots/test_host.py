@@ -16,6 +16,7 @@ from wheelfix.roots import host as card
 from wheelfix.roots import host as module
 from wheelfix.roots.gather import discover, named_root
 from wheelfix.roots.host import Host, RegistryKey, card_arch, this_machine, writers_by_descriptor
+from wheelfix.roots.toolkits import CUDA
 
 
 @pytest.mark.parametrize("name", ["CUDA_PATH", "cuda_path", "Cuda_Path"])
@@ -25,7 +26,8 @@ def test_variables_ignore_case_quotes_and_spaces(name: str) -> None:
 
 def test_variables_with_a_prefix_in_order() -> None:
     host = Host(env={"CUDA_PATH_V12_4": "b", "Cuda_Path_V11_7": "a", "CUDA_PATH": "c"})
-    assert list(host.variables("CUDA_PATH_V")) == [("CUDA_PATH_V12_4", "b"), ("Cuda_Path_V11_7", "a")]
+    found = [(str(place.path), place.learned.split()[-1]) for place in CUDA.places(host)]
+    assert found == [("c", "CUDA_PATH"), ("b", "CUDA_PATH_V12_4"), ("a", "CUDA_PATH_V11_7")]
 
 
 def test_this_machine_knows_the_running_python() -> None:

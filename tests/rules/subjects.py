@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.support.wheels import ALONE, build_wheel
-from wheelfix.archive.faults import ArchiveFault, RecordFault
+from wheelfix.archive.faults import ArchiveFault
 from wheelfix.archive.metadata import Metadata, WheelInfo
 from wheelfix.exam.scan import scan
 from wheelfix.loader.installations import Distribution
@@ -142,7 +142,7 @@ def subject(
     machine: Machine = Machine.AMD64,
     wheel: WheelInfo | None = None,
     archive_faults: tuple[ArchiveFault, ...] = (),
-    record_faults: tuple[RecordFault, ...] = (),
+    record_faults: tuple[ArchiveFault, ...] = (),
     torch: PackageLoading | None = None,
     versions: Mapping[str, tuple[int, int, int, int]] | None = None,
     products: Mapping[str, str] | None = None,

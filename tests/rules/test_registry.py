@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import wheelfix
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch, wheel
-from wheelfix.archive.faults import ArchiveFault, RecordFault
+from wheelfix.archive.faults import ArchiveFault
 from wheelfix.errors import UsageError
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Severity
 from wheelfix.rules import registry
@@ -228,7 +228,7 @@ def test_the_same_facts_in_any_order_give_the_same_findings(
     shuffled = edges[:]
     random.shuffle(shuffled)
     faults = (ArchiveFault("symlink", "x", "a link"),)
-    rows = (RecordFault("row-missing", "y", "no row"),)
+    rows = (ArchiveFault("row-missing", "y", "no row"),)
 
     def found(order: list[Edge]) -> tuple[Finding, ...]:
         thing = subject(

@@ -9,26 +9,24 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import names
-from wheelfix.archive.directory import NO_DATE
-from wheelfix.archive.record import SIGNATURES
+from wheelfix.archive.directory import NO_DATE, Member
+from wheelfix.archive.record import SIGNATURES, Row
 from wheelfix.base.parsing import whole_number
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import CannotRepair, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.archive.directory import Member
     from wheelfix.archive.reader import Archive
-    from wheelfix.archive.record import Row
     from wheelfix.model import ByteSource
 
 _SUSPICIOUS = frozenset({"unsafe-path", "upward-name", "backslash-name"})
 """Kinds of faults after which the names of kept members are looked at, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewMember:
     """A file to put into a wheel; exactly one of path, data, source and packed says where its bytes come from."""
 
@@ -60,7 +58,7 @@ class NewMember:
         return f"{self.packed[0].path}: {self.packed[1].name}" if self.packed is not None else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WheelChanges:
     """How a new wheel differs from the one it is made of."""
 
@@ -76,7 +74,7 @@ class WheelChanges:
     """Rows of kept members under their new names, in the order RECORD shall have; rows that are missing are made."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemberOrder:
     """The members of the new wheel, in the order in which they are written; RECORD follows them."""
 

@@ -17,21 +17,15 @@ from wheelfix.archive.directory import (
     UTF8,
     ZIP64,
     Local,
+    Member,
     extra_fields,
     read_locals,
 )
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import (
-    MAX_SIZE,
-    Record,
-    check_record,
-    digests,
-    encode_digest,
-    record_member,
-)
+from wheelfix.archive.record import MAX_SIZE, Record, Rendered, check_record, digests, encode_digest, record_member
 from wheelfix.base.parsing import human_size
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 from wheelfix.streams.codec import STORED, Compressor
@@ -40,9 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from wheelfix.archive.directory import Member
-    from wheelfix.archive.faults import RecordFault
-    from wheelfix.archive.record import Rendered
     from wheelfix.base.options import Limits
 
 
@@ -300,13 +291,13 @@ def _zip64_faults(archive: Archive, local: Local, place: str, body: bytes) -> It
 # Read a wheel back after writing it, and check it as strictly as any other wheel.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadBack:
     """What is wrong with a wheel that was just written; all empty when it is right."""
 
     archive: tuple[ArchiveFault, ...]
     """Directory against local headers, names, hidden bytes."""
-    record: tuple[RecordFault, ...]
+    record: tuple[ArchiveFault, ...]
     """RECORD against the members: names, sizes, nothing twice."""
     damaged: tuple[str, ...]
     """New members whose bytes do not fit their CRC, size or RECORD row, with the reason."""
@@ -323,7 +314,7 @@ class ReadBack:
                 for fault in self.archive
                 if (fault.kind, fault.subject) not in before
             ),
-            *(f"{fault.path}: {fault.message}" for fault in self.record),
+            *(f"{fault.subject}: {fault.message}" for fault in self.record),
             *self.damaged,
         ]
 

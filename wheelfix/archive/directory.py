@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from wheelfix.archive import names
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 
@@ -37,7 +37,7 @@ _MARKS = tuple(b"PK" + mark for mark in (b"\x05\x06", b"\x01\x02", b"\x03\x04", 
 """How the parts of an archive begin."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DirectoryLayout:
     """Where the parts of an archive are in the file."""
 
@@ -477,7 +477,7 @@ NO_DATE = 1 << 21 | 1 << 16
 """The DOS stamp of 1980-01-01, the earliest there is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     """What is said of one member in its local header and its directory entry."""
 

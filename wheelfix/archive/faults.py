@@ -1,11 +1,11 @@
-"""Faults of an archive and of its RECORD, as values: what is wrong, where, and who will refuse it."""
+"""A fault of an archive or of its RECORD, as a value: what is wrong, where, and who will refuse it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,34 +13,21 @@ if TYPE_CHECKING:
 PIP, UV, PYPI, INSTALLER = "pip", "uv", "pypi", "installer"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArchiveFault:
-    """Something irregular in a zip archive."""
+    """Something irregular in a zip archive or its RECORD, or a disagreement between the two."""
 
     kind: str
     """Kebab-case; ``rules/archive.py`` maps kinds to codes."""
     subject: str
-    """The member's name; empty when the fault is the archive's own."""
+    """The member or the row that it is about; empty when the fault is the archive's own."""
     message: str
     rejected_by: tuple[str, ...] = ()
-    """Who refuses such an archive: ``pip``, ``uv``, ``installer``, ``pypi``."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordFault:
-    """A disagreement between RECORD and the archive, or within RECORD."""
-
-    kind: str
-    """Likewise."""
-    path: str
-    """The path the row or member is about."""
-    message: str
+    """Who refuses such a wheel: ``pip``, ``uv``, ``pypi``, or ``installer``, as it does where it checks RECORD."""
     expected: str = ""
     """What RECORD says, where that helps."""
     found: str = ""
     """What the archive holds."""
-    rejected_by: tuple[str, ...] = ()
-    """Who refuses such a wheel; ``installer`` where it is asked to check RECORD."""
 
 
 class FaultList:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault
 from wheelfix.archive.names import MAX_TAGS, FileName, expand_tag, placement_faults
 from wheelfix.base.parsing import as_requirement, as_specifiers, as_version, number_pair, parse_json
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
 
@@ -342,7 +342,7 @@ _SHOWN_TAGS = 20
 Headers = "Mapping[str, tuple[str, ...]]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Metadata:
     """What METADATA says, as far as we ask."""
 
@@ -355,7 +355,7 @@ class Metadata:
     """All fields, by lower-case name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WheelInfo:
     """What a wheel says about itself."""
 

@@ -9,7 +9,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.model import fold
 
@@ -200,7 +200,7 @@ MAX_TAGS = 1000
 """Tags that a wheel may have; a few letters, cleverly put, stand for billions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileName:
     """The parts of a wheel's file name."""
 

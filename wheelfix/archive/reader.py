@@ -47,7 +47,6 @@ from wheelfix.streams.source import FileSource, InflatedSource, Packed, Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from types import TracebackType
 
     from wheelfix.model import ByteSource
     from wheelfix.remote.ranges import RangeSource, RemoteWheel
@@ -298,7 +297,7 @@ class Archive:
     def __enter__(self) -> Archive:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

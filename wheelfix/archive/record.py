@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import names
 from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
-from wheelfix.archive.faults import INSTALLER, PIP, UV, RecordFault
+from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault
 from wheelfix.base.options import all_cores
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
@@ -64,29 +64,29 @@ class Row(NamedTuple):
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """The rows of a RECORD file, and what is wrong with its text."""
 
     rows: tuple[Row, ...] = ()
-    faults: tuple[RecordFault, ...] = ()
+    faults: tuple[ArchiveFault, ...] = ()
 
     @classmethod
     def parse(cls, data: bytes) -> Record:
         """Read RECORD's bytes; lines that make no sense become faults, and InputError stops an endless file."""
-        faults: list[RecordFault] = []
+        faults: list[ArchiveFault] = []
         try:
             text = data.removeprefix(codecs.BOM_UTF8).decode()
         except UnicodeDecodeError as exc:
             message = f"it is not UTF-8 ({exc.reason} at byte {exc.start})"
-            faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(PIP, UV, INSTALLER)))
+            faults.append(ArchiveFault("row-malformed", "RECORD", message, (PIP, UV, INSTALLER)))
             text = data.decode("utf-8", "replace")
         if data.startswith(codecs.BOM_UTF8):
             message = "it begins with a byte order mark, which installer takes for a part of the first path"
-            faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(INSTALLER,)))
+            faults.append(ArchiveFault("row-malformed", "RECORD", message, (INSTALLER,)))
         if odd := next((end for end in _ODD_LINE_ENDS if end in text), ""):
             message = f"it holds U+{ord(odd):04X}, where pip and installer end a line and uv does not"
-            faults.append(RecordFault("row-malformed", "RECORD", message))
+            faults.append(ArchiveFault("row-malformed", "RECORD", message))
         if text.count("\n") + text.count("\r") > 4 * MAX_ROWS:
             raise InputError("RECORD asks for too much", because="it has lines without end")
         rows: list[Row] = []
@@ -109,12 +109,12 @@ class Record:
                     break
         except csv.Error as exc:
             message = f"line {lines.line_num} cannot be read: {exc}"
-            faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(PIP, INSTALLER)))
+            faults.append(ArchiveFault("row-malformed", "RECORD", message, (PIP, INSTALLER)))
         if len(rows) > MAX_ROWS:
             raise InputError("RECORD asks for too much", because=f"it has more than {MAX_ROWS} rows")
         if len(faults) > _MAX_FAULTS:
             message = f"more than {_MAX_FAULTS} faults; the rest was not read"
-            faults.append(RecordFault("row-malformed", "RECORD", message))
+            faults.append(ArchiveFault("row-malformed", "RECORD", message))
         return cls(tuple(rows), tuple(faults))
 
     def row(self, path: str) -> Row | None:
@@ -143,10 +143,10 @@ def _lines(text: str) -> Iterator[str]:
         start = end
 
 
-def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row | None:
+def _parse_row(elements: list[str], line: int, faults: list[ArchiveFault]) -> Row | None:
     def malformed(why: str, *by: str) -> None:
         subject = elements[0][:200] if elements else "RECORD"
-        faults.append(RecordFault("row-malformed", subject, f"line {line}: {why}", rejected_by=by))
+        faults.append(ArchiveFault("row-malformed", subject, f"line {line}: {why}", by))
 
     if not elements:
         malformed("the line is empty", PIP, INSTALLER)
@@ -161,7 +161,7 @@ def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row
         return None
     if "\\" in path:
         path = names.normalise(path)
-        faults.append(RecordFault("row-backslash", path, f"line {line}: folders are separated by backslashes"))
+        faults.append(ArchiveFault("row-backslash", path, f"line {line}: folders are separated by backslashes"))
     algorithm, digest, count = "", "", None
     if hashed:
         algorithm, equals, digest = hashed.partition("=")
@@ -450,14 +450,14 @@ def check_record(
     hashes: bool = False,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-) -> tuple[RecordFault, ...]:
+) -> tuple[ArchiveFault, ...]:
     """Return every disagreement between RECORD and the members: names and sizes, and with ``hashes`` their bytes.
 
     Without ``record`` the archive's own is read. Paths are compared as the archive spells them, prefix included.
     """
     own = record_member(archive)
     if own is None:
-        return (RecordFault("record-missing", "RECORD", "there is no RECORD", rejected_by=(PIP, UV, INSTALLER)),)
+        return (ArchiveFault("record-missing", "RECORD", "there is no RECORD", (PIP, UV, INSTALLER)),)
     record = record or read_record(archive) or Record()
     rows, members, own_path = _counterparts(archive, record, own)
     faults = list(record.faults)
@@ -477,17 +477,17 @@ def _counterparts(archive: Archive, record: Record, own: Member) -> tuple[dict[s
     return rows, members, own.name.removeprefix(prefix)
 
 
-def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Iterator[RecordFault]:
+def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Iterator[ArchiveFault]:
     for row in rows:
         if row is not first[row.path]:
             same = "the same" if row == first[row.path] else "different"
             message = f"the path has a second row with {same} content"
             if row != first[row.path]:
                 message += "; installer takes the last one"
-            yield RecordFault("row-duplicate", row.path, message)
+            yield ArchiveFault("row-duplicate", row.path, message)
 
 
-def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> Iterator[RecordFault]:
+def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> Iterator[ArchiveFault]:
     folder = own.removesuffix("RECORD")
     signatures = {folder + name for name in SIGNATURES}
     for path, member in members.items():
@@ -495,17 +495,17 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
             message, by = "it signs RECORD; rewriting invalidates it, and PEP 815 deprecates it", tuple[str, ...]()
             if path in rows:
                 message, by = "it signs RECORD, which must not have a row for it", (INSTALLER,)
-            yield RecordFault("signature", path, message, rejected_by=by)
+            yield ArchiveFault("signature", path, message, by)
             continue
         row = rows.get(path)
         if row is not None and row.size == member.usize and row.algorithm == "sha256" and path != own:
             continue  # as nearly all are
         if row is None:
-            yield RecordFault("row-missing", path, "the member has no row in RECORD", rejected_by=(INSTALLER,))
+            yield ArchiveFault("row-missing", path, "the member has no row in RECORD", (INSTALLER,))
         elif path == own:
             if row.algorithm or row.size is not None:
                 message = "RECORD has a hash or a size for itself, which cannot be true"
-                yield RecordFault("self-hash", path, message, rejected_by=(INSTALLER,))
+                yield ArchiveFault("self-hash", path, message, (INSTALLER,))
         else:
             yield from _check_row(row, member)
     orphans = [path for path in rows if path not in members and path not in signatures]
@@ -513,13 +513,13 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
     unlisted = {(_skeleton(path), member.usize) for path, member in members.items() if path not in rows}
     for path in orphans:
         if names.why_unsafe(path):
-            yield RecordFault("row-unsafe", path, names.why_unsafe(path))
+            yield ArchiveFault("row-unsafe", path, names.why_unsafe(path))
         elif path in folders or path.endswith("/"):
-            yield RecordFault("row-folder", path, "RECORD lists a folder; PyPI mails that it does not match the wheel")
+            yield ArchiveFault("row-folder", path, "RECORD lists a folder; PyPI mails that it does not match the wheel")
         elif not path.isascii() and (_skeleton(path), rows[path].size) in unlisted:
-            yield RecordFault("row-spelling", path, "RECORD spells the name of a member in another way")
+            yield ArchiveFault("row-spelling", path, "RECORD spells the name of a member in another way")
         else:
-            yield RecordFault("row-orphan", path, "RECORD lists it, but the wheel does not have it")
+            yield ArchiveFault("row-orphan", path, "RECORD lists it, but the wheel does not have it")
 
 
 def _skeleton(path: str) -> str:
@@ -533,17 +533,17 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _check_row(row: Row, member: Member) -> Iterator[RecordFault]:
+def _check_row(row: Row, member: Member) -> Iterator[ArchiveFault]:
     path = row.path
     if not row.algorithm:
-        yield RecordFault("hash-missing", path, "the row has no hash", rejected_by=(INSTALLER,))
+        yield ArchiveFault("hash-missing", path, "the row has no hash", (INSTALLER,))
     elif row.algorithm not in STRONG:
-        yield RecordFault("hash-weak", path, f"{row.algorithm} is weaker than sha256, which the format forbids")
+        yield ArchiveFault("hash-weak", path, f"{row.algorithm} is weaker than sha256, which the format forbids")
     if row.size is None:
-        yield RecordFault("size-missing", path, "the row has no size", rejected_by=(INSTALLER,))
+        yield ArchiveFault("size-missing", path, "the row has no size", (INSTALLER,))
     elif row.size != member.usize:
         message = f"RECORD says {row.size} bytes, the member has {member.usize}"
-        yield RecordFault("size-stale", path, message, str(row.size), str(member.usize), (INSTALLER,))
+        yield ArchiveFault("size-stale", path, message, (INSTALLER,), str(row.size), str(member.usize))
 
 
 def check_hashes(
@@ -553,7 +553,7 @@ def check_hashes(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     known: Mapping[int, Digest] | None = None,
-) -> Iterator[RecordFault]:
+) -> Iterator[ArchiveFault]:
     """Give what :func:`check_record` reports about hashes, and nothing else; ``known`` are digests of members."""
     own = record_member(archive)
     if own is None or record is None:
@@ -568,14 +568,14 @@ def check_hashes(
     for path, member in members.items():
         digest = found[member.entry]
         if digest.error:
-            yield RecordFault("member-unreadable", path, digest.error)
+            yield ArchiveFault("member-unreadable", path, digest.error)
         elif path in rows and rows[path].algorithm and path != own_path:
             yield from _compare(rows[path], digest)
 
 
-def _compare(row: Row, digest: Digest) -> Iterator[RecordFault]:
+def _compare(row: Row, digest: Digest) -> Iterator[ArchiveFault]:
     real = encode_digest(digest.value)
     if row.digest.rstrip("=") != real:
         message = f"the member's {row.algorithm} is not what RECORD says"
         spelled = f"{row.algorithm}={row.digest}", f"{row.algorithm}={real}"
-        yield RecordFault("hash-stale", row.path, message, *spelled, (INSTALLER,))
+        yield ArchiveFault("hash-stale", row.path, message, (INSTALLER,), *spelled)

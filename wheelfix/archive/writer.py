@@ -16,16 +16,17 @@ from wheelfix.archive.directory import (
     UNIX,
     Header,
     Local,
+    Member,
     end_of_archive,
     read_locals,
     without_sizes,
 )
 from wheelfix.archive.record import Rendered, Row, digests, encode_digest, render
 from wheelfix.base.options import all_cores
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.streams import codec
-from wheelfix.streams.codec import Deflating
+from wheelfix.streams.codec import DeflatedData, Deflating, Packing
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.source import FileSource, MemorySource
 
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.archive.directory import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
-    from wheelfix.streams.codec import DeflatedData, Packing
 
 
 # ------------------------------------------------------------------------------------------------------------- assembly
@@ -181,7 +180,7 @@ _CLOSE_FIRST = os.name == "nt"
 """Windows does not replace a file that is open: a wheel that is written over itself is closed first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Added:
     """A new member as it was written."""
 
@@ -191,7 +190,7 @@ class Added:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """A wheel that has all its members, but still a temporary name."""
 
@@ -202,7 +201,7 @@ class Draft:
     """Waits until everything has been copied."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A wheel that was written."""
 

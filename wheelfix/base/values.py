@@ -10,13 +10,18 @@ work on them as well.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["as_tree", "dataclass", "field", "is_value", "replace"]
+__all__ = ["as_tree", "dataclass", "field", "frozen", "grouped", "is_value", "replace"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from dataclasses import dataclass, field, replace
+
+    from typing_extensions import dataclass_transform
+
+T = TypeVar("T")
+_Key = TypeVar("_Key")
 FEW = 20
 """So many objects of a class are made before a function for it is compiled; most classes have fewer."""
 
@@ -60,6 +65,24 @@ if not TYPE_CHECKING:
             if name not in changes:
                 changes[name] = getattr(value, name)
         return type(value)(**changes)
+
+
+if TYPE_CHECKING:
+
+    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
+    def frozen(cls: type[T]) -> type[T]:
+        """Make a frozen dataclass with slots of a class, as most of ours are."""
+
+else:
+    frozen = dataclass(frozen=True, slots=True)
+
+
+def grouped(pairs: Iterable[tuple[_Key, T]]) -> dict[_Key, list[T]]:
+    """Return things by their key, in the order in which they come."""
+    found: dict[_Key, list[T]] = {}
+    for key, one in pairs:
+        found.setdefault(key, []).append(one)
+    return found
 
 
 def is_value(thing: object) -> bool:

@@ -16,12 +16,11 @@ from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import check_trial, try_written
 from wheelfix.errors import InputError, WheelfixError, failure_of
-from wheelfix.exam.examination import ScanFailure, Shares, file_size
+from wheelfix.exam.examination import FailedInput, Shares, file_size, lost_input
 from wheelfix.exam.scan import scan_inputs
 from wheelfix.plan.make import allowed_names
-from wheelfix.repairs.repair import lost_repair, repair, targets_differ, with_jobs
+from wheelfix.repairs.repair import repair, targets_differ, with_jobs
 from wheelfix.report.document import (
-    FailedInput,
     slim,
 )
 from wheelfix.roots.lazy import lazy_index
@@ -77,7 +76,7 @@ class _Taken:
     """What became of it, if it was repaired."""
     failure: WheelfixError | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
-    found: tuple[ScanReport | ScanFailure, ...] = ()
+    found: tuple[ScanReport | FailedInput, ...] = ()
     """What came out, verified and scanned, or the wheel as it is where it could not be repaired."""
 
 
@@ -108,7 +107,7 @@ def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Ite
 
 
 def _lost(path: Path, reason: str) -> _Taken:
-    return _Taken(str(path), failure=lost_repair(path, reason).error)
+    return _Taken(str(path), failure=lost_input(path, reason).error)
 
 
 def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Progress) -> _Taken:
@@ -139,8 +138,8 @@ def _report(taken: _Taken, output: Output, fail_on: str, progress: ProgressBar) 
         output.fail(FailedInput(taken.path, taken.failure, stage))
     output.context = replace(output.context, sources={**output.context.sources, **taken.sources})
     for found in taken.found:
-        if isinstance(found, ScanFailure):
-            output.fail(FailedInput(found.path, found.error))
+        if isinstance(found, FailedInput):
+            output.fail(found)
         else:
             output.add(found, fail_on)
 

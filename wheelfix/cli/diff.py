@@ -17,7 +17,7 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import made_by, write_reports
 from wheelfix.errors import InputError
-from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan_all
 from wheelfix.report.builds import Build, compare_all, comparison_blocks, read_document, render_json
 from wheelfix.report.canvas import TextStyle, look_of, render_text
@@ -82,7 +82,7 @@ def _builds(
         roots=RootOptions(discover=False),
     )
     for result in scan_all([path for path in inputs.paths if path not in saved], options):
-        if isinstance(result, ScanFailure):
+        if isinstance(result, FailedInput):
             unread.append(result.path)
             failures.append(result.error)
             say_failure(result.error)

@@ -17,11 +17,11 @@ from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.commands import say, say_failure
 from wheelfix.cli.common import exit_code, style_of, write_result
 from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
+from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
 from wheelfix.report.document import (
     DEFAULT,
     Context,
-    FailedInput,
     render,
     slim,
     without_images,

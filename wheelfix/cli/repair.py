@@ -29,9 +29,10 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Results, made_by, write_reports
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
+from wheelfix.exam.examination import FailedInput
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.installed import repair_installed, undo
-from wheelfix.repairs.repair import FailedRepair, repair_all, replay
+from wheelfix.repairs.repair import repair_all, replay
 from wheelfix.report.canvas import ProgressBar, TextStyle
 from wheelfix.report.document import PlanReport
 from wheelfix.report.html.scan import render_repairs
@@ -234,7 +235,7 @@ def _repair_group(
 ) -> Iterator[Plan]:
     with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
         for result in results:
-            if isinstance(result, FailedRepair):
+            if isinstance(result, FailedInput):
                 output.refuse(result.path, result.error)
             else:
                 output.add(result)

@@ -24,11 +24,10 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
-from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan_inputs
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.document import (
-    FailedInput,
     slim,
 )
 from wheelfix.roots.host import card_arch
@@ -104,8 +103,8 @@ def _scan_inputs(args: argparse.Namespace, output: Output, client: Client) -> in
         for options, fail_on, paths in groups:
             with contextlib.closing(scan_inputs(paths, options, progress.part, slim, client)) as results:
                 for result in results:
-                    if isinstance(result, ScanFailure):
-                        output.fail(FailedInput(result.path, result.error))
+                    if isinstance(result, FailedInput):
+                        output.fail(result)
                     else:
                         output.add(result, fail_on)
                     progress.step(result.path)

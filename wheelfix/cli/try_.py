@@ -13,11 +13,11 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import Results
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
+from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import look_of
-from wheelfix.report.document import FailedInput
 from wheelfix.report.trial import render_json, render_junit, render_trial
-from wheelfix.trial.model import Agreement, Trial, TrialOptions
-from wheelfix.trial.run import TrialFailure, try_all
+from wheelfix.trial.model import Agreement, Trial, TrialOptions, silent
+from wheelfix.trial.run import try_all
 from wheelfix.trial.wine import refuse_root, wine_to_download
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def trial_options(args: argparse.Namespace) -> TrialOptions:
         python=python,
         timeout=float(args.trial_timeout),
         allow_root=args.trial_allow_root,
+        note=silent if args.quiet else lambda line: say(f"wheelfix: {line}"),
     )
 
 
@@ -69,8 +70,8 @@ def execute(args: argparse.Namespace) -> int:
     results, trials = Results(args), list[Trial]()
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(word, error, "try")
-    for found in try_all(inputs.files, options, None if args.quiet else lambda line: say(f"wheelfix: {line}")):
-        if isinstance(found, TrialFailure):
+    for found in try_all(inputs.files, options):
+        if isinstance(found, FailedInput):
             results.fail(found.path, found.error, "try")
             continue
         trials.append(found)
@@ -102,13 +103,12 @@ def check_trial(args: argparse.Namespace) -> None:
 def try_written(args: argparse.Namespace, output: Output) -> None:
     """For ``ci``: import the wheels that came out, show each on stderr; what fails is in the reports, too."""
     wheels = list(dict.fromkeys(Path(report.path) for report in output.reports))
-    note = None if args.quiet else lambda line: say(f"wheelfix: {line}")
     pending = dict.fromkeys(map(str, wheels))
     try:
-        for found in try_all(wheels, trial_options(args), note):
+        for found in try_all(wheels, trial_options(args)):
             pending.pop(found.path, None)
-            if isinstance(found, TrialFailure):
-                output.fail(FailedInput(found.path, found.error, "try"))
+            if isinstance(found, FailedInput):
+                output.fail(found)
                 continue
             for line in render_trial(found, look_of(sys.stderr, colour=args.color), quiet=args.quiet).splitlines():
                 say(line)

@@ -11,9 +11,8 @@ from wheelfix.cli.common import (
     limits,
 )
 from wheelfix.cli.output import Output
-from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.verify import verify_all
-from wheelfix.report.document import FailedInput
 from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ def execute(args: argparse.Namespace) -> int:
         contextlib.closing(verify_all(inputs.files, options, progress.part)) as results,
     ):
         for result in results:
-            if isinstance(result, ScanFailure):
-                output.fail(FailedInput(result.path, result.error))
+            if isinstance(result, FailedInput):
+                output.fail(result)
             else:
                 output.add(result)
             progress.step()

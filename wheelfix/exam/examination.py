@@ -6,15 +6,14 @@ import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass, field
-from wheelfix.errors import EnvironmentFailure
+from wheelfix.base.values import field, frozen
+from wheelfix.errors import EnvironmentFailure, WheelfixError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.metadata import WheelInfo
-    from wheelfix.errors import WheelfixError
     from wheelfix.model import ScanReport
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.rules.context import Subject
@@ -24,18 +23,18 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Is called with how much of the work is done, and how much there is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArchiveFacts:
     """What there is to say about a wheel as an archive; of what is installed, only the files that are gone."""
 
     info: WheelInfo | None = None
     faults: tuple[ArchiveFault, ...] = ()
-    record_faults: tuple[RecordFault, ...] = ()
+    record_faults: tuple[ArchiveFault, ...] = ()
     unowned: frozenset[str] = frozenset()
     """In an environment: the DLLs that no distribution owns."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Examination:
     """A scan with the things it was made from, for the commands that continue from it."""
 
@@ -44,17 +43,28 @@ class Examination:
     facts: ArchiveFacts = field(default_factory=ArchiveFacts)
 
 
-@dataclass(frozen=True, slots=True)
-class ScanFailure:
-    """An input that could not be scanned, and why; the others are scanned all the same."""
+STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported", "try": "not imported"}
+"""What an input that failed at a stage is called in every format."""
+
+
+@frozen
+class FailedInput:
+    """An input that could not be read, repaired, reported or imported, and why; it may have a report all the same."""
 
     path: str
     error: WheelfixError
+    stage: str = "read"
+    """Where it failed: a key of :data:`STAGES`."""
+
+    @property
+    def words(self) -> str:
+        """What the input is called."""
+        return STAGES[self.stage]
 
 
-def lost_input(path: Path, reason: str) -> ScanFailure:
+def lost_input(path: Path, reason: str) -> FailedInput:
     """Return the failure of an input whose worker process died."""
-    return ScanFailure(str(path), EnvironmentFailure(str(path), because=reason, hint="try it alone, with -j 1"))
+    return FailedInput(str(path), EnvironmentFailure(str(path), because=reason, hint="try it alone, with -j 1"))
 
 
 def file_size(path: Path) -> int:

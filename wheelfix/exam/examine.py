@@ -6,31 +6,36 @@ import functools
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from wheelfix.archive.faults import RecordFault
+from wheelfix.archive.faults import ArchiveFault
 from wheelfix.base.values import replace
-from wheelfix.exam.examination import ArchiveFacts, Examination
+from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
 from wheelfix.knowledge.provider_index import provider_index
-from wheelfix.knowledge.targets import chosen_targets
+from wheelfix.knowledge.targets import TargetList, chosen_targets
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, Layer, base_name, parent
 from wheelfix.model import (
     PLATFORM_MACHINES,
+    ByteSource,
     Candidate,
     Edge,
+    Finding,
     GpuFit,
     Image,
     InView,
+    LoadEvent,
     LoadOutcome,
     Machine,
     MayComeFrom,
     Missing,
     MissingDll,
     OwnedBy,
+    Prediction,
     ProvidedDll,
+    Resolution,
     ScannedImage,
     ScanReport,
     Severity,
@@ -39,7 +44,7 @@ from wheelfix.model import (
     dll_key,
     verdict_of,
 )
-from wheelfix.pe.gpucode import read_gpu_code
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
@@ -58,15 +63,10 @@ from wheelfix.rules.registry import check_patterns, found_by, run, with_allowed
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from wheelfix.base.options import RepairOptions, ScanOptions
-    from wheelfix.exam.examination import Progress
-    from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.installations import Distribution
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import ByteSource, Finding, LoadEvent, Prediction, Resolution
-    from wheelfix.pe.gpucode import GpuCode
     from wheelfix.roots.root import Candidates
 
 
@@ -122,12 +122,12 @@ def examine_view(
     return Examination(_judged(subject, path, options, index), subject, facts)
 
 
-def _gone(view: FileView, distribution: Distribution) -> Iterator[RecordFault]:
+def _gone(view: FileView, distribution: Distribution) -> Iterator[ArchiveFault]:
     """The DLLs that belong to what is installed, and are neither there nor added by a plan."""
     message = "RECORD of the installed distribution lists it, and it is not there"
     for path in distribution.absent:
         if view.find(parent(path), base_name(path)) is None:
-            yield RecordFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
+            yield ArchiveFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
 
 
 def _judged(subject: Subject, path: str, options: ScanOptions, index: Candidates | None) -> ScanReport:
@@ -149,10 +149,12 @@ def _judged(subject: Subject, path: str, options: ScanOptions, index: Candidates
         missing=list_missing(subject, index),
         first_failure=first_failure,
         findings=findings,
-        archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
+        archs=tuple(in_order({arch for image in images for arch in image.archs or ()}))
+        if options.archs or options.gpu is not None
+        else None,
         cuda=cuda_summary(subject),
         provided=list_provided(subject),
-        targets=target_verdicts(subject, findings, first_failure),
+        targets=tuple(_verdict(subject, target, findings, first_failure) for target in subject.targets),
     )
 
 
@@ -331,11 +333,6 @@ def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
     return GpuFit(subject.gpu, subject.card, fit_of_image(code, image.size, subject.card).value)
 
 
-def archs_of_all(images: Iterable[ScannedImage]) -> tuple[str, ...]:
-    """The architectures that some image has code for."""
-    return tuple(in_order({arch for image in images for arch in image.archs or ()}))
-
-
 def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll, ...]:
     """Every DLL that is needed and has no provider, required ones first, by name."""
     unmet = (edge for edge in subject.edges if isinstance(edge.provider, Missing))
@@ -349,7 +346,8 @@ def _described(subject: Subject, need: Need, index: Candidates | None) -> Missin
         kind=need.kind,
         required=is_required(subject, need.edges),
         needed_by=tuple(map(subject.origin, need.importers)),
-        chain=_chain(subject, need.first),
+        # The way there: from a load that fails because of it, else from a file that needs it.
+        chain=subject.failed_chains.get(dll_key(need.first.name)) or (base_name(need.first.importer), need.first.name),
         candidates=_candidates(need.name, index, subject),
         providers=() if need.deleted else providers_of(need.name, subject),
         deleted=need.deleted,
@@ -370,11 +368,6 @@ def _release_on_index(name: str, subject: Subject) -> str:
         if fits and distribution != canonical(subject.name):
             return f"{distribution}=={version}"
     return ""
-
-
-def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
-    """The way to the missing DLL: from a load that fails because of it, else from a file that needs it."""
-    return subject.failed_chains.get(dll_key(edge.name)) or (base_name(edge.importer), edge.name)
 
 
 def _candidates(name: str, index: Candidates | None, subject: Subject) -> tuple[Candidate, ...]:
@@ -416,16 +409,10 @@ def _provided(subject: Subject, edge: Edge) -> ProvidedDll | None:
             return None
 
 
-def target_verdicts(
-    subject: Subject, findings: Sequence[Finding], first_failure: Prediction | None
-) -> tuple[TargetVerdict, ...]:
-    """Return the answer for each target; ``first_failure`` is the error that comes on every Windows."""
-    return tuple(_verdict(subject, target, findings, first_failure) for target in subject.targets)
-
-
 def _verdict(
     subject: Subject, target: TargetList, findings: Sequence[Finding], first_failure: Prediction | None
 ) -> TargetVerdict:
+    """Return the answer for a target; ``first_failure`` is the error that comes on every Windows."""
     names = [one.name for one in subject.targets]
     own = [item for item in findings if item.evidence.get("target") == target.name]
     counted = [item for item in findings if item.evidence.get("target") not in names or item in own]

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import load_toml
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.loader.requirements import fits, marker_holds, parse_requirement
 from wheelfix.model import canonical
@@ -79,7 +79,7 @@ _FROM_SOURCE = "it is installed from its source, and no wheel of it was found"
 """How the reason begins for which something in a lock file may not be installed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockParts:
     """The optional parts of a lock file that are installed."""
 
@@ -88,7 +88,7 @@ class LockParts:
     """None for those that an installer takes by default."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Locked:
     """A distribution that a lock file names."""
 
@@ -110,7 +110,7 @@ class Locked:
         return fits(version, self.specifier) or exact == version
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockedSet:
     """All that a lock file names."""
 
@@ -237,17 +237,12 @@ def _members(rows: Iterable[dict[str, Any]], unless: str = "") -> Iterator[Locke
             yield _locked(row, unless or (_FROM_SOURCE if any(kind in source for kind in _OWN) else ""))
 
 
-@dataclass(frozen=True, slots=True)
 class _LockGraph:
     """The packages of a lock file and the edges between them."""
 
-    rows: list[dict[str, Any]]
-    profile: Profile
-    _by_name: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            self._by_name.setdefault(row["name"], []).append(row)
+    def __init__(self, rows: list[dict[str, Any]], profile: Profile) -> None:
+        self.rows, self.profile = rows, profile
+        self._by_name = grouped((row["name"], row) for row in rows)
 
     def roots(self, manifest: dict[str, Any]) -> list[dict[str, Any]]:
         """The project, the members of its workspace, or what a script requires; everything where none of them is."""

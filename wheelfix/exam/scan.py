@@ -15,8 +15,8 @@ from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import (
     ArchiveFacts,
     Examination,
+    FailedInput,
     Progress,
-    ScanFailure,
     Shares,
     file_size,
     lost_input,
@@ -24,23 +24,21 @@ from wheelfix.exam.examination import (
 from wheelfix.exam.examine import examine_view
 from wheelfix.exam.wheel import looking_at
 from wheelfix.loader.installations import Distribution, distribution_in
-from wheelfix.loader.places import focused_on, open_environment, view_of_folder, whole_view
+from wheelfix.loader.places import Environment, focused_on, open_environment, view_of_folder, whole_view
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
 from wheelfix.remote.client import Client
 from wheelfix.roots.lazy import lazy_index
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
     from wheelfix.base.workers import Work
-    from wheelfix.loader.places import Environment
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
-    from wheelfix.streams.pool import Task
 
 
 # ------------------------------------------------------------------------------------------------- public functions
@@ -64,7 +62,7 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
             str(path), because=f"it contains several distributions ({names})", hint="name one, or use scan_all"
         )
     result = results[0]
-    if isinstance(result, ScanFailure):
+    if isinstance(result, FailedInput):
         raise result.error
     return result
 
@@ -79,7 +77,7 @@ def _only_wheel(path: Path) -> Path:
 
 def scan_all(
     paths: Iterable[str | WheelPath], options: ScanOptions | None = None, progress: Progress | None = None
-) -> Generator[ScanReport | ScanFailure, None, None]:
+) -> Generator[ScanReport | FailedInput, None, None]:
     """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
 
     One that cannot be read does not stop the rest, and never are more than a few in memory. Several large ones are
@@ -98,7 +96,7 @@ def scan_inputs(
     progress: Progress | None = None,
     finish: Callable[[ScanReport], ScanReport] | None = None,
     client: Client | None = None,
-) -> Generator[ScanReport | ScanFailure, None, None]:
+) -> Generator[ScanReport | FailedInput, None, None]:
     """Do what :func:`scan_all` does; ``finish`` is applied to each report in the process that made it.
 
     It must be a function that can be pickled. ``client`` reads wheels on servers that have been asked before.
@@ -130,7 +128,7 @@ def scan_inputs(
         index.prepare()
         alone = replace(options, jobs=1)
         with WorkerPool(options.jobs) as pool:
-            running: deque[Task[list[ScanReport | ScanFailure]]] = deque()
+            running: deque[Task[list[ScanReport | FailedInput]]] = deque()
             for path in waiting:
                 running.append(pool.submit(functools.partial(_gathered, path, alone, index, shares)))
                 if len(running) > 2 * options.jobs:
@@ -140,24 +138,24 @@ def scan_inputs(
 
 
 def _finished(
-    results: Iterable[ScanReport | ScanFailure], finish: Callable[[ScanReport], ScanReport] | None
-) -> Iterator[ScanReport | ScanFailure]:
+    results: Iterable[ScanReport | FailedInput], finish: Callable[[ScanReport], ScanReport] | None
+) -> Iterator[ScanReport | FailedInput]:
     for result in results:
         yield finish(result) if finish is not None and isinstance(result, ScanReport) else result
 
 
-def _lost(path: Path, reason: str) -> list[ScanReport | ScanFailure]:
+def _lost(path: Path, reason: str) -> list[ScanReport | FailedInput]:
     return [lost_input(path, reason)]
 
 
 @contextlib.contextmanager
 def _scanning(
     options: ScanOptions, finish: Callable[[ScanReport], ScanReport] | None
-) -> Iterator[Work[Path, list[ScanReport | ScanFailure]]]:
+) -> Iterator[Work[Path, list[ScanReport | FailedInput]]]:
     """What a worker process does with each input."""
     with lazy_index(options.roots, options.remote) as index:
 
-        def work(path: Path, threads: int, progress: Progress) -> list[ScanReport | ScanFailure]:
+        def work(path: Path, threads: int, progress: Progress) -> list[ScanReport | FailedInput]:
             own = replace(options, jobs=threads)
             return list(_finished(_results(path, own, index, progress), finish))
 
@@ -166,7 +164,7 @@ def _scanning(
 
 def _gathered(
     path: WheelPath, options: ScanOptions, index: Candidates, shares: Shares
-) -> list[ScanReport | ScanFailure]:
+) -> list[ScanReport | FailedInput]:
     return list(_results(path, options, index, functools.partial(shares.report, path)))
 
 
@@ -175,11 +173,11 @@ def _results(
     options: ScanOptions,
     index: Candidates,
     progress: Progress | None,
-) -> Iterator[ScanReport | ScanFailure]:
+) -> Iterator[ScanReport | FailedInput]:
     try:
         yield from _scan_one(path, options, index, progress)
     except Exception as error:  # whatever it is, it costs this input only
-        yield ScanFailure(str(path), failure_of(error, str(path)))
+        yield FailedInput(str(path), failure_of(error, str(path)))
 
 
 def _scan_one(
@@ -187,7 +185,7 @@ def _scan_one(
     options: ScanOptions,
     index: Candidates | None,
     progress: Progress | None,
-) -> Iterator[ScanReport | ScanFailure]:
+) -> Iterator[ScanReport | FailedInput]:
     if not isinstance(path, Path) or not path.is_dir():
         with looking_at(path, options, progress) as (_, look):
             report = look.examine(index).report
@@ -208,7 +206,7 @@ def _scan_one(
                 report = examine_installed(environment, distribution, options, index, progress).report
             except Exception as error:
                 name = f"{path}, {distribution.name}"
-                yield ScanFailure(name, failure_of(error, name))
+                yield FailedInput(name, failure_of(error, name))
             else:
                 yield report
 

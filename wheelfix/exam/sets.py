@@ -12,29 +12,25 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.errors import InputError, failure_of
-from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.examination import Examination, FailedInput, Progress
 from wheelfix.exam.examine import machine_of_tags
-from wheelfix.exam.lockfile import ONLY, LockParts, read_lockfile
+from wheelfix.exam.lockfile import ONLY, Locked, LockedSet, LockParts, read_lockfile
 from wheelfix.exam.versionchoice import required_wheels
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import Neighbours, focused_on, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, newest_fitting, requirements_with_extras
-from wheelfix.loader.view import FileView, Layer
-from wheelfix.model import PLATFORM_MACHINES, canonical
+from wheelfix.loader.view import FileView, Layer, ViewFile
+from wheelfix.model import PLATFORM_MACHINES, ImageFacts, ScanReport, canonical
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from wheelfix.base.options import ScanOptions
-    from wheelfix.exam.examination import Examination, Progress
-    from wheelfix.exam.lockfile import Locked, LockedSet
-    from wheelfix.loader.view import ViewFile
-    from wheelfix.model import ImageFacts, ScanReport
     from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
@@ -43,7 +39,7 @@ if TYPE_CHECKING:
 NOT_FOUND = "it is in the lock file, but its wheel was not found"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """One distribution of a set: a wheel, or what is installed in an environment."""
 
@@ -262,7 +258,7 @@ def scan_set(
     index: Candidates | None,
     progress: Progress | None,
     client: Client | None = None,
-) -> Iterator[ScanReport | ScanFailure]:
+) -> Iterator[ScanReport | FailedInput]:
     """Scan wheels within one installation: all of them together, or each by itself with what is beside it."""
     if not paths and options.lockfile is None:
         return
@@ -320,13 +316,13 @@ def _scan_parts(
     options: ScanOptions,
     index: Candidates | None,
     progress: Progress | None,
-) -> Iterator[ScanReport | ScanFailure]:
+) -> Iterator[ScanReport | FailedInput]:
     whole = beside.around(parts)
     for part in parts:
         try:
             report = _examined(part, whole, options, index, progress).report
         except Exception as error:  # whatever it is, it costs this wheel only
-            yield ScanFailure(str(part.path), failure_of(error, str(part.path)))
+            yield FailedInput(str(part.path), failure_of(error, str(part.path)))
         else:
             yield report
     beside.keep(whole, parts)

@@ -13,20 +13,17 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import replace
 from wheelfix.errors import failure_of
-from wheelfix.exam.examination import ScanFailure, Shares, file_size, lost_input
-from wheelfix.model import Machine, Resolution, ScanReport
-from wheelfix.rules.archive import archive_faults, record_faults
+from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
+from wheelfix.model import Finding, Machine, Resolution, ScanReport
+from wheelfix.rules.archive import fault_findings
 from wheelfix.rules.registry import pick
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.base.workers import Work
-    from wheelfix.exam.examination import Progress
-    from wheelfix.model import Finding
 
 
 def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
@@ -56,19 +53,11 @@ def archive_findings(
 ) -> tuple[Finding, ...]:
     """Return what is wrong with an open wheel as an archive, and between it and its RECORD."""
     hashed = _Counter(progress, sum(member.usize for member in archive.members)).add if progress else None
-    checked = _CheckedArchive(
-        (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults),
-        check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed),
+    faults = (
+        *(*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults),
+        *check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed),
     )
-    return pick((*archive_faults(checked), *record_faults(checked)), options.select, options.ignore)
-
-
-@dataclass(frozen=True, slots=True)
-class _CheckedArchive:
-    """What the rules about archives look at: a scan's subject takes 0.1 s to import."""
-
-    archive_faults: tuple[ArchiveFault, ...]
-    record_faults: tuple[RecordFault, ...]
+    return pick(fault_findings(faults, faults), options.select, options.ignore)
 
 
 class _Counter:
@@ -87,7 +76,7 @@ class _Counter:
 
 def verify_all(
     paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
-) -> Generator[ScanReport | ScanFailure, None, None]:
+) -> Generator[ScanReport | FailedInput, None, None]:
     """Verify several wheels, in the order given; one that cannot be read does not stop the rest."""
     waiting = list(paths)
     if len(waiting) > 1:
@@ -103,13 +92,13 @@ def verify_all(
 
 
 @contextlib.contextmanager
-def _verifying(options: ScanOptions) -> Iterator[Work[Path, ScanReport | ScanFailure]]:
+def _verifying(options: ScanOptions) -> Iterator[Work[Path, ScanReport | FailedInput]]:
     """What a worker process does with each wheel."""
     yield lambda path, threads, progress: _result(path, replace(options, jobs=threads), progress)
 
 
-def _result(path: Path, options: ScanOptions, progress: Progress | None) -> ScanReport | ScanFailure:
+def _result(path: Path, options: ScanOptions, progress: Progress | None) -> ScanReport | FailedInput:
     try:
         return _verify(path, options, progress)
     except Exception as error:  # whatever it is, it costs this wheel only
-        return ScanFailure(str(path), failure_of(error, path))
+        return FailedInput(str(path), failure_of(error, path))

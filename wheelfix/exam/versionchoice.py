@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.metadata import WheelInfo, parse_headers
 from wheelfix.archive.reader import Archive
-from wheelfix.base.options import InstallTarget
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.options import InstallTarget, Limits
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import canonical
-from wheelfix.remote.packageindex import MOST_CLAUSES, fitting_wheels, offered_wheels
+from wheelfix.remote.packageindex import MOST_CLAUSES, IndexFile, Offers, fitting_wheels, offered_wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from packaging.version import Version
     from resolvelib.structs import RequirementInformation
 
-    from wheelfix.base.options import Limits
     from wheelfix.loader.profile import Profile
     from wheelfix.remote.client import Client
-    from wheelfix.remote.packageindex import IndexFile, Offers
     from wheelfix.remote.ranges import WheelPath
 
 
@@ -41,7 +39,7 @@ MOST_COMPARED = 500_000
 NO_WHEEL = "no wheel on the package index fits the target"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChosenVersions:
     """What is installed besides the wheels that are there already."""
 
@@ -51,7 +49,7 @@ class ChosenVersions:
     """What is required and not among them, and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _WheelVersion:
     """One version of a distribution, with the extras that are asked for; without a file, one that has no wheel."""
 

@@ -15,33 +15,28 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import HashedReading, check_hashes, check_record, digest_work, read_record
+from wheelfix.archive.record import Digest, HashedReading, check_hashes, check_record, digest_work, read_record
 from wheelfix.errors import InputError
 from wheelfix.exam import examine
-from wheelfix.exam.examination import ArchiveFacts, Examination
+from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
-from wheelfix.loader.view import PE_SUFFIXES, Layer, base_name
-from wheelfix.model import dll_key
+from wheelfix.loader.view import PE_SUFFIXES, FileView, Layer, ViewFile, base_name
+from wheelfix.model import ImageFacts, dll_key
 from wheelfix.pe.image import read_image
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.version import read_version
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.archive.directory import Member
-    from wheelfix.archive.faults import RecordFault
-    from wheelfix.archive.record import Digest
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.options import ScanOptions
-    from wheelfix.exam.examination import Progress
-    from wheelfix.loader.view import FileView, ViewFile
-    from wheelfix.model import ImageFacts
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.root import Candidates
-    from wheelfix.streams.pool import Task
 
 
 class RecordIsWrong(Exception):
@@ -94,7 +89,7 @@ class WheelScan:
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
         self._record_faults = check_record(archive)
-        deleted = (fault.path for fault in self._record_faults if fault.kind == "row-orphan")
+        deleted = (fault.subject for fault in self._record_faults if fault.kind == "row-orphan")
         view.deleted = {dll_key(base_name(path)): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}
 
     @property
@@ -132,7 +127,7 @@ class WheelScan:
         if self._hash_faults():
             raise RecordIsWrong
 
-    def _hash_faults(self) -> tuple[RecordFault, ...]:
+    def _hash_faults(self) -> tuple[ArchiveFault, ...]:
         if not self._options.verify:
             return ()
         others = {digest.member.entry: digest for work in self._hashing for digest in work.result()}

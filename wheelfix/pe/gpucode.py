@@ -10,17 +10,14 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import InputError
-from wheelfix.model import Malformed
+from wheelfix.model import ByteSource, Malformed
 from wheelfix.pe.image import Headers, MagicSearch, Section, Space, read_headers, without_overlaps
 from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from wheelfix.model import ByteSource
-    from wheelfix.pe.image import Headers, Section
 
 
 # ----------------------------------------------------------------------------------------------------------------- SYCL
@@ -302,7 +299,7 @@ KERNEL = b".text."
 """How the names of kernels' sections begin in machine code; compression leaves the first occurrence readable."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GpuCode:
     """The GPU code of one DLL."""
 

@@ -10,14 +10,12 @@ from array import array
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
-from wheelfix.model import Exports, Image, Import, Machine, Malformed
+from wheelfix.model import ByteSource, Exports, Image, ImageFacts, Import, Machine, Malformed, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from wheelfix.model import ByteSource, ImageFacts, Symbol
 
 
 # ------------------------------------------------------------------------------------------------------------- sections
@@ -44,7 +42,7 @@ class Exhausted(Exception):
     """An image asked for more reading than any real one does."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A section as its header describes it."""
 
@@ -57,7 +55,7 @@ class Section:
     """Bytes in the file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Headers:
     """The headers of one PE image."""
 
@@ -370,7 +368,7 @@ def read_image(source: ByteSource) -> ImageFacts:
         return Malformed("malformed", str(exc), source.size)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Descriptor:
     """One row of an import table: where the name and the wanted symbols are."""
 

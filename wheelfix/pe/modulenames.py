@@ -18,16 +18,13 @@ import zlib
 from array import array
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
-from wheelfix.model import Malformed, NumpyApi
-from wheelfix.pe.image import read_headers
+from wheelfix.model import ByteSource, Malformed, NumpyApi
+from wheelfix.pe.image import Section, read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.model import ByteSource
-    from wheelfix.pe.image import Section
 
 
 LARGEST = 32 << 20
@@ -52,7 +49,7 @@ _NEAR = 48
 """Bytes of code around it in which the length of the text is loaded."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CythonStrings:
     """The strings of a Cython module, joined."""
 

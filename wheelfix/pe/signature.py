@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
-from wheelfix.model import TRUSTED, Malformed, Signature
+from wheelfix.model import TRUSTED, ByteSource, Malformed, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.streams.codec import hasher
 from wheelfix.streams.source import chunks
@@ -20,7 +20,6 @@ from wheelfix.streams.source import chunks
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.model import ByteSource
 
 __all__ = ["TRUSTED", "Signature", "authenticode_digest", "read_signature", "table_fault"]
 

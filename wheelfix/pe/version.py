@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
-from wheelfix.model import FileVersion, Malformed
+from wheelfix.model import ByteSource, FileVersion, Malformed
 from wheelfix.pe.image import RESOURCES, Exhausted, Space, read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.model import ByteSource
 
 
 # ------------------------------------------------------------------------------------------------------------ resources
@@ -106,7 +103,7 @@ def parse_version(leaf: bytes) -> FileVersion | None:
     return FileVersion(file, product, strings)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ResourceNode:
     """One node of the version resource: a key, a value, and children behind it."""
 
@@ -151,44 +148,23 @@ def _utf16(data: bytes, start: int, end: int) -> str:
 PAGE = 4096
 DOS_STUB = 128
 """Bytes before the header; each linker of Microsoft writes the same."""
-LINKER = 0x102
 COMPILERS = frozenset(range(0x104, 0x10F))
 """Products of Visual Studio 2015 and later: C, C++, and both after whole-program or profile-guided optimisation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """The tools that made a DLL, by build number."""
-
-    compiler: int = 0
-    """The newest C or C++ compiler among the objects: 35207 belongs to 14.44. Zero if none is named."""
-    linker: int = 0
-    objects: int = 0
-    """How many objects the newest compiler made."""
-
-
-def read_toolset(source: ByteSource) -> Toolset | None:
-    """Return the compilers named in the Rich header; None without one, as other linkers leave none."""
+def newest_compiler(source: ByteSource) -> int:
+    """Return the build of the newest C or C++ compiler in the Rich header: 35207 belongs to 14.44; 0 without one."""
     try:
         if isinstance(read_headers(source), Malformed):
-            return None
+            return 0
         head = source.read_at(DOS_STUB, PAGE - DOS_STUB)
     except InputError:
-        return None
-    rows = _rich(head)
-    if not rows:
-        return None
-    compiled: Counter[int] = Counter()
-    for product, build, count in rows:
-        if product in COMPILERS:
-            compiled[build] += count
-    newest = max(compiled, default=0)
-    linker = max((build for product, build, _ in rows if product == LINKER), default=0)
-    return Toolset(newest, linker, compiled[newest])
+        return 0
+    return max((build for product, build in _rich(head) if product in COMPILERS), default=0)
 
 
-def _rich(head: bytes) -> list[tuple[int, int, int]]:
-    """Return product, build and number of objects of each row of the Rich header."""
+def _rich(head: bytes) -> list[tuple[int, int]]:
+    """Return product and build of each row of the Rich header."""
     body, _, after = head.partition(b"Rich")
     if len(body) % 8 or len(body) < 16 or len(after) < 4:
         return []
@@ -196,4 +172,4 @@ def _rich(head: bytes) -> list[tuple[int, int, int]]:
     words = [word ^ key for (word,) in struct.iter_unpack("<I", body)]
     if words[:4] != [int.from_bytes(b"DanS", "little"), 0, 0, 0]:
         return []
-    return [(tool >> 16, tool & 0xFFFF, count) for tool, count in zip(words[4::2], words[5::2], strict=True)]
+    return [(tool >> 16, tool & 0xFFFF) for tool in words[4::2]]

@@ -22,7 +22,7 @@ from wheelfix.errors import InputError, NetworkFailure, UsageError, WheelfixErro
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Machine
-from wheelfix.plan.model import Plan, plan_from_json
+from wheelfix.plan.model import Addition, Plan, Source, plan_from_json
 from wheelfix.plan.ways import supply_fault
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client
@@ -33,10 +33,8 @@ from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-    from types import TracebackType
 
     from wheelfix.base.options import ScanOptions
-    from wheelfix.plan.model import Addition, Source
     from wheelfix.remote.ranges import RemoteWheel
     from wheelfix.roots.lazy import LazyIndex
 
@@ -248,7 +246,7 @@ class WheelHashCheck:
         self._task = self._pool.submit(self._hash) if self._wanted else None
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, kind: object, exc: object, *_: object) -> None:
         try:
             if isinstance(exc, WheelfixError):
                 self.check()  # another wheel is the better explanation of whatever went wrong with it

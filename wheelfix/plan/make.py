@@ -11,19 +11,29 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.conformance import NOT_IRREGULAR
 from wheelfix.archive.names import name_parts
-from wheelfix.base.options import Renaming
+from wheelfix.base.options import Renaming, RepairOptions
 from wheelfix.base.parsing import human_size
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.loader.packagecode import names_in_code
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
-from wheelfix.model import EdgeKind, Image, Missing, Repairable, Severity, dll_key, fold
+from wheelfix.loader.packagecode import CodeNames, names_in_code
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name
+from wheelfix.model import (
+    EdgeKind,
+    Finding,
+    Image,
+    Missing,
+    MissingDll,
+    Repairable,
+    Severity,
+    dll_key,
+    fold,
+)
 from wheelfix.pe.version import read_version
-from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
+from wheelfix.plan.model import Addition, ArchiveFix, Chosen, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import TRUST, Planner
 from wheelfix.plan.ways import is_supply, relying, supplies, ways
@@ -34,27 +44,21 @@ from wheelfix.rules.archive import lasting_faults, only_on_request, record_fault
 from wheelfix.rules.cuda import partial_cuda
 from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
 from wheelfix.streams.codec import Compressor
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 from wheelfix.streams.source import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from wheelfix.archive.faults import RecordFault
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.reader import Archive
-    from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.packagecode import CodeNames
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Finding, MissingDll, Resolution
-    from wheelfix.plan.model import Chosen
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Required, Root, RootFile
-    from wheelfix.streams.pool import Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """The additions that are renamed, and what the user should know about it."""
 
@@ -102,7 +106,9 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
         return Layout()
     if layout == "beside" or subject.startup is not None or planner.options.dest is not None:
         return Layout()
-    if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
+    if layout == "auto" and (
+        subject.resolution.search_dirs or not any(outcome.event.cause == "extension" for outcome in subject.outcomes)
+    ):
         return Layout()
     # What RECORD lists goes back to where it was, under its own name.
     candidates = [entry for entry in chosen if entry.file is not None and entry.path not in planner.restorable]
@@ -126,11 +132,7 @@ def one_of_each(chosen: tuple[Chosen, ...], layout: Layout) -> tuple[Chosen, ...
     return tuple(kept.values())
 
 
-def _has_extensions(resolution: Resolution) -> bool:
-    return any(outcome.event.cause == "extension" for outcome in resolution.outcomes)
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ties:
     """Why DLLs may have to keep their names."""
 
@@ -144,13 +146,11 @@ class _Ties:
 
     @classmethod
     def read(cls, view: FileView, candidates: list[Chosen]) -> _Ties:
-        importers: dict[str, list[str]] = {}
-        forwarded: set[str] = set()
-        for path, image in view.images().items():
-            if isinstance(image, Image):
-                for need in (*image.imports, *image.delay_imports):
-                    importers.setdefault(dll_key(need.dll), []).append(path)
-                forwarded.update(dll_key(split_forwarder(to)[0]) for to in image.exports.forwarders.values())
+        images = [(path, image) for path, image in view.images().items() if isinstance(image, Image)]
+        importers = grouped(
+            (dll_key(need.dll), path) for path, image in images for need in (*image.imports, *image.delay_imports)
+        )
+        forwarded = (dll_key(split_forwarder(to)[0]) for _, one in images for to in one.exports.forwarders.values())
         files = {(dll_key(base_name(entry.path)), entry.file) for entry in candidates}
         counted = Counter(name for name, _ in files)
         several = frozenset(name for name, number in counted.items() if number > 1)
@@ -344,7 +344,7 @@ def _listing(names: Sequence[str], most: int = 3) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Planned:
     """A plan, the files behind it, and what the scan says about the wheel that it will make."""
 
@@ -458,7 +458,7 @@ def _agreed(
         required = (*required, *sorted(new))
 
 
-def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Planner) -> tuple[RecordFault, ...]:
+def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Planner) -> tuple[ArchiveFault, ...]:
     """The files that RECORD lists, the wheel does not have, and nobody gave up: a repair does not hide them."""
     restored = {fold(planner.view.origin(entry.path)) for entry in chosen}
     given_up = (*planner.options.accept_missing, *planner.options.drop)
@@ -466,8 +466,8 @@ def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Pla
         fault
         for fault in before.facts.record_faults
         if fault.kind == "row-orphan"
-        and fold(fault.path) not in restored
-        and not any(fnmatch.fnmatchcase(fold(fault.path), fold(pattern)) for pattern in given_up)
+        and fold(fault.subject) not in restored
+        and not any(fnmatch.fnmatchcase(fold(fault.subject), fold(pattern)) for pattern in given_up)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from wheelfix.base.options import Renaming
-from wheelfix.base.values import as_tree, dataclass, field, is_value
+from wheelfix.base.values import as_tree, field, frozen, is_value
 from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SCHEMA = "wheelfix.plan/1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """Where the bytes of an addition are."""
 
@@ -39,7 +39,7 @@ class Source:
     plan of a dry run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rejected:
     """A candidate that was considered and not taken."""
 
@@ -47,7 +47,7 @@ class Rejected:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Addition:
     """A DLL that will be in the wheel."""
 
@@ -78,7 +78,7 @@ class Addition:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TakenRelease:
     """The release of a vendor's toolkit that all DLLs of it are taken from."""
 
@@ -93,7 +93,7 @@ class TakenRelease:
     """Whether it is another one than the wheel was built for, which works for most of what is loaded."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drop:
     """A member that will not be in the wheel any more."""
 
@@ -101,7 +101,7 @@ class Drop:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rename:
     """A member that gets the name it should have had."""
 
@@ -110,7 +110,7 @@ class Rename:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArchiveFix:
     """A fault of the archive or of RECORD that rewriting it fixes."""
 
@@ -119,7 +119,7 @@ class ArchiveFix:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """A DLL that is needed or was asked for and that will not be vendored, and why."""
 
@@ -127,7 +127,7 @@ class Refusal:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remaining:
     """A DLL that is still missing after the plan."""
 
@@ -140,7 +140,7 @@ class Remaining:
     """The user said that it may be missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Supplied:
     """A distribution that the wheel requires for its DLLs, instead of holding them."""
 
@@ -156,7 +156,7 @@ class Supplied:
     """Their bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Way:
     """One of the ways in which the wheel can have the DLLs of vendors."""
 
@@ -168,7 +168,7 @@ class Way:
     """What its users must have, or what is installed with it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WheelRef:
     """The wheel that a plan was made for."""
 
@@ -185,7 +185,7 @@ class WheelRef:
     that of the field in plans and locks."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """Everything that a repair will do to one wheel."""
 
@@ -282,7 +282,7 @@ def _misfit(where: str, path: str, wanted: str) -> InputError:
     return InputError(f"{where} is not a valid plan", because=f"{path or 'it'} should be {wanted}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chosen:
     """A file that will be added, and everything the plan says about it."""
 

@@ -5,18 +5,30 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import replace
+from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.evidence import FOLDER_NOT_CHECKED
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import TRUSTED, Edge, EdgeKind, Image, Missing, OwnedBy, canonical, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.model import (
+    TRUSTED,
+    CodeFault,
+    Edge,
+    EdgeKind,
+    Image,
+    Missing,
+    OwnedBy,
+    Resolution,
+    Signature,
+    Symbol,
+    canonical,
+    dll_key,
+)
 from wheelfix.plan.ways import is_supplied, is_supply
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import LEARNED, Wanted, group_of, unfulfilled
-from wheelfix.rules.context import grouped
 from wheelfix.rules.dependencies import Need, gather
 from wheelfix.rules.gpufit import Fit, fit
 
@@ -25,8 +37,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFault, Resolution, Signature, Symbol
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import Required, RootFile
     from wheelfix.rules.context import Subject
@@ -68,7 +78,7 @@ def _with_alternatives(need: Need, cuda: str | None) -> Need:
     return need
 
 
-def destinations(view: FileView, need: Need, startup_lib: str | None, added_dirs: Iterable[str]) -> tuple[str, ...]:
+def destinations(need: Need, startup_lib: str | None, added_dirs: Iterable[str]) -> tuple[str, ...]:
     """The folders into which the DLL must go so that everyone who asks finds it.
 
     torch loads its own folder; a package that adds a DLL folder of its own searches that for every load, above all the

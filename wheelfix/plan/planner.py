@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import installed_path
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, grouped, replace
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import vendor_of
@@ -22,8 +22,19 @@ from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
-from wheelfix.model import EdgeKind, Image, Malformed, Severity, canonical, dll_key, fold
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, ViewFile, base_name, parent
+from wheelfix.model import (
+    CodeFault,
+    EdgeKind,
+    Image,
+    ImageFacts,
+    Malformed,
+    Resolution,
+    Severity,
+    canonical,
+    dll_key,
+    fold,
+)
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
 from wheelfix.plan.needs import (
     asked_by_code,
@@ -49,7 +60,6 @@ from wheelfix.roots.choice import (
     never_vendored,
 )
 from wheelfix.roots.release import GROUPS, OneRelease, group_of
-from wheelfix.rules.context import grouped
 from wheelfix.rules.dependencies import Need, says_out_of_reach
 from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
@@ -60,8 +70,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFault, ImageFacts, Resolution
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Required, RootFile
@@ -371,9 +379,7 @@ class Planner:
             return False
         startup = self.before.subject.startup
         added = resolution.search_dirs or self._emptied()
-        folders = _lost_folders(resolution)[:1] or destinations(
-            self.view, need, startup.lib if startup else None, added
-        )
+        folders = _lost_folders(resolution)[:1] or destinations(need, startup.lib if startup else None, added)
         if self.options.dest is not None:
             folders = (in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)

@@ -15,12 +15,11 @@ from wheelfix import __version__
 from wheelfix.archive.changes import source_date_epoch
 from wheelfix.base.parsing import parse_json
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import canonical
+from wheelfix.model import Json, Signature, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from wheelfix.model import Json, Signature
     from wheelfix.plan.model import Addition, Plan
 
 FILE_NAME = "wheelfix.cdx.json"
@@ -52,7 +51,7 @@ def earlier_components(document: bytes, plan: Plan) -> list[dict[str, Json]] | N
     gone = {*(drop.path for drop in plan.drops), *(addition.target for addition in plan.additions)}
     try:
         components: list[dict[str, Json]] = parse_json(document)["components"]
-        return [one for one in components if _property(one, "wheelfix:path") not in gone and one["bom-ref"]]
+        return [one for one in components if _path(one) not in gone and one["bom-ref"]]
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -127,7 +126,7 @@ def with_signed(document: bytes, signed: Mapping[str, tuple[str, Signature]]) ->
         bom = parse_json(document)
         renamed = {}
         for component in bom["components"]:
-            path = _property(component, "wheelfix:path")
+            path = _path(component)
             if path in signed:
                 old = component["bom-ref"]
                 _sign_component(component, *signed[path])
@@ -141,8 +140,8 @@ def with_signed(document: bytes, signed: Mapping[str, tuple[str, Signature]]) ->
     return (json.dumps(bom, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode() if renamed else None
 
 
-def _property(component: dict[str, Any], name: str) -> str:
-    return next((item["value"] for item in component["properties"] if item["name"] == name), "")
+def _path(component: dict[str, Any]) -> str:
+    return next((item["value"] for item in component["properties"] if item["name"] == "wheelfix:path"), "")
 
 
 def _sign_component(component: dict[str, Any], sha256: str, signature: Signature) -> None:

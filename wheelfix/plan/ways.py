@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import installed_path, unprintable, why_unsafe
 from wheelfix.base.parsing import as_requirement, as_specifiers
-from wheelfix.base.values import replace
+from wheelfix.base.values import grouped, replace
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.cuda import cuda_part, toolkits_of
@@ -24,12 +24,12 @@ from wheelfix.knowledge.providers import owners_of, pip_packages
 from wheelfix.loader.packageloading import adds_toolkit, loading_of
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
-from wheelfix.model import canonical, dll_key
-from wheelfix.plan.model import Supplied, Way
+from wheelfix.model import Edge, canonical, dll_key
+from wheelfix.plan.model import Addition, Chosen, Remaining, Supplied, Way
 from wheelfix.pycode.budget import OutOfBudget, parse_code
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.release import broken_requirements
-from wheelfix.roots.root import numbers
+from wheelfix.roots.root import RootFile, numbers
 from wheelfix.streams.source import MemorySource, chunks, sha256_of
 
 if TYPE_CHECKING:
@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.model import Edge
-    from wheelfix.plan.model import Addition, Chosen, Remaining
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.root import RootFile
     from wheelfix.rules.context import Subject
 
 _SUPPLIERS = frozenset({"NVIDIA Corporation", "Intel Corporation"})
@@ -75,10 +72,10 @@ def supplies(chosen: Iterable[Chosen], index: RootIndex, before: Examination) ->
     path, cuda = before.report.path, before.subject.cuda.text
     cuda = cuda if "." in cuda else ""
     files = {entry.file for entry in chosen if entry.file is not None}
-    by_folder: dict[tuple[str, str, str], list[RootFile]] = {}
-    for file in sorted(files, key=lambda file: file.key):
-        key = (canonical(file.package), file.version_hint, _installed_folder(file, index))
-        by_folder.setdefault(key, []).append(file)
+    by_folder = grouped(
+        ((canonical(file.package), file.version_hint, _installed_folder(file, index)), file)
+        for file in sorted(files, key=lambda file: file.key)
+    )
     versions = dict[str, str]()
     for name, version, _ in by_folder:
         if versions.setdefault(name, version) != version:

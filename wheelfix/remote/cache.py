@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import is_real_folder, read_file, refuse_link
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.remote.addresses import identity
 from wheelfix.streams import codec
@@ -43,7 +43,7 @@ _FOLDER_NAME = re.compile(r"[0-9a-f]{40}")
 _SIZE = re.compile(r"([0-9]{1,12})\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheInfo:
     """What the cache has."""
 
@@ -283,7 +283,7 @@ def _removed(path: Path) -> bool:
 # one whose part has vanished or is damaged fetches it again.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Version:
     """What distinguishes one version of a file on a server from another."""
 

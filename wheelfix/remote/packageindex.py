@@ -18,11 +18,11 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.options import PYTHONS, InstallTarget
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.remote.addresses import is_url, split_url
 from wheelfix.remote.ranges import check_hash, refuse_status
-from wheelfix.remote.transport import Attempts, CutShort
+from wheelfix.remote.transport import Attempts, CutShort, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from wheelfix.remote.settings import IndexSettings
-    from wheelfix.remote.transport import Transport
 
 
 # ---------------------------------------------------------------------------------------------------------------- pages
@@ -55,7 +54,7 @@ MOST_STEPS = 5_000_000
 _SHA256 = re.compile(r"sha256=([0-9a-f]{64})", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexFile:
     """A file that an index offers."""
 
@@ -400,7 +399,7 @@ def _folder_files(folder: Path) -> list[IndexFile]:
         return []
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _IndexWheel:
     """A wheel on an index, by its name."""
 

@@ -17,17 +17,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from wheelfix.base.parsing import whole_number
 from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.remote.addresses import file_name
-from wheelfix.remote.cache import Segments, Version
-from wheelfix.remote.transport import PROXY_ACCOUNT, Attempts, CutShort
+from wheelfix.remote.cache import Cache, Segments, Version
+from wheelfix.remote.transport import PROXY_ACCOUNT, Attempts, CutShort, ServerAnswer, Transport
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from wheelfix.remote.cache import Cache
-    from wheelfix.remote.transport import ServerAnswer, Transport
 
 
 # ------------------------------------------------------------------------------------------------------------- download

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlunsplit
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import load_toml, parse_json
 from wheelfix.base.programs import find_program, run_program
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError, shown_url
 from wheelfix.remote.addresses import identity, server_of, split_url, userinfo
 
@@ -131,7 +131,7 @@ def _text(path: Path) -> str | None:
 PYPI = "https://pypi.org/simple"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """A value, and where it was set: a variable or a file."""
 
@@ -142,7 +142,7 @@ class Setting:
         return bool(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Connection:
     """How servers are reached."""
 
@@ -164,7 +164,7 @@ class Connection:
     """``auto``, ``disabled``, ``import`` or ``subprocess``, as pip's ``keyring-provider``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexSettings:
     """The indexes to ask, and how."""
 
@@ -394,7 +394,7 @@ class Credentials:
         """``keyring`` as pip's ``keyring-provider``; ``module`` and ``program`` are the two ways to ask it."""
         self._indexes = tuple(indexes)
         self._keyring = keyring if keyring in ("disabled", "import", "subprocess") else "auto"
-        self._module = module or _keyring_module
+        self._module = module or (lambda: importlib.import_module("keyring"))
         self._program = program or _ask_program
 
     def of(self, url: str) -> tuple[str, str] | None:
@@ -439,10 +439,6 @@ class Credentials:
         except Exception:  # whatever a backend does, the server's refusal is what the user has to see
             return None
         return None
-
-
-def _keyring_module() -> Any:
-    return importlib.import_module("keyring")
 
 
 def _ask_program(service: str, user: str) -> tuple[str, str] | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import wheelfix
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, NetworkFailure, redacted, shown_url
 from wheelfix.remote.addresses import is_safe, server_of, split_url, userinfo, without_userinfo
 from wheelfix.remote.settings import Connection, Setting
@@ -300,7 +300,7 @@ BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 PIECE = 256 << 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patience:
     """How long a server may take, in seconds."""
 

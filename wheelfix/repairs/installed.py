@@ -22,13 +22,13 @@ from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record, Row, encode_digest, render
 from wheelfix.base.inputfiles import distrust, open_regular, read_file
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
-from wheelfix.loader.places import open_environment
+from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import fold
-from wheelfix.plan.make import cannot_repair, make_plan, still_broken
+from wheelfix.model import Json, ScanReport, fold
+from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
 from wheelfix.streams.output import AtomicFile, remove_stale
 from wheelfix.streams.source import FileSource, sha256_of
 
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.loader.installations import Distribution
-    from wheelfix.loader.places import Environment
-    from wheelfix.model import Json, ScanReport
-    from wheelfix.plan.make import Planned
     from wheelfix.plan.model import Plan
     from wheelfix.roots.lazy import LazyIndex
 
@@ -48,7 +45,7 @@ LIMIT = 64 << 20
 """No journal is larger than this."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalPlace:
     """What a journal is about: an installed distribution."""
 
@@ -134,7 +131,7 @@ def journal_folder() -> Path:
     return own.absolute() / "journals"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Journal:
     """What a repair changes; paths are relative to the environment."""
 
@@ -169,7 +166,7 @@ class Journal:
         return found == self.record or hashlib.sha256(found).hexdigest() == self.after
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undone:
     """What taking a repair back did."""
 
@@ -351,7 +348,7 @@ def digest_of(path: Path) -> str:
         return sha256_of(source).hex()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstalledRepair:
     """What was done to an installed distribution."""
 
@@ -362,7 +359,7 @@ class InstalledRepair:
     after: ScanReport
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Change:
     """One file of a repair: where it goes, and what it must be."""
 
@@ -388,7 +385,9 @@ def repair_installed(
     if lasting and not dry_run:
         raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned, fetch=options.scan.remote.fetch)
     changes = tuple(_changes(environment, planned))
-    result = InstalledRepair(planned.plan, bool(changes), _shown(changes), before.report, planned.after.report)
+    result = InstalledRepair(
+        planned.plan, bool(changes), tuple(str(one.path) for one in changes), before.report, planned.after.report
+    )
     if dry_run or not (changes or planned.plan.drops):
         return replace(result, changed=False)
     with _environment_errors(prefix):
@@ -399,10 +398,6 @@ def repair_installed(
 def _place_of(environment: Environment, distribution: Distribution) -> JournalPlace:
     foreign = (fold(path) for one in environment.distributions if one != distribution for path in one.paths)
     return JournalPlace(environment.prefix, environment.disk_path(distribution.dist_info), frozenset(foreign))
-
-
-def _shown(changes: tuple[_Change, ...]) -> tuple[str, ...]:
-    return tuple(str(change.path) for change in changes)
 
 
 def _changes(environment: Environment, planned: Planned) -> Iterator[_Change]:

@@ -11,18 +11,18 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.changes import new_stamp
+from wheelfix.archive.changes import NewMember, new_stamp
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import without_variant
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.writer import close_if_replaced
-from wheelfix.base.options import Renaming
+from wheelfix.base.options import Renaming, RepairOptions
 from wheelfix.base.programs import python_command, run_program
 from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.families import demangle
-from wheelfix.model import Severity, dll_key
+from wheelfix.model import ScanReport, Severity, dll_key
 from wheelfix.pe.signature import read_signature
 from wheelfix.repairs.rewrite import bytes_of, keep, rewrite
 from wheelfix.rules.registry import Group, group_of
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.archive.changes import NewMember
-    from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.model import ScanReport
     from wheelfix.plan.model import Addition, Plan
 
 TIMEOUT = 3600

@@ -13,12 +13,12 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.base.workers import in_processes, worth_processes
-from wheelfix.errors import CannotRepair, EnvironmentFailure, failure_of
-from wheelfix.exam.examination import Shares, file_size
-from wheelfix.exam.wheel import RecordIsWrong, looking_at
-from wheelfix.model import TRUSTED, Repairable, Resolution, Severity
+from wheelfix.errors import CannotRepair, failure_of
+from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
+from wheelfix.exam.wheel import RecordIsWrong, WheelScan, looking_at
+from wheelfix.model import TRUSTED, Finding, Repairable, Resolution, ScanReport, Severity
 from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
 from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from wheelfix.archive.changes import NewMember
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.base.workers import Work
-    from wheelfix.errors import WheelfixError
-    from wheelfix.exam.examination import Progress
-    from wheelfix.exam.wheel import WheelScan
-    from wheelfix.model import Finding, ScanReport
     from wheelfix.plan.model import Plan
 
 
@@ -68,7 +64,7 @@ def repair(
             return job.done(look, wait=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Repair:
     """The repair of one wheel, whose images are being read."""
 
@@ -105,7 +101,7 @@ class _Repair:
             return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), report, report)
         info = before.facts.info
         assert info is not None
-        stale = {fault.path for fault in before.facts.record_faults}
+        stale = {fault.subject for fault in before.facts.record_faults}
         members = new_members(planned.chosen, plan, archive, self.roots)
         if plan.layout == "libs":
             try:
@@ -132,14 +128,14 @@ def _stays(finding: Finding) -> bool:
 
 def repair_all(
     paths: Sequence[Path], options: RepairOptions, *, dry_run: bool = False, progress: Progress | None = None
-) -> Generator[Repaired | FailedRepair, None, None]:
+) -> Generator[Repaired | FailedInput, None, None]:
     """Repair wheels and give the results in their order; their reports have findings alone."""
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         if len(paths) > 1 and targets_differ(paths, options):
             sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
             if worth_processes(sizes, jobs):
                 start, report = functools.partial(_repairing, paths, options, dry_run), Shares(progress).report
-                yield from in_processes(start, paths, sizes, jobs=jobs, lost=lost_repair, progress=report)
+                yield from in_processes(start, paths, sizes, jobs=jobs, lost=lost_input, progress=report)
                 return
         for path in paths:
             yield _result(path, options, index, dry_run, progress)
@@ -150,20 +146,15 @@ def targets_differ(paths: Sequence[Path], options: RepairOptions) -> bool:
     return options.wheel_dir is None or max(Counter(path.name.lower() for path in paths).values(), default=0) < 2
 
 
-def lost_repair(path: Path, reason: str) -> FailedRepair:
-    """Return the failure of a wheel whose worker process died."""
-    return FailedRepair(str(path), EnvironmentFailure(str(path), because=reason, hint="try it alone, with -j 1"))
-
-
 @contextlib.contextmanager
 def _repairing(
     paths: Sequence[Path], options: RepairOptions, dry_run: bool
-) -> Iterator[Work[Path, Repaired | FailedRepair]]:
+) -> Iterator[Work[Path, Repaired | FailedInput]]:
     """What a worker process does with each wheel."""
     begin_run(paths)
     with lazy_index(options.scan.roots, options.scan.remote) as index:
 
-        def work(path: Path, threads: int, progress: Progress) -> Repaired | FailedRepair:
+        def work(path: Path, threads: int, progress: Progress) -> Repaired | FailedInput:
             return _result(path, with_jobs(options, threads), index, dry_run, progress)
 
         yield work
@@ -176,11 +167,11 @@ def with_jobs(options: RepairOptions, jobs: int) -> RepairOptions:
 
 def _result(
     path: Path, options: RepairOptions, index: LazyIndex, dry_run: bool, progress: Progress | None
-) -> Repaired | FailedRepair:
+) -> Repaired | FailedInput:
     try:
         result = repair(path, options, index, dry_run=dry_run, progress=progress)
     except Exception as error:  # whatever it is, it costs this wheel only
-        return FailedRepair(str(path), failure_of(error, path))
+        return FailedInput(str(path), failure_of(error, path), "repair")
     return replace(result, before=_slim(result.before), after=_slim(result.after))
 
 
@@ -200,7 +191,7 @@ class RepairOutcome(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repaired:
     """The result of one repair."""
 
@@ -214,14 +205,6 @@ class Repaired:
     size: int = 0
     faults: tuple[str, ...] = ()
     """For a dry run: why nothing would be written; empty when the wheel would be made."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRepair:
-    """A wheel that was not repaired, and why; the others are repaired all the same."""
-
-    path: str
-    error: WheelfixError
 
 
 def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:
@@ -270,7 +253,7 @@ def _carry_out(
         return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), None, None)
     stale: set[str] = set()
     if not options.trust_record:
-        stale = {fault.path for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
+        stale = {fault.subject for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
     if plan.layout == "libs":
         hashes.check()
         named, after, size = repair_with_libs(archive, plan, members, stale, options, target)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import read_back, stored_members
 from wheelfix.archive.names import is_reserved, name_parts
-from wheelfix.archive.record import SIGNATURES, digests, read_record
-from wheelfix.archive.writer import not_as_planned, write_wheel
+from wheelfix.archive.record import SIGNATURES, Row, digests, read_record
+from wheelfix.archive.writer import Draft, Written, not_as_planned, write_wheel
+from wheelfix.base.values import grouped
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
-from wheelfix.plan.model import Plan
 from wheelfix.plan.sbom import FILE_NAME, earlier_components, make_sbom
 from wheelfix.plan.ways import with_loading_code, with_requirements
 from wheelfix.streams.codec import Compressor
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from wheelfix.archive.directory import Member
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive
-    from wheelfix.archive.record import Row
-    from wheelfix.archive.writer import Draft, Written
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.model import ByteSource
     from wheelfix.plan.model import Chosen, Plan
@@ -155,11 +153,8 @@ def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
     yield from dropped
     if len({*archive.names()}) == len(archive.members):
         return
-    by_name: dict[str, list[Member]] = {}
-    for member in archive.members:
-        if member not in dropped:
-            by_name.setdefault(member.name, []).append(member)
-    for copies in by_name.values():
+    kept = (member for member in archive.members if member not in dropped)
+    for copies in grouped((member.name, member) for member in kept).values():
         if len(copies) > 1:
             found = digests(archive, copies)
             if len({(found[copy.entry].value, found[copy.entry].error) for copy in copies}) == 1:

@@ -23,10 +23,10 @@ from wheelfix.archive.record import SIGNATURES
 from wheelfix.base.inputfiles import refuse_same
 from wheelfix.base.options import ScanOptions, SignOptions
 from wheelfix.base.programs import find_program, run_program
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import CannotSign, EnvironmentFailure, MissingExtra, UsageError
 from wheelfix.exam.verify import archive_findings
-from wheelfix.model import TRUSTED, Malformed, Severity, Signature
+from wheelfix.model import TRUSTED, ByteSource, Malformed, Severity, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest, read_signature, table_fault
 from wheelfix.plan.sbom import FILE_NAME, with_signed
@@ -38,7 +38,6 @@ from wheelfix.streams.source import FileSource, chunks, sha256_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.model import ByteSource
 
 GENUINE = (TRUSTED, "untrusted-root")
 """Answers about a signature that fits the file; whether the signer is trusted is another question."""
@@ -108,7 +107,7 @@ LONGEST = 30_000
 _BATCH = (".bat", ".cmd")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Staged:
     """A file to be signed, outside of the wheel."""
 
@@ -118,7 +117,7 @@ class Staged:
     """Where the program puts the signed copy, if the command has ``{out}``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignCommand:
     """A command that signs files."""
 
@@ -141,18 +140,13 @@ class SignCommand:
         return cls(_program(name, here) if started else name, tuple(w.replace(CWD, str(here)) for w in rest))
 
     @property
-    def takes_several(self) -> bool:
-        """Whether one run of the program signs several files."""
-        return FILES in self.words
-
-    @property
     def makes_copies(self) -> bool:
         """Whether the program writes the signed file to another place."""
         return any(OUT in word for word in self.words)
 
     def runs(self, files: Sequence[Staged]) -> Iterator[tuple[Staged, ...]]:
         """Yield the files of each run: one at a time, or as many as a command line takes."""
-        if not self.takes_several:
+        if FILES not in self.words:
             yield from ((file,) for file in files)
             return
         fixed = sum(len(word) + 3 for word in (self.program, *self.words))
@@ -270,7 +264,7 @@ SUFFIXES = (".dll", ".exe", ".pyd")
 """Names that promise a PE file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignedFile:
     """One PE file of a wheel, and what became of it."""
 
@@ -282,7 +276,7 @@ class SignedFile:
     """Its signature afterwards; None where it was not checked."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signed:
     """The result for one wheel."""
 
@@ -399,7 +393,7 @@ def _choose(archive: Archive, options: SignOptions) -> list[tuple[Member, Signed
 # ---------------------------------------------------------------------------------------------------------- the command
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Signing:
     """Signs members of one wheel, in a folder of its own."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ NAMING = frozenset({"file", "path", "bad", "warn", "good", "code", "word"})
 """Styles of names and commands, which Markdown and HTML set as code."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Para:
     """Text that may be wrapped, with a label before it."""
 
@@ -37,7 +37,7 @@ class Para:
     """Whether it is never broken into lines, because people search for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Code:
     """Lines as they stand: an error (style ``bad``), or a command to paste with what it does."""
 
@@ -46,7 +46,7 @@ class Code:
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bullets:
     """A list; each entry may have a hint. Of more than ``most`` the rest is folded or only counted."""
 
@@ -60,7 +60,7 @@ Value: TypeAlias = "Span | list[str] | Code"
 """A text, several names, or a command."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """A title and what is known about it, by labels; what has no label is said below the title."""
 
@@ -72,7 +72,7 @@ class Record:
         return [value for name, value in self.fields if name == label]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Records:
     """Records of one kind: in a text one after the other, elsewhere the rows of a table."""
 
@@ -87,7 +87,7 @@ class Records:
         return [self.head, *dict.fromkeys(label for one in self.records for label, _ in one.fields if label)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """Rows of columns; a text shows their heads only where ``headed``."""
 
@@ -98,7 +98,7 @@ class Table:
     """The heads of columns that are set to the right."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heading:
     """A heading in a page of ours."""
 
@@ -106,7 +106,7 @@ class Heading:
     level: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A section: of level 1 a whole report, of 2 a chapter of it, of 3 what belongs together in a chapter."""
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
-from wheelfix.model import ScanReport, Severity, Verdict, canonical, fold
-from wheelfix.report.blocks import Bullets, Part, Record, chapter, line, para, recorded
+from wheelfix.model import Json, ScanReport, Severity, Verdict, canonical, fold
+from wheelfix.report.blocks import Block, Bullets, Part, Record, Value, chapter, line, para, recorded
 from wheelfix.report.json_ import SCAN_SCHEMA, dump, pick, scan_value, tool
 from wheelfix.report.words import about, count, human_change, human_size
 
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from wheelfix.model import Json
-    from wheelfix.report.blocks import Block, Value
 
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """A DLL of one build."""
 
@@ -42,7 +39,7 @@ class File:
         return posixpath.basename(self.path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """A finding of one build, as far as it can be known again in the other."""
 
@@ -58,7 +55,7 @@ class Problem:
         return self.code, steady(self.subject)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Build:
     """What is compared of one wheel."""
 
@@ -127,7 +124,7 @@ def read_document(text: str, path: str) -> list[Build]:
         raise InputError(f"{path} is not a saved scan", because=f"a wheel has no valid {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilePair:
     """One DLL in both builds, with another path, size, version or machine."""
 
@@ -142,7 +139,7 @@ class FilePair:
         return "moved" if fold(self.old.name) == fold(self.new.name) else "replaced"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """Everything that changed between two builds."""
 
@@ -159,11 +156,6 @@ class Difference:
     def still_needed(self, file: File) -> tuple[str, ...]:
         """Return who needs a lost DLL in the new build and does not get it."""
         return self.new.missing.get(fold(file.name), ())
-
-    @property
-    def other_project(self) -> bool:
-        """Whether the builds are of different projects, as far as their names are known."""
-        return bool(self.old.name and self.new.name) and canonical(self.old.name) != canonical(self.new.name)
 
     @property
     def is_empty(self) -> bool:
@@ -222,12 +214,7 @@ def _family_key(file: File) -> str:
 
 def _match(gone: Sequence[File], fresh: Sequence[File], alike: Any) -> list[FilePair]:
     """Return lost and new files that are one, where there is no doubt which."""
-    left: dict[str, list[File]] = {}
-    right: dict[str, list[File]] = {}
-    for file in gone:
-        left.setdefault(alike(file), []).append(file)
-    for file in fresh:
-        right.setdefault(alike(file), []).append(file)
+    left, right = (grouped((alike(file), file) for file in files) for files in (gone, fresh))
     return [
         FilePair(files[0], right[key][0]) for key, files in left.items() if len(files) == len(right.get(key, ())) == 1
     ]
@@ -248,7 +235,7 @@ def _problems(old: Build, new: Build) -> tuple[tuple[Problem, ...], tuple[Proble
     return tuple(arisen), tuple(cured)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """Two sets of wheels, those of one distribution compared with each other."""
 
@@ -380,7 +367,7 @@ def _difference_part(difference: Difference, *, quiet: bool) -> Part:
     versions = old.version if old.version == new.version else f"{old.version} → {new.version}"
     title = f"{new.name} {versions}".strip()
     blocks: list[Block] = []
-    if difference.other_project:
+    if old.name and new.name and canonical(old.name) != canonical(new.name):
         title = f"{old.name} {old.version} → {new.name} {new.version}"
         blocks.append(line(("different projects", "warn"), f": {old.name} is compared with {new.name}"))
     if not quiet:

@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from wheelfix.base.parsing import human_size, whole_number
-from wheelfix.base.values import dataclass
-from wheelfix.report.blocks import Bullets, Code, Heading, Link, Para, Part, Records, Table
+from wheelfix.base.values import frozen
+from wheelfix.report.blocks import Block, Bullets, Code, Heading, Link, Para, Part, Records, Span, Spans, Table
 from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.report.blocks import Block, Span, Spans
 
 GLYPHS = "→└├│─✓✗•…×▸"
 """Every character beyond ASCII that a report draws with."""
@@ -33,7 +31,7 @@ USUAL_WIDTH = 80
 MAX_WIDTH = 120
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextStyle:
     """The parameters of the text renderer; the default is what a pipe gets."""
 
@@ -162,6 +160,8 @@ def wrapped(text: str, room: int) -> list[tuple[int, int]]:
 
 
 _Item = TypeVar("_Item")
+GAP = 2
+"""Blanks between the columns of a table."""
 
 
 def render_text(blocks: Iterable[Block], look: TextStyle, *, verbose: bool = False) -> str:
@@ -244,8 +244,8 @@ class Canvas:
                     self.line((value.text, value.style), indent=indent + 4)
                 elif isinstance(value, list):
                     more = len(value) - NAMES
-                    names = _joined([(name, "path") for name in value[:NAMES]])
-                    self.paragraph(*names, f" and {more} more" if more > 0 else "", indent=indent + 2, lead=lead)
+                    names = [span for name in value[:NAMES] for span in (", ", (name, "path"))]
+                    self.paragraph(*names[1:], f" and {more} more" if more > 0 else "", indent=indent + 2, lead=lead)
                 else:
                     self.paragraph(value, indent=indent + 2, lead=lead)
 
@@ -271,17 +271,17 @@ class Canvas:
         gap = max(2, (self.look.width or USUAL_WIDTH) - _width(start) - _width(end))
         self._write("", [*start, (" " * gap, ""), *end])
 
-    def table(self, rows: Sequence[Sequence[Span]], *, indent: int = 0, gap: int = 2) -> None:
+    def table(self, rows: Sequence[Sequence[Span]], *, indent: int = 0) -> None:
         """Write rows in columns; the last column is wrapped in the room that is left."""
         if not rows:
             return
         shown = [[self._shown((cell,)) for cell in row] for row in rows]
         widths = [max(_width(row[column]) for row in shown) for column in range(len(shown[0]) - 1)]
-        before = indent + sum(width + gap for width in widths)
+        before = indent + sum(width + GAP for width in widths)
         for row in shown:
             head: Styled = [(" " * indent, "")]
             for cell, width in zip(row, widths, strict=False):
-                head += [*cell, (" " * (width - _width(cell) + gap), "")]
+                head += [*cell, (" " * (width - _width(cell) + GAP), "")]
             self._write_wrapped(head, before, row[-1])
 
     def plain(self, text: str) -> str:
@@ -307,11 +307,9 @@ class Canvas:
             head = [(" " * before, "")]
 
     def _write(self, before: str, spans: Styled) -> None:
-        line = before + "".join(self._coloured(text, style) for text, style in spans)
-        self._lines.append(line.replace(_HARD_BLANK, " "))
-
-    def _coloured(self, text: str, style: str) -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if style and self.look.colour else text
+        coloured = self.look.colour
+        pieces = (f"\x1b[{style}m{text}\x1b[0m" if style and coloured else text for text, style in spans)
+        self._lines.append(f"{before}{''.join(pieces)}".replace(_HARD_BLANK, " "))
 
 
 def _pair(span: Span) -> tuple[str, str]:
@@ -319,11 +317,6 @@ def _pair(span: Span) -> tuple[str, str]:
     if isinstance(span, Link):
         return (span.text if span.text == span.target else f"{span.text} ({span.target})"), ""
     return span if isinstance(span, tuple) else (span, "")
-
-
-def _joined(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans with commas between them."""
-    return [part for number, span in enumerate(spans) for part in ((", ", span) if number else (span,))]
 
 
 def _width(spans: Styled) -> int:
@@ -386,9 +379,7 @@ class ProgressBar:
             self._ticker.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self._ticker is not None:
             self._ticker.join()

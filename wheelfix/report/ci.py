@@ -5,10 +5,25 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Severity
-from wheelfix.report.blocks import NAMING, Bullets, Code, Link, Para, Part, Records, Table, labelled, para
+from wheelfix.model import Finding, ScanReport, Severity
+from wheelfix.report.blocks import (
+    NAMING,
+    Block,
+    Bullets,
+    Code,
+    Link,
+    Para,
+    Part,
+    Record,
+    Records,
+    Span,
+    Table,
+    Value,
+    labelled,
+    para,
+)
 from wheelfix.report.canvas import NAMES
-from wheelfix.report.document import Document, by_code, severities
+from wheelfix.report.document import Context, Document, by_code, severities
 from wheelfix.report.safe import legible, without_commands, workflow_data, workflow_property, xml
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_block as code_block
@@ -20,9 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from wheelfix.errors import WheelfixError
-    from wheelfix.model import Finding, ScanReport
-    from wheelfix.report.blocks import Block, Record, Span, Value
-    from wheelfix.report.document import Context
 
 # -------------------------------------------------------------------------------------------------------------- GitHub
 

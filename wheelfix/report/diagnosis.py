@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.report.blocks import Code, Record, Records, bullets, chapter, labelled, line, para
-from wheelfix.report.canvas import render_text
+from wheelfix.report.blocks import Block, Code, Record, Records, Value, bullets, chapter, labelled, line, para
+from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.json_ import dump, pick, tool
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.machine import ReportBlock
     from wheelfix.diagnosis.model import Diagnosis, Explained
     from wheelfix.model import Json
-    from wheelfix.report.blocks import Block, Value
-    from wheelfix.report.canvas import TextStyle
 
 SCHEMA = "wheelfix.diagnosis/1"
 

@@ -7,40 +7,20 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, grouped, replace
 from wheelfix.errors import failure_of
-from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, Severity, Verdict
-from wheelfix.report.words import count, label, next_steps
+from wheelfix.exam.examination import STAGES, FailedInput
+from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, ScanReport, Severity, Verdict
+from wheelfix.report.words import Step, count, label, next_steps
 from wheelfix.rules.registry import Theme, is_about
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from wheelfix.errors import WheelfixError
-    from wheelfix.model import Finding, ScanReport
     from wheelfix.plan.model import Plan
-    from wheelfix.report.words import Step
-
-STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported", "try": "not imported"}
-"""What an input that failed at a stage is called in every format."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailedInput:
-    """An input that could not be read, repaired, reported or imported, and why; it may have a report all the same."""
-
-    path: str
-    error: WheelfixError
-    stage: str = "read"
-    """Where it failed: a key of :data:`STAGES`."""
-
-    @property
-    def words(self) -> str:
-        """What the input is called."""
-        return STAGES[self.stage]
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanReport:
     """What a repair did to one wheel, or would do."""
 
@@ -75,7 +55,7 @@ LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
 """From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Context:
     """What a document should know beyond the reports: which findings count."""
 
@@ -108,7 +88,7 @@ class Context:
 DEFAULT = Context()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleTotal:
     """How often one rule was broken; findings in the baseline are not counted."""
 
@@ -124,7 +104,7 @@ class RuleTotal:
         return f"{self.code} {self.name} ({self.severity}): {findings} in {inputs}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputRow:
     """One input of a run, in the words of every overview."""
 
@@ -202,10 +182,8 @@ class Document:
         return f"{count(self.inputs, 'input')}: {', '.join(parts)}{also}" if parts else "no inputs"
 
     def _rules(self) -> tuple[RuleTotal, ...]:
-        found: dict[str, list[tuple[int, Finding]]] = {}
-        for number, report in enumerate(self.reports):
-            for finding in self.new(report):
-                found.setdefault(finding.code, []).append((number, finding))
+        numbered = enumerate(map(self.new, self.reports))
+        found = grouped((one.code, (number, one)) for number, findings in numbered for one in findings)
         order = list(Severity)
         rows = []
         for code, entries in found.items():
@@ -230,10 +208,7 @@ def severities(findings: Iterable[Finding]) -> dict[Severity, int]:
 
 def by_code(findings: Iterable[Finding]) -> list[list[Finding]]:
     """Return the findings of each code, in the order of their first."""
-    groups: dict[str, list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault(finding.code, []).append(finding)
-    return list(groups.values())
+    return [*grouped((finding.code, finding) for finding in findings).values()]
 
 
 def severity_phrase(findings: Iterable[Finding]) -> str:

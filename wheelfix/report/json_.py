@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import Malformed, ScannedImage, ScanReport
+from wheelfix.exam.examination import STAGES
+from wheelfix.model import Finding, Json, Malformed, Prediction, ScannedImage, ScanReport, Signature
 from wheelfix.report import safe
-from wheelfix.report.document import DEFAULT, STAGES, Context, Document, by_words
+from wheelfix.report.document import DEFAULT, Context, Document, by_words
 
 if TYPE_CHECKING:
-    from wheelfix.model import Finding, Json, Prediction, Signature
     from wheelfix.repairs.sign import Signed
     from wheelfix.rules.registry import Rule
 

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt, tree
 
-from wheelfix.report.blocks import Bullets, Code, Heading, Link, Para, Part, Record, Records, para
-from wheelfix.report.canvas import render_text
+from wheelfix.report.blocks import Block, Bullets, Code, Heading, Link, Para, Part, Record, Records, Span, Spans, para
+from wheelfix.report.canvas import TextStyle, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from markdown_it.tree import SyntaxTreeNode
 
-    from wheelfix.report.blocks import Block, Span, Spans
-    from wheelfix.report.canvas import TextStyle
     from wheelfix.rules.registry import Group, Rule
 
 

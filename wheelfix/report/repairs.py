@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.model import TRUSTED
 from wheelfix.report.blocks import (
+    Block,
     Bullets,
     Part,
     Record,
     Records,
+    Span,
     Table,
+    Value,
     chapter,
     counted,
     labelled,
@@ -19,18 +22,17 @@ from wheelfix.report.blocks import (
     para,
     recorded,
 )
-from wheelfix.report.canvas import render_text
+from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.words import TRUST, count, human_size, sentence, way_words
 from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from wheelfix.exam.examination import FailedInput
     from wheelfix.plan.model import Addition, Plan
     from wheelfix.repairs.sign import Signed
-    from wheelfix.report.blocks import Block, Span, Value
-    from wheelfix.report.canvas import TextStyle
-    from wheelfix.report.document import FailedInput, PlanReport
+    from wheelfix.report.document import PlanReport
     from wheelfix.roots.gather import Remark, RootRow
     from wheelfix.roots.root import Skipped
 
@@ -188,7 +190,7 @@ def render_signed(result: Signed, look: TextStyle, *, quiet: bool = False) -> st
 # --------------------------------------------------------------------------------------------------------------- roots
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootsReport:
     """What ``wheelfix roots`` has to say."""
 

@@ -15,13 +15,13 @@ from wheelfix.report.canvas import TextStyle
 from wheelfix.report.json_ import dump, pick, summary_value
 from wheelfix.report.pages import render_page
 from wheelfix.report.words import label, sentence
-from wheelfix.rules.registry import all_rules, page
+from wheelfix.rules.registry import Rule, all_rules, page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.report.document import Context, Document, FailedInput
-    from wheelfix.rules.registry import Rule
+    from wheelfix.exam.examination import FailedInput
+    from wheelfix.report.document import Context, Document
 
 PROJECT = "https://pypi.org/project/wheelfix/"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

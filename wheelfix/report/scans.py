@@ -8,10 +8,27 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import grouped
 from wheelfix.knowledge.cards import NVIDIA, vendor_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import EdgeKind, Finding, Image, InView, Machine, Missing, Severity, Verdict, dll_key
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Finding,
+    GpuFit,
+    Image,
+    InView,
+    Machine,
+    Missing,
+    MissingDll,
+    ScannedImage,
+    ScanReport,
+    Severity,
+    Verdict,
+    dll_key,
+)
 from wheelfix.report.blocks import (
+    Block,
     Bullets,
     Code,
     Link,
@@ -19,16 +36,19 @@ from wheelfix.report.blocks import (
     Part,
     Record,
     Records,
+    Span,
     Table,
+    Value,
     chapter,
     labelled,
     line,
     para,
 )
 from wheelfix.report.canvas import TextStyle, render_text
-from wheelfix.report.document import DEFAULT, Context, Document, FailedInput, by_code, severity_phrase
+from wheelfix.report.document import DEFAULT, Context, Document, RuleTotal, by_code, severity_phrase
 from wheelfix.report.words import (
     KIND_WORDS,
+    Step,
     and_more,
     count,
     follows_from,
@@ -47,10 +67,8 @@ from wheelfix.rules.registry import Theme, is_about, missing_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from wheelfix.model import Edge, GpuFit, MissingDll, ScannedImage, ScanReport
-    from wheelfix.report.blocks import Block, Span, Value
-    from wheelfix.report.document import RuleTotal
-    from wheelfix.report.words import Step
+    from wheelfix.exam.examination import FailedInput
+
 
 HEADINGS = {
     Severity.ERROR: "Errors", Severity.UNSURE: "Unsure", Severity.WARNING: "Warnings", Severity.INFO: "Info",
@@ -398,11 +416,11 @@ def _family(image: ScannedImage) -> str:
 
 def _gpu_groups(report: ScanReport) -> list[list[ScannedImage]]:
     """Return the images with GPU code, those of one family with the same code together."""
-    groups: dict[tuple[object, ...], list[ScannedImage]] = {}
-    for image in report.images:
-        if image.archs:
-            fit = image.gpu.fit if image.gpu is not None else ""
-            groups.setdefault((_family(image), image.archs, fit), []).append(image)
+    groups = grouped(
+        ((_family(image), image.archs, image.gpu.fit if image.gpu is not None else ""), image)
+        for image in report.images
+        if image.archs
+    )
     return list(groups.values())
 
 
@@ -441,11 +459,11 @@ def _abi(report: ScanReport) -> list[Part]:
 
 def _signers(report: ScanReport) -> list[Part]:
     """Return every image under the answer about its signature and the signer's name; nothing if none was checked."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for image in report.images:
-        if image.signature is not None:
-            found = image.signature
-            groups.setdefault((found.status, found.signer, found.reason), []).append(short_path(image.path))
+    groups = grouped(
+        ((found.status, found.signer, found.reason), short_path(image.path))
+        for image in report.images
+        if (found := image.signature) is not None
+    )
     order, records = list(_SIGNATURES), []
     for status, signer, reason in sorted(groups, key=lambda key: (order.index(key[0]), key[1].casefold(), key[2])):
         paths = groups[status, signer, reason]
@@ -463,9 +481,7 @@ MOST = 20_000
 
 def _loads(report: ScanReport) -> Iterator[Record]:
     """Give the files in the order in which they are loaded, then those that nothing loads, each with its needs."""
-    needs: dict[str, list[Edge]] = {}
-    for edge in itertools.islice(report.resolution.edges, MOST):
-        needs.setdefault(edge.importer, []).append(edge)
+    needs = grouped((edge.importer, edge) for edge in itertools.islice(report.resolution.edges, MOST))
     codes = {outcome.event.path: outcome.code for outcome in reversed(report.resolution.outcomes)}
     loaded = dict.fromkeys(outcome.event.path for outcome in report.resolution.outcomes)
     for path in dict.fromkeys([*loaded, *needs]):

@@ -5,23 +5,20 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from wheelfix.report.blocks import Code, Part, Table, bullets, chapter, labelled, line, para
-from wheelfix.report.canvas import render_text
+from wheelfix.report.blocks import Block, Code, Part, Span, Table, bullets, chapter, labelled, line, para
+from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.ci import add_case, add_error, junit_text
 from wheelfix.report.json_ import dump, pick, tool
 from wheelfix.report.safe import xml
 from wheelfix.report.words import count
 from wheelfix.rules.wording import last_part
-from wheelfix.trial.model import Agreement
+from wheelfix.trial.model import Agreement, ModuleTrial, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wheelfix.exam.examination import FailedInput
     from wheelfix.model import Json
-    from wheelfix.report.blocks import Block, Span
-    from wheelfix.report.canvas import TextStyle
-    from wheelfix.report.document import FailedInput
-    from wheelfix.trial.model import ModuleTrial, Trial
 
 SCHEMA = "wheelfix.try/1"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.options import shell_line
 from wheelfix.base.parsing import human_size as human_size
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.model import (
@@ -21,13 +21,16 @@ from wheelfix.model import (
     Malformed,
     MayComeFrom,
     Missing,
+    MissingDll,
     OwnedBy,
     Provider,
     PythonRuntime,
     Repairable,
+    ScannedImage,
     ScanReport,
     Severity,
     System,
+    TargetVerdict,
     VcRedist,
     dll_key,
 )
@@ -41,7 +44,6 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from wheelfix.model import MissingDll, ScannedImage, TargetVerdict
     from wheelfix.plan.model import Way
 
 SITE_PACKAGES = "Lib/site-packages/"
@@ -65,7 +67,7 @@ def human_change(old: int, new: int) -> str:
 
 def short_path(path: str) -> str:
     """Return a path in the installed layout as people know it: without ``Lib/site-packages``."""
-    return path[len(SITE_PACKAGES) :] if path.startswith(SITE_PACKAGES) else path
+    return path.removeprefix(SITE_PACKAGES)
 
 
 def sentence(finding: Finding) -> str:
@@ -79,14 +81,9 @@ def about(path: str, message: str) -> str:
     base = posixpath.basename(subject)
     if not subject or subject in message:
         return message
-    if base and message.startswith(base) and not _goes_on(message[len(base) : len(base) + 1]):
+    if base and message.startswith(base) and not re.match(r"[\w.-]", message[len(base) :]):
         return subject + message[len(base) :]
     return message if base and base in message else f"{subject}: {message}"
-
-
-def _goes_on(char: str) -> bool:
-    """Whether a character after a name belongs to a longer name."""
-    return char.isalnum() or char in ("_", ".", "-")
 
 
 def _ending(image: ScannedImage) -> str:
@@ -190,7 +187,7 @@ def follows_from(conflicts: Sequence[Finding], report: ScanReport) -> list[Findi
 # ------------------------------------------------------------------------------------------------- what to type now
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """A command that can be pasted, and what it does."""
 
@@ -229,10 +226,9 @@ def merged_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
     A command in which the user has to fill something in comes last.
     """
-    found: dict[tuple[tuple[str, ...], ...], list[Step]] = {}
-    for step in steps:
-        apart = step.targets if step.targets[:1] == ("--env",) else ()
-        found.setdefault((step.words, step.options, apart), []).append(step)
+    found = grouped(
+        ((step.words, step.options, step.targets if step.targets[:1] == ("--env",) else ()), step) for step in steps
+    )
     merged = []
     for (_, options, _), same in found.items():
         whats = dict.fromkeys(step.what for step in same)

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.knowledge.cards import capability_of_arch, library_release
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.model import Image, Machine, Malformed, dll_key, fold
+from wheelfix.model import Image, ImageFacts, Machine, Malformed, Symbol, dll_key, fold
 from wheelfix.roots import root as tree
 from wheelfix.roots.release import (
     GROUPS,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from wheelfix.model import ImageFacts, Symbol
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import RootFile
 
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Needer:
     """Who asks for a DLL, and for what in it."""
 
@@ -54,7 +53,7 @@ class Needer:
     symbols: tuple[Symbol, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DllRequest:
     """A DLL that is wanted."""
 
@@ -73,7 +72,7 @@ class DllRequest:
     """The release that everything of the DLL's group is taken from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Objection:
     """An objection to a candidate, such as that it has no code for the user's card."""
 
@@ -82,7 +81,7 @@ class Objection:
     """Rejects the candidate; otherwise it comes after those without objection, and with a warning."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terms:
     """What the user and the wheel allow, beyond the one DLL."""
 
@@ -99,7 +98,7 @@ class Terms:
 Verdict: TypeAlias = Literal["chosen", "identical", "outranked", "rejected", "rival"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Considered:
     """A candidate and what became of it."""
 
@@ -108,7 +107,7 @@ class Considered:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """The file to vendor."""
 
@@ -119,7 +118,7 @@ class Choice:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoChoice:
     """Nothing that could be vendored, or several different files and no rule that decides between them."""
 
@@ -205,7 +204,7 @@ def _follow(
     return f"its forwarder of {symbol} to {first} has no end"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranking:
     """A candidate that would serve, with what ranks it."""
 
@@ -323,7 +322,7 @@ def standing(file: RootFile) -> int:
 
 def examine(need: DllRequest, file: RootFile, facts: RootIndex, terms: Terms) -> Ranking | str:
     """Return how a candidate ranks, or why it does not serve."""
-    if need.beside is not None and not _same_folder(file, need.beside):
+    if need.beside is not None and _folder(file) != _folder(need.beside):
         return f"its family comes from one folder, that of {need.beside.location}"
     if not _redistributable(file) and dll_key(need.name) not in terms.included:
         return f"the vendor does not allow redistribution; --include {need.name} adds it nevertheless"
@@ -393,10 +392,6 @@ def _redistributable(file: RootFile) -> bool:
     return file.folder.redistributable and (member is None or member.family.redistribute)
 
 
-def _same_folder(file: RootFile, other: RootFile) -> bool:
-    return file.root.path == other.root.path and file.folder.path == other.folder.path
-
-
 def _decide(need: DllRequest, rankings: list[Ranking], facts: RootIndex, others: tuple[Considered, ...]) -> Outcome:
     best = min(ranking.rank for ranking in rankings)
     top = [ranking for ranking in rankings if ranking.rank == best]
@@ -425,7 +420,7 @@ def _why_best(ranking: Ranking, losers: list[Ranking], others: tuple[Considered,
     return "the only suitable candidate"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Contest:
     """What is left of equals when the newest was looked for."""
 
@@ -470,7 +465,7 @@ def _measures(top: list[Ranking], facts: RootIndex) -> Sequence[tuple[str, _Meas
     megabytes that have to be inflated.
     """
     measures: list[tuple[str, _Measure]] = [
-        ("version", lambda groups: _versions(groups, facts)),
+        ("version", lambda groups: [stated_version(group[0].file, facts) for group in groups]),
         ("release", _releases),
     ]
     packages = {ranking.file.package for ranking in top}
@@ -486,17 +481,12 @@ def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: s
 
 def _by_content(rankings: list[Ranking], facts: RootIndex) -> list[list[Ranking]]:
     """Return the candidates grouped by their bytes, in order; only files of one size are hashed."""
-    groups: dict[tuple[int, str], list[Ranking]] = {}
     sizes = [ranking.file.size for ranking in rankings]
-    for ranking in rankings:
-        alone = sizes.count(ranking.file.size) == 1
-        groups.setdefault((ranking.file.size, "" if alone else facts.sha256(ranking.file)), []).append(ranking)
-    return list(groups.values())
-
-
-def _versions(groups: list[list[Ranking]], facts: RootIndex) -> list[tuple[int, ...]]:
-    """Return the version of the library that each group's file is; empty where nothing states it."""
-    return [stated_version(group[0].file, facts) for group in groups]
+    files = ((ranking, ranking.file) for ranking in rankings)
+    groups = grouped(
+        ((file.size, "" if sizes.count(file.size) == 1 else facts.sha256(file)), ranking) for ranking, file in files
+    )
+    return [*groups.values()]
 
 
 def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:

@@ -17,9 +17,9 @@ from wheelfix.archive.directory import too_much
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import Limits
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.model import fold
+from wheelfix.model import ByteSource, fold
 from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
 from wheelfix.streams.output import WorkFolder
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from wheelfix.model import ByteSource
 
 SUFFIXES = (".conda", ".tar.bz2")
 RATIO_FROM = 64 << 20
@@ -41,7 +40,7 @@ _TAR_RECORD = 10240
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackedDll:
     """A DLL of a package and where it was unpacked."""
 

@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.metadata import parse_headers
 from wheelfix.archive.reader import Archive
-from wheelfix.base.options import InstallTarget
+from wheelfix.base.options import InstallTarget, Limits
 from wheelfix.base.parsing import as_requirement
 from wheelfix.errors import InputError
 from wheelfix.model import Machine, canonical, dll_key
 from wheelfix.remote.packageindex import choose_file
 from wheelfix.roots.gather import member_folders
 from wheelfix.roots.release import LEARNED, cuda_of_package, ranked_releases, unfulfilled
-from wheelfix.roots.root import Root
+from wheelfix.roots.root import Required, Root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from wheelfix.base.options import Limits
     from wheelfix.remote.client import Client
-    from wheelfix.roots.root import Required
 
 
 _PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}

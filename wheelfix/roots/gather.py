@@ -13,24 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.model import fold
+from wheelfix.model import Json, fold
 from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
-from wheelfix.roots.host import this_machine, with_warnings
+from wheelfix.roots.host import Host, this_machine, with_warnings
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.release import cuda_of_package
-from wheelfix.roots.root import LABELS, Root, RootFolder
+from wheelfix.roots.root import LABELS, Place, Root, RootFolder
 from wheelfix.roots.toolkits import CONDA, MSVC, PIP, TOOLKITS, Vendor, is_redistributable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from wheelfix.base.options import Limits, RootOptions
-    from wheelfix.model import Json
-    from wheelfix.roots.host import Host
-    from wheelfix.roots.root import Place
 
 VENDORS = (*(vendor for vendor in TOOLKITS if vendor is not MSVC), CONDA, PIP, MSVC)
 """In the order in which roots are listed; the Visual C++ runtime is last, because it is vendored on request only."""
@@ -102,7 +99,7 @@ def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
 def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     """Named roots first, then discovered ones, then PATH if asked for."""
     limits = options.limits
-    given = [named_roots(path, host, limits=limits) for path in options.roots]
+    given = [named_roots(path, host, limits) for path in options.roots]
     for kind in ("cuda", "cudnn", "oneapi", "conda"):
         folders: tuple[Path, ...] = getattr(options, kind)
         given += [(named_root(path, host, kind=kind, option=f"--{kind}", limits=limits),) for path in folders]
@@ -147,28 +144,26 @@ def _where_it_may_be(text: str, host: Host) -> str:
     return "check the path for a misspelling"
 
 
-def named_roots(
-    path: str | Path, host: Host, *, option: str = "--root", limits: Limits | None = None
-) -> tuple[Root, ...]:
+def named_roots(path: str | Path, host: Host, limits: Limits | None = None) -> tuple[Root, ...]:
     """Return the roots that a path means: one, each wheel or package of a folder, or all that a pattern matches."""
     text = os.fspath(path).strip().strip('"')
     where = _absolute(text)
     if where is not None and any(sign in text for sign in "*?[") and not os.path.lexists(where):
-        return tuple(named_root(found, host, option=option, limits=limits) for found in _matches(where, text, option))
+        return tuple(named_root(found, host, limits=limits) for found in _matches(where, text))
     if where is None or not tree.is_folder(where):
-        return (named_root(path, host, option=option, limits=limits),)
+        return (named_root(path, host, limits=limits),)
     packages = [where / name for name in tree.names(where) if is_package(name)]
     if packages and not _has_dlls(where):
-        return tuple(named_root(package, host, option=option, limits=limits) for package in packages)
-    return (named_root(path, host, option=option, limits=limits),)
+        return tuple(named_root(package, host, limits=limits) for package in packages)
+    return (named_root(path, host, limits=limits),)
 
 
-def _matches(pattern: Path, text: str, option: str) -> list[Path]:
+def _matches(pattern: Path, text: str) -> list[Path]:
     """Return the files and folders that a pattern matches; UsageError when there are none."""
     anchor = Path(pattern.anchor)
     found = sorted(anchor.glob(str(pattern.relative_to(anchor))), key=lambda path: fold(str(path)))
     if not found:
-        raise UsageError(f"{option} {text}: nothing matches this pattern", hint="check the path for a misspelling")
+        raise UsageError(f"--root {text}: nothing matches this pattern", hint="check the path for a misspelling")
     return found
 
 
@@ -232,13 +227,13 @@ def _of_kind(folder: Path, option: str, kind: str) -> Root:
     raise UsageError(f"{option} {folder}: not what was expected", because=f"expected {vendor.expected}", hint=hint)
 
 
-def _where_dlls_are(folder: Path, limit: int = 2000) -> str:
+def _where_dlls_are(folder: Path) -> str:
     """Return a hint with folders further down that do hold DLLs, found in a short walk."""
     found: list[Path] = []
     for count, (here, _, files) in enumerate(os.walk(folder)):
         if any(fold(name).endswith(".dll") for name in files):
             found.append(Path(here))
-        if len(found) == 3 or count > limit:
+        if len(found) == 3 or count > 2000:
             break
     if found:
         return "DLLs lie in " + ", ".join(map(str, found)) + "; name such a folder"
@@ -270,7 +265,7 @@ def _file_root(path: Path, option: str, kind: str | None, limits: Limits | None)
 # -------------------------------------------------------------------------------------- found on this machine
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remark:
     """A path that a variable or the registry names, and that turns out not to be a root."""
 
@@ -280,7 +275,7 @@ class Remark:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Discovery:
     """Everything that discovery found out."""
 
@@ -386,7 +381,7 @@ def _is_windows_folder(path: Path, windows: Path) -> bool:
 SCHEMA = "wheelfix.roots/1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootRow:
     """One root as a row of the table."""
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import ACCESS_LIST, security_descriptor
 from wheelfix.base.parsing import close_words
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.knowledge.cards import (
     architecture,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.root import Root
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegistryKey:
     """What one key of the Windows registry holds."""
 
@@ -48,7 +48,7 @@ class RegistryKey:
     """Names of the keys below it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """Where a machine keeps what discovery asks for; nothing in it is looked up again."""
 
@@ -87,13 +87,6 @@ class Host:
             wanted = name.upper()
             value = next((text for key, text in self.env.items() if key.upper() == wanted), "")
         return value.strip().strip('"').strip()
-
-    def variables(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield the variables whose name begins with ``prefix``, by name."""
-        start = prefix.upper()
-        for name in sorted(self.env):
-            if name.upper().startswith(start):
-                yield name, self.variable(name)
 
 
 def this_machine() -> Host:

@@ -18,7 +18,7 @@ from wheelfix.archive.reader import Archive, Member
 from wheelfix.archive.record import HashedReading
 from wheelfix.base.values import replace
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.model import Malformed, Signature, dll_key, fold
+from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine, Malformed, Signature, dll_key, fold
 from wheelfix.pe.gpucode import read_archs
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
@@ -26,7 +26,7 @@ from wheelfix.pe.version import read_version
 from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
 from wheelfix.roots.release import shown_version
-from wheelfix.roots.root import RootFile, Skipped
+from wheelfix.roots.root import Required, Root, RootFile, RootFolder, Skipped
 from wheelfix.roots.toolkits import conda_owners, pip_owners
 from wheelfix.streams import codec
 from wheelfix.streams.source import FileSource, TeeSource, chunks
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.base.options import Limits
-    from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine
     from wheelfix.roots.fetched import Fetcher
-    from wheelfix.roots.root import Required, Root, RootFolder
 
 _Fact = TypeVar("_Fact")
 
@@ -165,10 +163,6 @@ class FileReader:
             archive.close()
         self._sources.clear()
         self._archives.clear()
-
-    def is_open(self, root: Root) -> bool:
-        """Whether a wheel was opened already."""
-        return root.path in self._archives
 
     def use_whole(self, root: Root) -> None:
         """Have a wheel on a server downloaded whole, and read from there from now on; its hash has to be right."""
@@ -353,7 +347,7 @@ class RootIndex(FileReader):
         if root is None:
             return False
         listing = self._listing()
-        if not self.is_open(root):
+        if root.path not in self._archives:
             self.roots = (*self.roots, root)
             self._add(root, listing)
         return True

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_requirement, as_specifiers, as_version
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.cuda import (
     cuda_table,
     cuda_versions_for,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.root import Required, Root, RootFile
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """The releases of a toolkit that a wheel may have been built with."""
 
@@ -53,7 +53,7 @@ class Wanted:
         return majors.pop() if len(majors) == 1 else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneRelease:
     """The release of a toolkit that all libraries of a group are taken from."""
 

@@ -7,15 +7,14 @@ import re
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wheelfix.base.parsing import dotted_numbers
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import dll_key, fold
+from wheelfix.model import Machine, dll_key, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.model import Machine
     from wheelfix.remote.ranges import RemoteWheel
 
 
@@ -119,7 +118,7 @@ def newest_first(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     return tuple(sorted(folders, key=lambda folder: (numbers(folder.name), fold(folder.name)), reverse=True))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootFolder:
     """A folder of a root whose DLLs count."""
 
@@ -135,7 +134,7 @@ class RootFolder:
     """False where the vendor forbids passing the DLLs on (``debug_nonredist``)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Root:
     """One place that DLLs can come from."""
 
@@ -200,7 +199,7 @@ LABELS = {
 """The kinds of roots, as they are shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A path where a root may be, before it is looked at."""
 
@@ -211,7 +210,7 @@ class Place:
     """It is said to be there (by a variable, the registry), so that its absence is worth a remark."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootFile:
     """A DLL in a root."""
 
@@ -249,7 +248,7 @@ class RootFile:
         return self.root.label
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skipped:
     """A file or folder of a root that is not used, and why."""
 

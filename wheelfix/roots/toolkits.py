@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.record import MAX_SIZE, Record
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import MAX_JSON, parse_json, read_json
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.loader.profile import InstalledFolder
 from wheelfix.model import dll_key, fold
@@ -28,11 +28,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.host import Host
 
 
-def _no_places(_host: Host) -> Iterable[Place]:
-    return ()
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vendor:
     """A kind of root: where it may be on a machine, and how a folder of the kind is recognised."""
 
@@ -44,7 +40,7 @@ class Vendor:
     """Returns the root that a folder is, or None when it is not of this kind."""
     variables: tuple[str, ...] = ()
     """Environment variables that name such a folder."""
-    more: Callable[[Host], Iterable[Place]] = _no_places
+    more: Callable[[Host], Iterable[Place]] = lambda _host: ()
     """Yields the places that no variable and no default folder names."""
     default: str = ""
     """The folder below Program Files."""
@@ -100,8 +96,8 @@ CUDA_REGISTRY = r"HKLM\SOFTWARE\NVIDIA Corporation\GPU Computing Toolkit\CUDA"
 
 
 def _more_cuda(host: Host) -> Iterator[Place]:
-    for name, value in host.variables("CUDA_PATH_V"):
-        if value:
+    for name in sorted(host.env):
+        if name.upper().startswith("CUDA_PATH_V") and (value := host.variable(name)):
             yield Place(Path(value), f"environment variable {name.upper()}")
     versions = host.registry(CUDA_REGISTRY)
     for version in versions.subkeys if versions is not None else ():

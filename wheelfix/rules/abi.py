@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_specifiers, dotted_numbers
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.cuda import cuda_table, published_builds, release_of_local_version
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
 from wheelfix.knowledge.tables import table_date
@@ -35,7 +35,7 @@ _ABI = re.compile(r"cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<flags>[a-z]*)")
 _FILE_ABI = re.compile(r"\.cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<threads>t?)(?:-\w+)?\.pyd$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """What a wheel's tags promise about the interpreter."""
 

@@ -5,21 +5,22 @@ The facts come from ``archive/`` as faults with a kind; here they get their code
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from wheelfix.archive.faults import PIP, UV
-from wheelfix.base.values import dataclass
+from wheelfix.archive.faults import PIP, UV, ArchiveFault
+from wheelfix.base.values import grouped
 from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_of
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.rules.context import Subject
 
-_ARCHIVE_CODES = {
+
+_CODES = {
     "duplicate-member": "WF110",
     "backslash-name": "WF111",
     "too-deep": "WF112",
@@ -66,10 +67,6 @@ _ARCHIVE_CODES = {
     "long-path": "WF133",
     "long-path-somewhere": "WF133",
     "file-size": "WF134",
-}
-"""Kind of fault to code; every other kind is WF121."""
-
-_RECORD_CODES = {
     "row-missing": "WF101",
     "row-orphan": "WF102",
     "row-folder": "WF102",
@@ -81,8 +78,12 @@ _RECORD_CODES = {
     "record-missing": "WF106",
     "signature": "WF107",
     "member-unreadable": "WF115",
+    **dict.fromkeys(
+        ("row-malformed", "row-backslash", "row-unsafe", "self-hash", "size-missing", "hash-missing", "hash-weak"),
+        "WF108",
+    ),
 }
-"""Kind of fault to code; every other kind is WF108."""
+"""Kind of fault to code; every other kind is WF121."""
 
 _WHOLE = "archive"
 """The subject of faults that are not about one member."""
@@ -164,33 +165,6 @@ _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
 
 
-class ArchiveSubject(Protocol):
-    """What these rules look at: what was scanned, or a wheel of which only the archive was checked."""
-
-    @property
-    def archive_faults(self) -> tuple[ArchiveFault, ...]:
-        """What is wrong with the archive and its metadata."""
-        ...
-
-    @property
-    def record_faults(self) -> tuple[RecordFault, ...]:
-        """What is wrong between RECORD and the members."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _WheelFault:
-    """An archive, RECORD or metadata fault in one form."""
-
-    code: str
-    kind: str
-    subject: str
-    message: str
-    rejected_by: tuple[str, ...] = ()
-    expected: str = ""
-    found: str = ""
-
-
 @rule("WF110", "member-duplicate", Severity.ERROR, "A name occurs more than once in the archive.", Repairable.SOMETIMES)
 @rule(
     "WF111", "member-backslash", Severity.WARNING, "A member's name uses backslashes as separators.", Repairable.ALWAYS
@@ -224,28 +198,23 @@ class _WheelFault:
 @rule("WF133", "member-long-path", Severity.WARNING, "A path is longer than Windows allows where wheels are installed.")
 @rule("WF134", "wheel-size", Severity.INFO, "The wheel is larger than PyPI takes without being asked.")
 @rule("WF130", "members-stored", Severity.INFO, "Most of the wheel is not compressed.", Repairable.SOMETIMES)
-def archive_faults(subject: ArchiveSubject) -> Iterator[Finding]:
+def archive_faults(subject: Subject) -> list[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
-    yield from _findings(subject, dict.fromkeys(_archive_faults(subject)))
+    return fault_findings(subject.archive_faults, (*subject.archive_faults, *subject.record_faults))
 
 
 def only_on_request(item: Finding) -> bool:
     """Whether a repair fixes what a finding is about only when asked to: members without compression."""
-    return item.code == _ARCHIVE_CODES["stored"]
+    return item.code == _CODES["stored"]
 
 
-def _archive_faults(subject: ArchiveSubject) -> list[_WheelFault]:
-    return [*map(_of_archive, subject.archive_faults)]
-
-
-def _of_archive(item: ArchiveFault) -> _WheelFault:
-    code = _ARCHIVE_CODES.get(item.kind, "WF121")
-    return _WheelFault(code, item.kind, item.subject or _WHOLE, item.message, item.rejected_by)
+def _code(fault: ArchiveFault) -> str:
+    return _CODES.get(fault.kind, "WF121")
 
 
 def lasting_faults(faults: Iterable[ArchiveFault]) -> tuple[ArchiveFault, ...]:
     """The faults of an archive that are still there when the wheel was rewritten."""
-    return tuple(item for item in faults if _is_lasting(_of_archive(item)))
+    return tuple(filter(_is_lasting, faults))
 
 
 @rule("WF101", "record-row-missing", Severity.WARNING, "A file of the wheel has no row in RECORD.", Repairable.ALWAYS)
@@ -256,39 +225,26 @@ def lasting_faults(faults: Iterable[ArchiveFault]) -> tuple[ArchiveFault, ...]:
 @rule("WF106", "record-missing", Severity.ERROR, "The wheel has no RECORD.", Repairable.ALWAYS)
 @rule("WF107", "record-signature-obsolete", Severity.INFO, "RECORD.jws or RECORD.p7s is obsolete.", Repairable.ALWAYS)
 @rule("WF108", "record-malformed", Severity.WARNING, "A row of RECORD cannot be understood.", Repairable.ALWAYS)
-def record_faults(subject: ArchiveSubject) -> Iterator[Finding]:
+def record_faults(subject: Subject) -> list[Finding]:
     """Turn faults of RECORD into findings."""
-    yield from _findings(subject, _record_faults(subject))
+    return fault_findings(subject.record_faults, (*subject.archive_faults, *subject.record_faults))
 
 
-def _record_faults(subject: ArchiveSubject) -> list[_WheelFault]:
-    return [
-        _WheelFault(
-            _RECORD_CODES.get(item.kind, "WF108"),
-            item.kind,
-            item.path,
-            item.message,
-            item.rejected_by,
-            item.expected,
-            item.found,
-        )
-        for item in subject.record_faults
-    ]
-
-
-def _findings(subject: ArchiveSubject, faults: Iterable[_WheelFault]) -> Iterator[Finding]:
-    blocker = _blocker(subject)
-    groups: dict[tuple[str, str, tuple[str, ...], str], list[_WheelFault]] = {}
-    for fault in faults:
-        groups.setdefault((fault.code, fault.kind, fault.rejected_by, str(_severity(fault))), []).append(fault)
+def fault_findings(faults: Iterable[ArchiveFault], everything: Iterable[ArchiveFault]) -> list[Finding]:
+    """Return the findings about some faults of a wheel, of ``everything`` that is wrong with it."""
+    blocker = _blocker(everything)
+    groups = grouped(
+        ((_code(one), one.kind, one.rejected_by, str(_severity(one))), one) for one in dict.fromkeys(faults)
+    )
+    found = []
     for (code, *_), group in sorted(groups.items()):
         together = len(group) > _SINGLY or code == "WF120"
-        for members in [group] if together else [[fault] for fault in group]:
-            yield _finding(members, blocker)
+        found += [_finding(members, blocker) for members in ([group] if together else ([one] for one in group))]
+    return found
 
 
-def _finding(group: list[_WheelFault], blocker: str) -> Finding:
-    fault, names = group[0], sorted(fault.subject for fault in group)
+def _finding(group: list[ArchiveFault], blocker: str) -> Finding:
+    fault, names = group[0], sorted(fault.subject or _WHOLE for fault in group)
     refusers = listing(["PyPI" if name == "pypi" else name for name in fault.rejected_by])
     evidence: dict[str, object] = {"kind": fault.kind, "rejected_by": fault.rejected_by}
     message = fault.message
@@ -298,7 +254,7 @@ def _finding(group: list[_WheelFault], blocker: str) -> Finding:
     elif fault.expected or fault.found:
         evidence |= {"expected": fault.expected, "found": fault.found}
     return finding(
-        fault.code,
+        _code(fault),
         names[0],
         f"{message} (refused by {refusers})" if refusers else message,
         hint=_hint(fault, blocker),
@@ -308,9 +264,9 @@ def _finding(group: list[_WheelFault], blocker: str) -> Finding:
     )
 
 
-def _hint(fault: _WheelFault, blocker: str) -> str:
+def _hint(fault: ArchiveFault, blocker: str) -> str:
     """Return what to do; a repair is named only where it rewrites the wheel and the finding is gone then."""
-    hint = (_LASTING_HINTS.get(fault.kind) if _is_lasting(fault) else None) or _HINTS[fault.code]
+    hint = (_LASTING_HINTS.get(fault.kind) if _is_lasting(fault) else None) or _HINTS[_code(fault)]
     if fault.kind in ("row-folder", "row-spelling"):
         hint = _REPAIR
     if "wheelfix repair" not in hint:
@@ -320,28 +276,28 @@ def _hint(fault: _WheelFault, blocker: str) -> str:
     return f"repair cannot rewrite this wheel; see {blocker}" if blocker else hint
 
 
-def _is_lasting(fault: _WheelFault) -> bool:
+def _is_lasting(fault: ArchiveFault) -> bool:
     """Whether rewriting the wheel would not help."""
     if fault.kind == "duplicate-member":  # pip and uv install those with the same content
         return not _is_installed(fault)
-    return fault.kind in _LASTING_HINTS or rule_of(fault.code).repairable is Repairable.NEVER
+    return fault.kind in _LASTING_HINTS or rule_of(_code(fault)).repairable is Repairable.NEVER
 
 
-def _is_installed(fault: _WheelFault) -> bool:
+def _is_installed(fault: ArchiveFault) -> bool:
     """Whether pip and uv install a wheel that others refuse: PyPI, or installer."""
     return bool(fault.rejected_by) and not {PIP, UV}.intersection(fault.rejected_by)
 
 
-def _blocker(subject: ArchiveSubject) -> str:
+def _blocker(faults: Iterable[ArchiveFault]) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
-    for fault in (*_archive_faults(subject), *_record_faults(subject)):
+    for fault in faults:
         stops = _severity(fault) is Severity.ERROR or fault.kind == "upward-name"
         if stops and _is_lasting(fault) and fault.kind != "path-limit":
-            return fault.code
+            return _code(fault)
     return ""
 
 
-def _severity(fault: _WheelFault) -> Severity:
+def _severity(fault: ArchiveFault) -> Severity:
     """An archive that pip or uv refuses is broken; one that only PyPI, installer or no one refuses is not.
 
     An image that RECORD lists belongs to the wheel: without it something that was built and tested is gone.
@@ -349,8 +305,8 @@ def _severity(fault: _WheelFault) -> Severity:
     deleted = fault.kind == "row-orphan" and fault.subject.lower().endswith(PE_SUFFIXES)
     if deleted or fault.kind in ("file-gone", "path-limit") or {PIP, UV}.intersection(fault.rejected_by):
         return Severity.ERROR
-    usual = rule_of(fault.code).severity
-    if fault.kind in _UNREAD_KINDS and fault.subject != _WHOLE:
+    usual = rule_of(_code(fault)).severity
+    if fault.kind in _UNREAD_KINDS and fault.subject:
         return usual
     if fault.kind in _WARNING_KINDS or _is_installed(fault):
         return Severity.WARNING

@@ -5,22 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
-from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
+from wheelfix.pycode.budget import NOT_PYTHON, CodeBudget, OutOfBudget, budget_of
 from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code, python_source
-from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
+from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import reinstall, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.pycode.budget import CodeBudget
 
 
 @rule(

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_released_whole
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.resolve import orders_of
-from wheelfix.model import Finding, Image, Repairable, Severity, canonical, dll_key
-from wheelfix.rules.context import Subject, base, folder, grouped, key_of
+from wheelfix.model import FileVersion, Finding, Image, Repairable, Severity, canonical, dll_key
+from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, dotted, listing
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.view import Beside
-    from wheelfix.model import FileVersion
 
 
 _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
@@ -177,11 +177,16 @@ def _imported_by_several(subject: Subject, paths: list[str]) -> bool:
 
 
 def _differ(subject: Subject, paths: list[str]) -> bool:
-    return len({_fingerprint(subject.images[path]) for path in paths}) > 1
-
-
-def _fingerprint(image: Image) -> tuple[object, ...]:
-    return image.size, image.machine, image.linker, image.imports, image.exports.names, image.exports.ordinals
+    images = (subject.images[path] for path in paths)
+    return (
+        len(
+            {
+                (one.size, one.machine, one.linker, one.imports, one.exports.names, one.exports.ordinals)
+                for one in images
+            }
+        )
+        > 1
+    )
 
 
 def _shadowed(subject: Subject, paths: list[str]) -> tuple[str, str] | None:

@@ -6,11 +6,12 @@ import functools
 import posixpath
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.cuda import (
+    Release,
     cuda_table,
     cuda_versions_for,
     is_versioned_by_patch,
@@ -22,7 +23,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
-from wheelfix.loader.view import SITE_PACKAGES, Layer
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -36,6 +37,7 @@ from wheelfix.model import (
     NumpyApi,
     Resolution,
     Signature,
+    UnreadCall,
     canonical,
     dll_key,
     fold,
@@ -49,18 +51,11 @@ from wheelfix.rules.wording import dotted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from wheelfix.archive.faults import ArchiveFault, RecordFault
-    from wheelfix.knowledge.cuda import Release
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Edge, UnreadCall
     from wheelfix.pe.gpucode import GpuCode
-
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 
 def not_known(path: str) -> None:
@@ -82,7 +77,7 @@ class Subject:
     installed: bool = False
     """Whether it was scanned in the environment in which it is installed."""
     archive_faults: tuple[ArchiveFault, ...] = ()
-    record_faults: tuple[RecordFault, ...] = ()
+    record_faults: tuple[ArchiveFault, ...] = ()
     loading: PackageLoading | None = None
     """Set when the thing is a package that loads DLLs in its own way, such as torch."""
     unowned: frozenset[str] = frozenset()
@@ -330,14 +325,6 @@ class Subject:
     def reached(self, path: str) -> bool:
         """Whether some load event of the package reaches this file."""
         return path in self.resolution.reached
-
-
-def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
-    """Return values by their key, in the order in which they come."""
-    found: dict[_Key, list[_Value]] = {}
-    for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
 
 
 def inside(path: str) -> str:

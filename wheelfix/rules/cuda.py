@@ -9,7 +9,9 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import grouped
 from wheelfix.knowledge.cards import (
+    Architecture,
     architecture,
     cuda_of_driver,
     driver_needed,
@@ -17,6 +19,7 @@ from wheelfix.knowledge.cards import (
     windows_driver,
 )
 from wheelfix.knowledge.cuda import (
+    Release,
     cuda_majors_for,
     cuda_table,
     cuda_versions_for,
@@ -26,7 +29,7 @@ from wheelfix.knowledge.cuda import (
     release_of_product,
     toolkits_of_file,
 )
-from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.families import FamilyMember, family_of
 from wheelfix.model import CudaSummary, EdgeKind, Finding, Repairable, Severity, dll_key
 from wheelfix.roots.release import SEPARATE
 from wheelfix.rules.context import (
@@ -34,7 +37,6 @@ from wheelfix.rules.context import (
     base,
     cuda_file,
     folder,
-    grouped,
     key_of,
     named_releases,
     present_releases,
@@ -48,10 +50,6 @@ from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from wheelfix.knowledge.cards import Architecture
-    from wheelfix.knowledge.cuda import Release
-    from wheelfix.knowledge.families import FamilyMember
 
 
 def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:

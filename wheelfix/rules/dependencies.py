@@ -12,7 +12,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
@@ -36,7 +36,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.rules.abi import for_another_python, newer_stable_abi
-from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
+from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _STRONGEST_FIRST = {EdgeKind.IMPORT: 0, EdgeKind.FORWARDER: 1, EdgeKind.DELAY: 2, EdgeKind.COMPANION: 3}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Need:
     """One DLL, with everyone who asks for it."""
 
@@ -163,7 +163,7 @@ def counts(subject: Subject, edge: Edge) -> bool:
     return dll_key(edge.importer) in subject.wanted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """How bad it is that a DLL is missing."""
 
@@ -248,7 +248,7 @@ def consequence(subject: Subject, need: Need) -> str:
     return f"loading {chain[0]} fails with error 126{way}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Excuse:
     """Why the package works although DLLs fail to load."""
 

@@ -8,24 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND, runs_on
-from wheelfix.loader.resolve import orders_of
-from wheelfix.loader.view import BASE
-from wheelfix.model import (
-    EdgeKind,
-    Finding,
-    Image,
-    LoadOutcome,
-    Severity,
-    VcRedist,
-    canonical,
-    dll_key,
-)
+from wheelfix.loader.resolve import ImportOrders, orders_of
+from wheelfix.loader.view import BASE, Beside
+from wheelfix.model import Edge, EdgeKind, Finding, Image, LoadOutcome, Severity, Symbol, VcRedist, canonical, dll_key
 from wheelfix.rules.abi import python_abi, unimportable
 from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads, raised_by_code
-from wheelfix.rules.context import Subject, base, folder, grouped, key_of
+from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import broken_forwarders, missing_imports, unexported
 from wheelfix.rules.otherdistributions import owner_not_reachable
 from wheelfix.rules.pe import debug_crt, unreadable_images, wrong_machine
@@ -35,11 +26,6 @@ from wheelfix.rules.wording import arrow, dotted, last_part, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from wheelfix.loader.resolve import ImportOrders
-    from wheelfix.loader.view import Beside
-    from wheelfix.model import Edge, Symbol
-    from wheelfix.rules.context import Subject
 
 
 _NO_IMAGE = (unreadable_images, wrong_machine)
@@ -225,7 +211,7 @@ CRASH = 1114
 """The error of a DLL whose initialisation fails."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clash:
     """A DLL with which an importer fails, if it is in the process first."""
 

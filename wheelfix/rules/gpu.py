@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import grouped
 from wheelfix.knowledge.cards import (
     AMD,
     NVIDIA,
@@ -30,7 +31,7 @@ from wheelfix.knowledge.cards import (
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import Finding, Severity
 from wheelfix.pe.gpucode import CONTAINERS, WRAPPERS, GpuCode, read_gpu_code
-from wheelfix.rules.context import Subject, base, built_for, grouped
+from wheelfix.rules.context import Subject, base, built_for
 from wheelfix.rules.cuda import needed_majors, spelled_release, used_releases
 from wheelfix.rules.gpufit import Fit, capability, compiles, ended_support, fit, fit_of_image, in_order, of_vendor
 from wheelfix.rules.registry import finding, rule
@@ -39,8 +40,6 @@ from wheelfix.streams.codec import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from wheelfix.pe.gpucode import GpuCode
 
     Code = Callable[[str], GpuCode | None]
 

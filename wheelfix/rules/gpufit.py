@@ -19,12 +19,11 @@ import enum
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import AMD, NVIDIA, driver_for_ptx, last_driver, runs_as_generic, vendor_of
+from wheelfix.knowledge.cards import AMD, NVIDIA, Generation, driver_for_ptx, last_driver, runs_as_generic, vendor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from wheelfix.knowledge.cards import Generation
     from wheelfix.pe.gpucode import GpuCode
 
 _ARCH = r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)"

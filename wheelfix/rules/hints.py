@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import pip_packages, who_ships
 from wheelfix.knowledge.system import classify
-from wheelfix.model import canonical
+from wheelfix.model import Machine, canonical
 from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.model import Machine
     from wheelfix.rules.context import Subject
 
 

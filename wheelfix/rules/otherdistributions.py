@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import grouped
 from wheelfix.knowledge.companions import program_of
 from wheelfix.loader.requirements import fits, unmet_requirements
 from wheelfix.model import EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
-from wheelfix.rules.context import folder, grouped, inside
+from wheelfix.rules.context import Subject, folder, inside
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
@@ -15,8 +16,6 @@ from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.rules.context import Subject
 
 
 _SHOWN = 6

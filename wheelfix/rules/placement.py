@@ -10,21 +10,19 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Literal
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.packagecode import names_in_code
+from wheelfix.loader.packagecode import CodeNames, names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import EdgeKind, Finding, Image, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, folder, grouped, key_of
+from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from wheelfix.loader.packagecode import CodeNames
 
 
 @rule(
@@ -102,7 +100,7 @@ _OF_PYTHON = frozenset({"python", "vcredist", "ucrt", "api-set", "system"})
 """Kinds of DLLs that are beside python.exe in a normal installation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Misplaced:
     """A DLL that is not where it belongs."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import demangle, family_of, is_mangled, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file, runtime_file
 from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base, folder, grouped, inside, key_of
+from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.base.inputfiles import listed_modules
 from wheelfix.base.parsing import close_words
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import UsageError
 from wheelfix.model import Finding, Json, Repairable, Severity, dll_key, fold
 from wheelfix.rules.wording import last_part
@@ -48,7 +48,7 @@ _GROUPS = dict(zip("123456", Group, strict=True))
 _SEVERITIES = tuple(Severity)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """One kind of finding, as ``wheelfix explain`` lists it."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports, presence, unknown_exports
-from wheelfix.model import EdgeKind, Finding, Image, Severity, System, dll_key
+from wheelfix.model import EdgeKind, Finding, Image, Machine, Severity, Symbol, System, dll_key
 from wheelfix.rules.context import Subject, base, key_of
 from wheelfix.rules.dependencies import Need, excuse_of, gather
 from wheelfix.rules.registry import finding, rule
@@ -18,7 +18,6 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
 
-    from wheelfix.model import Machine, Symbol
 
 _Found = TypeVar("_Found")
 _AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)

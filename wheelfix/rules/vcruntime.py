@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import python_runtime, runtime_file, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
-from wheelfix.model import Edge, EdgeKind, Finding, Repairable, Severity, VcRedist, dll_key, fold
-from wheelfix.pe.version import read_toolset
+from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, VcRedist, dll_key, fold
+from wheelfix.pe.version import newest_compiler
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import needs
 from wheelfix.rules.hints import repair_command
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.knowledge.tables import Pair
-    from wheelfix.model import Image
 
 CONSTEXPR_MUTEX: Pair = (14, 40)
 """From this toolset on a std::mutex needs no constructor call; a runtime before that crashes on the first lock.
@@ -36,7 +35,7 @@ https://github.com/microsoft/STL/wiki/Changelog, VS 2022 17.10. Code that was co
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _User:
     """A DLL that uses a runtime, and the newest toolset that had a hand in it."""
 
@@ -176,8 +175,7 @@ def _users(subject: Subject) -> dict[str, list[_User]]:
 def _user(subject: Subject, path: str, image: Image) -> _User | None:
     """Return what is known about the toolset of a DLL; None when nothing is."""
     linked = runtime_needed(image.linker)
-    tools = read_toolset(subject.view.source(path))
-    compiled = toolset_of_build(tools.compiler) if tools is not None else None
+    compiled = toolset_of_build(newest_compiler(subject.view.source(path)))
     if linked is None and compiled is None:
         return None
     newest = max(toolset for toolset in (linked, compiled) if toolset is not None)

@@ -8,17 +8,16 @@ import zlib
 from collections import deque
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError, install_extra
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
     import hashlib
     from collections.abc import Callable, Iterator
-    from types import ModuleType, TracebackType
+    from types import ModuleType
 
     from wheelfix.model import ByteSource
-    from wheelfix.streams.pool import Task
 
 # ----------------------------------------------------------------------------------------------------------- libdeflate
 # Pieces of a deflate stream, packed by libdeflate, which is faster than zlib-ng and takes whole buffers.
@@ -151,7 +150,7 @@ def inflate_error() -> tuple[type[Exception], ...]:
     return (zlib.error, _fastest().error)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compressor:
     """A deflate implementation at a level; the same one gives the same bytes on every machine."""
 
@@ -269,7 +268,7 @@ _DENSE = 0.55
 """What does not shrink to this is dense: packed GPU code, pictures. Looking for repetitions there is useless."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeflatedData:
     """What became of a file's bytes."""
 
@@ -295,7 +294,7 @@ class Deflating:
     def __enter__(self) -> Deflating:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool.close(cancel=True)
 
     def begin(self, source: ByteSource, what: str, *, hashed: bool = True) -> Packing:

@@ -17,16 +17,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.base.inputfiles import check_target
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.streams.pool import WorkerPool, defer_interrupts
+from wheelfix.streams.pool import Task, WorkerPool, defer_interrupts
 
 if sys.platform != "win32":
     import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
-
-    from wheelfix.streams.pool import Task
 
 
 # --------------------------------------------------------------------------------------------------------- atomic files
@@ -105,7 +102,7 @@ class AtomicFile:
             self._close()  # another run took it for a leftover just now
 
     @defer_interrupts
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.close(cancel=True)
         self._beside.close(cancel=True)
@@ -349,7 +346,7 @@ class WorkFolder:
         return self.path
 
     @defer_interrupts
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @defer_interrupts

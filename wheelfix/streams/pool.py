@@ -18,7 +18,7 @@ from wheelfix.errors import was_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import CodeType, FrameType, TracebackType
+    from types import CodeType, FrameType
 
     _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -113,7 +113,7 @@ class WorkerPool:
     def __enter__(self) -> WorkerPool:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.close(cancel=kind is not None)
 
     def close(self, *, cancel: bool = False) -> None:

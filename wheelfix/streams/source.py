@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import open_regular
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import dataclass, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
 
@@ -40,7 +40,7 @@ CHECKPOINT_STEP = 4 << 20
 CHECKPOINTS = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packed:
     """The packed bytes of a member, in the portions in which they are inflated."""
 
@@ -50,7 +50,7 @@ class Packed:
     sparing: bool = False
     """Whether no more should be read than is needed, because it comes from a server."""
 
-    def portion(self, consumed: int, reached: int, wanted: int = 0) -> bytes:
+    def portion(self, consumed: int, reached: int, wanted: int) -> bytes:
         """The next packed bytes after so many, to reach the place ``wanted``; none when there are no more."""
         step = FIRST_STEP if reached < FIRST else INPUT_STEP
         if self.sparing and wanted > reached:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import EnvironmentFailure, MissingExtra
 from wheelfix.survey.wheelrows import WheelRows, WheelSource, failed_rows, named, survey_wheel
@@ -132,7 +132,7 @@ PAUSE = 10.0
 """Seconds between two lines about progress."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """What a run did."""
 

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.parsing import read_json, whole_number
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, UsageError
 from wheelfix.knowledge.targets import NAMES, known_target, presence
 from wheelfix.model import Machine
@@ -34,7 +34,7 @@ SCHEMA = "wheelfix.survey/1"
 SHA256 = "SHA-256 of the wheel"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """One column of a table."""
 
@@ -44,7 +44,7 @@ class Column:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """One table: what a row is, and what is in it."""
 
@@ -435,7 +435,7 @@ def target_rows(asked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, st
 # The only module that knows DuckDB: SQL over the tables of a survey, and questions that have a name.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """A query that has a name."""
 
@@ -446,7 +446,7 @@ class Question:
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryResult:
     """The rows of a query."""
 

@@ -13,8 +13,8 @@ import wheelfix
 from wheelfix.archive.names import installed_path, name_parts
 from wheelfix.archive.record import decode_digest, read_record
 from wheelfix.base.inputfiles import read_file
-from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.options import RemoteOptions, RootOptions, ScanOptions
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import (
     EnvironmentFailure,
     InputError,
@@ -28,12 +28,16 @@ from wheelfix.exam.wheel import looking_at
 from wheelfix.model import (
     Assumed,
     Driver,
+    Edge,
     Image,
     InView,
     MayComeFrom,
     Missing,
     OwnedBy,
+    Provider,
     PythonRuntime,
+    ScannedImage,
+    ScanReport,
     System,
     VcRedist,
     canonical,
@@ -42,7 +46,7 @@ from wheelfix.model import (
 )
 from wheelfix.remote.addresses import split_url
 from wheelfix.remote.client import Client, parsed
-from wheelfix.remote.ranges import RemoteWheel
+from wheelfix.remote.ranges import RemoteWheel, WheelPath
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource, sha256_of
@@ -51,10 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive
-    from wheelfix.base.options import RemoteOptions
     from wheelfix.exam.examination import Examination
-    from wheelfix.model import Edge, Provider, ScannedImage, ScanReport
-    from wheelfix.remote.ranges import WheelPath
 
 # ------------------------------------------------------------------------------------------------------------- contents
 # What a wheel has for others: the DLLs that it installs, and the names that it makes importable.
@@ -114,7 +115,7 @@ KINDS: dict[type[object], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WheelRows:
     """What a survey keeps of one wheel: its row, and its rows in the other tables."""
 
@@ -293,7 +294,7 @@ def _providers(archive: Archive, data: str, name: str, version: str) -> Iterator
 # What a list stands for: wheels to read, and a row for each line that stands for none.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """What a list or a package index has."""
 
@@ -470,7 +471,7 @@ def named(place: str) -> str:
 # Where the wheels of a survey come from: a folder, a URL, a list, a package index.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WheelSource:
     """A wheel before it is read; can be pickled, and opened on another machine that reaches it."""
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from wheelfix.base.programs import Finished
     from wheelfix.model import Machine, ScanReport
 
 
-@dataclass(frozen=True, slots=True)
+Note: TypeAlias = "Callable[[str], object]"
+"""Takes a line about what is being done."""
+
+
+def silent(_line: str) -> None:
+    """Pass over such a line."""
+
+
+@frozen
 class TrialOptions:
     """How wheels are tried."""
 
@@ -37,6 +45,8 @@ class TrialOptions:
     timeout: float = 120.0
     """Seconds for each import."""
     allow_root: bool = False
+    note: Note = silent
+    """Is told what takes a while."""
 
 
 class ImportAnswer(str, enum.Enum):
@@ -51,7 +61,7 @@ class ImportAnswer(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """What the model predicts for the import of one module."""
 
@@ -70,7 +80,7 @@ class Expected:
     """Codes of loads that fail, and with which the package does without."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaisedError:
     """One exception of those that an import ended with."""
 
@@ -83,7 +93,7 @@ class RaisedError:
     frames: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedFile:
     """A file that was in the process at the end."""
 
@@ -93,7 +103,7 @@ class LoadedFile:
     """``package``, ``python``, ``windows`` or ``elsewhere``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observed:
     """How an import ended."""
 
@@ -137,7 +147,7 @@ class Agreement(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleTrial:
     """One import: expected, observed, compared."""
 
@@ -148,7 +158,7 @@ class ModuleTrial:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """What came of one wheel."""
 
@@ -189,7 +199,7 @@ class Trial:
         return "cannot-tell" if self.unknown else "imports"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PythonFacts:
     """The Python that imports."""
 

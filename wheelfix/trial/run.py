@@ -18,9 +18,10 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import FileName, installed_path
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RootOptions, ScanOptions, all_cores
-from wheelfix.base.programs import python_command, run_program
+from wheelfix.base.programs import Finished, python_command, run_program
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, failure_of
+from wheelfix.exam.examination import Examination, FailedInput
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.knowledge.system import classify, runtime_file
@@ -30,9 +31,9 @@ from wheelfix.loader.packageloading import extension_modules, has_entry, loading
 from wheelfix.loader.predict import absent_folder_code, error_line, shown_path
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import LoadEvent, LoadOutcome, Machine, Severity, canonical, dll_key
-from wheelfix.pycode.importer import import_end
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.model import LoadEvent, LoadOutcome, Machine, Prediction, Severity, canonical, dll_key
+from wheelfix.pycode.importer import ImportEnd, import_end
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
@@ -43,9 +44,11 @@ from wheelfix.trial.model import (
     Agreement,
     Expected,
     ImportAnswer,
+    Interpreter,
     LoadedFile,
     ModuleTrial,
     Observed,
+    PythonFacts,
     RaisedError,
     Trial,
     TrialOptions,
@@ -54,15 +57,8 @@ from wheelfix.trial.wine import refuse_root, wine_python
 from wheelfix.trial.winpython import VenvPython
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from wheelfix.base.programs import Finished
-    from wheelfix.errors import WheelfixError
-    from wheelfix.exam.examination import Examination
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Prediction
-    from wheelfix.pycode.importer import ImportEnd
-    from wheelfix.trial.model import Interpreter, PythonFacts
 
 ASIDE = {"test", "tests", "testing", "example", "examples", "docs", "doc", "setup", "conftest"}
 """Top-level names that wheels have by mistake, and that nobody imports."""
@@ -276,43 +272,20 @@ def requirements_of(path: Path, facts: PythonFacts, extras: Iterable[str] = ()) 
             yield text
 
 
-@dataclass(frozen=True, slots=True)
-class TrialFailure:
-    """A wheel that could not be tried, and why; the others are tried all the same."""
-
-    path: str
-    error: WheelfixError
-
-
-def try_all(
-    paths: Iterable[Path], options: TrialOptions, note: Callable[[str], None] | None = None
-) -> Iterator[Trial | TrialFailure]:
+def try_all(paths: Iterable[Path], options: TrialOptions) -> Iterator[Trial | FailedInput]:
     """Try wheels, each by itself in an environment that is emptied before it. This runs the code of the wheels."""
     refuse_root(options.allow_root)
-    with WorkFolder() as work, open_interpreter(work, options, note) as target:
-        yield from try_with(target, paths, options, work, note)
+    with WorkFolder() as work, open_interpreter(work, options) as target:
+        baseline = frozenset(path.name for path in target.prefix.iterdir())
+        for path in paths:
+            try:
+                empty(target, baseline)
+                yield try_one(target, path, options, work)
+            except Exception as error:  # whatever it is, it costs this wheel only
+                yield FailedInput(str(path), failure_of(error, path), "try")
 
 
-def try_with(
-    target: Interpreter,
-    paths: Iterable[Path],
-    options: TrialOptions,
-    work: Path,
-    note: Callable[[str], None] | None = None,
-) -> Iterator[Trial | TrialFailure]:
-    """Try wheels with a Python that is ready."""
-    baseline = frozenset(path.name for path in target.prefix.iterdir())
-    for path in paths:
-        try:
-            empty(target, baseline)
-            yield try_one(target, path, options, work, note)
-        except Exception as error:  # whatever it is, it costs this wheel only
-            yield TrialFailure(str(path), failure_of(error, path))
-
-
-def try_one(
-    target: Interpreter, path: Path, options: TrialOptions, work: Path, note: Callable[[str], None] | None = None
-) -> Trial:
+def try_one(target: Interpreter, path: Path, options: TrialOptions, work: Path) -> Trial:
     """Install one wheel, predict, import and compare."""
     installed = install(path, target, options, work)
     with expectations(path, target.prefix, target.facts.version, bare=target.facts.wine) as expected:
@@ -321,8 +294,7 @@ def try_one(
         predictions = {name: expected.of(name) for name in names}
     found = []
     for name, prediction in predictions.items():
-        if note is not None:
-            note(f"{path.name}: import {name}")
+        options.note(f"{path.name}: import {name}")
         seen = observe(name, target, options.timeout)
         agreement, why = compare(prediction, seen, wine=target.facts.wine, machine=target.facts.machine)
         found.append(ModuleTrial(name, prediction, seen, agreement, why))
@@ -338,13 +310,11 @@ def try_one(
     )
 
 
-def open_interpreter(
-    work: Path, options: TrialOptions, note: Callable[[str], None] | None = None
-) -> contextlib.AbstractContextManager[Interpreter]:
+def open_interpreter(work: Path, options: TrialOptions) -> contextlib.AbstractContextManager[Interpreter]:
     """Return a Python in an environment of its own: a virtual environment on Windows, Wine elsewhere."""
     if sys.platform == "win32":
         return contextlib.nullcontext(VenvPython(work, options.python))
-    return wine_python(work, options.python_home, options.wine, note)
+    return wine_python(work, options.python_home, options.wine, options.note)
 
 
 UNSURE = (depends_on_import_order, unsure_code_loads, unknown_provider)

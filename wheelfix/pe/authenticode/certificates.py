@@ -22,7 +22,7 @@ from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ExtensionOID, NameOID
 
 from wheelfix.base.inputfiles import read_file
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.pe.authenticode.message import (
     OCTETS,
@@ -86,7 +86,7 @@ BAD = (
 """What the library raises for certificates that it does not understand."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Certificate:
     """A certificate, as far as a chain of them is judged by it."""
 
@@ -310,7 +310,7 @@ class Standing(enum.IntEnum):
     TRUSTED = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chain:
     """Certificates from the signer's upwards, and what they may be used for."""
 
@@ -321,7 +321,7 @@ class Chain:
     """Whether a certificate below the root was signed with SHA-1."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Purpose:
     """What a chain must be usable for, and when."""
 
@@ -468,7 +468,7 @@ USAGES, DISALLOWED, DISALLOWED_USAGES, NOT_BEFORE, NOT_BEFORE_USAGES = (
 LARGEST = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootLimits:
     """What Microsoft's list says about a root."""
 
@@ -499,7 +499,7 @@ def _applies(usages: frozenset[str] | None, usage: str) -> bool:
     return usages is None or usage in usages
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrustedRoot:
     """A certificate at which a chain may end."""
 

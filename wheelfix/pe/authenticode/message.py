@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import install_extra
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class NotDer(DerError):
     """The bytes may be BER, which Windows reads and wheelfix does not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DerNode:
     """One element: its tag, its content, and itself as it stands."""
 
@@ -157,7 +157,7 @@ class Unusable(Exception):
     """Readable, but of a kind that is not checked; the text says which."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Algorithm:
     """An algorithm with its parameters."""
 
@@ -182,7 +182,7 @@ class Algorithm:
         return HASHES[self.oid]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signer:
     """What one signer says of himself and of the content."""
 
@@ -242,7 +242,7 @@ class Signer:
         return _values(self.unsigned, oid)[:MAX_VALUES]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignedMessage:
     """Signed data with one signer."""
 
@@ -285,7 +285,7 @@ class SignedMessage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statement:
     """What an Authenticode message says about a file: the digest of its bytes."""
 

@@ -7,7 +7,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.model import TRUSTED, Signature
 from wheelfix.pe.authenticode.certificates import (
     CODE_SIGNING,
@@ -15,6 +15,7 @@ from wheelfix.pe.authenticode.certificates import (
     TIME_STAMPING,
     Certificate,
     Purpose,
+    RootStore,
     Standing,
     find_chain,
     load_certificate,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from wheelfix.pe.authenticode.certificates import RootStore
 
 TOKEN, COUNTER_SIGNATURE = "1.3.6.1.4.1.311.3.3.1", "1.2.840.113549.1.9.6"
 TIME_INFO, SIGNING_TIME = "1.2.840.113549.1.9.16.1.4", "1.2.840.113549.1.9.5"
@@ -63,7 +63,7 @@ class Forged(Exception):
     """A signature that is not by whom it says, or not over what it says."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timestamp:
     """When something was signed, or why a timestamp does not prove it."""
 

@@ -6,14 +6,27 @@ import html
 from typing import TYPE_CHECKING
 
 from wheelfix.report import safe
-from wheelfix.report.blocks import NAMING, Bullets, Code, Heading, Link, Para, Part, Records, Table
+from wheelfix.report.blocks import (
+    NAMING,
+    Block,
+    Bullets,
+    Code,
+    Heading,
+    Link,
+    Para,
+    Part,
+    Record,
+    Records,
+    Span,
+    Table,
+    Value,
+)
 from wheelfix.report.pages import parse_markdown
 from wheelfix.report.words import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from wheelfix.report.blocks import Block, Record, Span, Value
 
 VOID = frozenset({"br", "col", "input", "meta", "wbr"})
 WHOLE = frozenset({"title", "text", "option", "pre"})
@@ -72,11 +85,11 @@ def badge(words: str, kind: str) -> Html:
     return el("span", words, class_=f"badge {kind}")
 
 
-def names(words: Sequence[str], shown: int = 3) -> Html:
+def names(words: Sequence[str]) -> Html:
     """Return a list, folded where it is long."""
     if len(words) < 2:
         return join(words)
-    return listed(words) if len(words) <= shown else fold(and_more(words, 1), listed(words))
+    return listed(words) if len(words) <= 3 else fold(and_more(words, 1), listed(words))
 
 
 # -------------------------------------------------------------------------------------------------------------- blocks

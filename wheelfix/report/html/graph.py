@@ -12,18 +12,27 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, field, replace
-from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
+from wheelfix.base.values import dataclass, field, frozen, grouped, replace
+from wheelfix.model import (
+    Edge,
+    InView,
+    Json,
+    Malformed,
+    MayComeFrom,
+    Missing,
+    OwnedBy,
+    ScannedImage,
+    ScanReport,
+    dll_key,
+)
 from wheelfix.report import safe
-from wheelfix.report.blocks import Part, Record, Records, chapter
+from wheelfix.report.blocks import Part, Record, Records, Value, chapter
 from wheelfix.report.html.element import Html, el, fold, join
 from wheelfix.report.words import SITE_PACKAGES, count, human_size, image_counts, provider_phrase, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from wheelfix.model import Json
-    from wheelfix.report.blocks import Value
 
 NODE_WIDTH = 156
 NODE_HEIGHT = 54
@@ -62,7 +71,7 @@ class Node:
         return self.kind not in ("missing", "optional", "owned")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """One need, between two nodes by their numbers."""
 
@@ -74,7 +83,7 @@ class Link:
     """Why the load fails although the file is there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Graph:
     """Nodes with their places, links, and the size of the sheet."""
 
@@ -162,9 +171,7 @@ class _ImageFinder:
         self._by_path: dict[str, int] = {}
         for number, image in enumerate(images):
             self._by_path.setdefault(_installed(image.path), number)
-        self._by_tail: dict[str, list[tuple[str, int]]] = {}
-        for path, number in self._by_path.items():
-            self._by_tail.setdefault(posixpath.basename(path), []).append((path, number))
+        self._by_tail = grouped((posixpath.basename(path), (path, at)) for path, at in self._by_path.items())
 
     def find(self, path: str) -> int | None:
         """Return the number of the image; one on a disk is known by how its path ends."""
@@ -283,9 +290,7 @@ def missing_part(graph: Graph, chain: Sequence[str] = ()) -> Graph | None:
     causes = _causes(graph)
     if not causes:
         return None
-    above: dict[int, list[int]] = {}
-    for link in graph.links:
-        above.setdefault(link.target, []).append(link.source)
+    above = grouped((link.target, link.source) for link in graph.links)
     kept = set(_along(graph, chain))
     for cause in causes[:MISSING]:
         kept |= {cause, *_way_up(cause, above, graph), *above.get(cause, [])[:IMPORTERS]}
@@ -294,9 +299,7 @@ def missing_part(graph: Graph, chain: Sequence[str] = ()) -> Graph | None:
 
 def _along(graph: Graph, chain: Sequence[str]) -> list[int]:
     """Return the nodes of a chain of names, each needed by the one before it."""
-    named: dict[str, list[int]] = {}
-    for number, node in enumerate(graph.nodes):
-        named.setdefault(node.name.lower(), []).append(number)
+    named = grouped((node.name.lower(), number) for number, node in enumerate(graph.nodes))
     linked = {(link.source, link.target) for link in graph.links}
     way: list[int] = []
     for name in chain:
@@ -536,11 +539,8 @@ def _drawing(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
 
 def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> Part:
     """Return the files of the wheel, largest first."""
-    needed_by: dict[int, list[str]] = {}
-    needs: dict[int, list[str]] = {}
-    for link in graph.links:
-        needed_by.setdefault(link.target, []).append(graph.nodes[link.source].name)
-        needs.setdefault(link.source, []).append(graph.nodes[link.target].name)
+    needed_by = grouped((link.target, graph.nodes[link.source].name) for link in graph.links)
+    needs = grouped((link.source, graph.nodes[link.target].name) for link in graph.links)
     images = [(number, node) for number, node in enumerate(graph.nodes) if node.in_wheel]
     records = []
     for number, node in sorted(images, key=lambda item: (-item[1].size, item[1].path)):

@@ -6,13 +6,13 @@ import importlib.resources
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import Severity, Verdict, dll_key
-from wheelfix.report.builds import comparison_answer, comparison_blocks
+from wheelfix.model import ScanReport, Severity, Verdict, dll_key
+from wheelfix.report.builds import Comparison, comparison_answer, comparison_blocks
 from wheelfix.report.document import (
     DEFAULT,
     Context,
     Document,
-    FailedInput,
+    InputRow,
     PlanReport,
     by_words,
     severities,
@@ -29,9 +29,8 @@ from wheelfix.rules.wording import last_part
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from wheelfix.model import ScanReport
-    from wheelfix.report.builds import Comparison
-    from wheelfix.report.document import InputRow
+    from wheelfix.exam.examination import FailedInput
+
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """The page may run what is in it and fetch nothing: a wheel's name cannot phone home."""
