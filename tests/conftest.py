@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -35,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Keep the bytecode of what tests start: a command takes 0.2 s then, and 0.6 s if it compiles all modules. Text is as
     wide as its lines are, whatever the terminal of whoever runs the tests. Temporary files go to a folder of this
-    process: a run looks there for what killed runs left, which takes 0.2 s each time in a folder with thousands of them.
+    process: a run looks there for what killed runs left, which takes 0.2 s each time among thousands of them.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.pop("COLUMNS", None)
@@ -48,6 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("ci" if os.environ.get("CI") else "any machine")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a module that is marked with a tier which ``-m`` leaves out (``not real``)."""
+    left_out = re.findall(r"\bnot (\w+)", config.option.markexpr)
+    if not left_out or not collection_path.name.startswith("test_"):
+        return None
+    mark = re.search(r"^pytestmark = .*", collection_path.read_text("utf-8"), re.MULTILINE)
+    return True if mark and {*left_out} & {*re.findall(r"mark\.(\w+)", mark[0])} else None
 
 
 @pytest.hookimpl(wrapper=True)

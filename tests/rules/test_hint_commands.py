@@ -342,15 +342,9 @@ def texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def all_hints(folder: Path) -> Iterator[str]:
-    """Give the hints of all findings of the wheels here."""
-    for key, case in CASES.items():
-        for finding in findings(made(case, folder / key), case):
-            yield finding.hint
-
-
 def test_every_text_that_names_a_command_has_a_case(tmp_path: Path) -> None:
-    hints = [*all_hints(tmp_path), *IN_OTHER_TESTS]
+    of_cases = (finding for key, case in CASES.items() for finding in findings(made(case, tmp_path / key), case))
+    hints = [*(finding.hint for finding in of_cases), *IN_OTHER_TESTS]
     missing = [
         f"{path.name}: {text}"
         for path in sorted(Path(registry.__file__).parent.glob("*.py"))
