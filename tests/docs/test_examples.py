@@ -13,7 +13,6 @@ import pytest
 from tests.docs.pages import HERE, WRITTEN, blocks, fits, run_line, steps
 from tests.real.listing import named
 from tests.support.tiers import wheel
-from wheelfix.cli.main import main
 from wheelfix.demo import example
 
 STORIES = {"cu117": example.kepler_cu117, "cu114": example.kepler_cu114}
@@ -91,13 +90,12 @@ def test_python_has_the_types_that_a_checker_wants(tmp_path):
 
 
 @pytest.mark.parametrize("page", pages_with("toml"), ids=name)
-def test_toml(page, place, capsys):
+def test_toml(page, place, run):
     """Tables that speak to wheelfix are understood by it."""
     for block in blocks(page):
         if block.language == "toml":
             Path("pyproject.toml").write_text(block.text, encoding="utf-8")
-            assert main(["repair", "--show-config"]) == 0
-            shown = capsys.readouterr().out
+            shown = run("repair", "--show-config").out
             assert ("pyproject.toml" in shown) == ("[tool.wheelfix" in block.text)
 
 
@@ -118,7 +116,7 @@ def test_fits(expected, actual, same):
 
 @pytest.mark.real
 @pytest.mark.long
-def test_wheels_as_roots(place):
+def test_wheels_as_roots(place, run):
     """The how-to's command, with the real wheels it names, makes the example whole."""
     page = next(page for page in WRITTEN if page.stem == "wheel-roots")
     shown = (line for block in blocks(page) for line in block.text.splitlines())
@@ -129,5 +127,5 @@ def test_wheels_as_roots(place):
         file = named(project, version).file
         shutil.copyfile(wheel(file, optional=True), downloaded / file)
     words = ["downloaded" if word == "roots" else word.replace("\\", "/") for word in line.split()[1:]]
-    assert main([*words, "-q"]) == 0
-    assert main(["scan", "wheelhouse", "-q"]) == 0
+    run(*words, "-q")
+    run("scan", "wheelhouse", "-q")
