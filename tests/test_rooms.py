@@ -54,18 +54,20 @@ def imports() -> dict[str, set[str]]:
     return {name: {one for one in imported(tree) if one not in ("", name)} for name, tree in trees.items()}
 
 
-def imported(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "wheelfix":
-        base = (node.module or "").partition(".")[2]
-        for alias in node.names:
-            inner = f"{base}.{alias.name}".lstrip(".")
-            yield inner if inner in modules() else base
-    elif isinstance(node, ast.Import):
-        yield from (alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("wheelfix."))
-    only_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    for child in node.orelse if only_types else ast.iter_child_nodes(node):
-        if not isinstance(child, ast.expr):  # no import is in one
-            yield from imported(child)
+def imported(tree: ast.Module) -> Iterator[str]:
+    """What a module imports, whether at its top or in a function."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "wheelfix":
+            base = (node.module or "").partition(".")[2]
+            inner = (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
+            yield from (name if name in modules() else base for name in inner)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("wheelfix."))
+        only_types = isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for block in ("orelse",) if only_types else ("body", "orelse", "handlers", "finalbody", "cases"):
+            waiting += found if isinstance(found := getattr(node, block, ()), list) else ()
 
 
 def place_of(name: str) -> int:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.commands import COMMANDS
-from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import (
     KeyLines,
@@ -341,11 +340,10 @@ def test_every_option_of_every_command_can_be_configured():
                 assert command in known[name].commands, (command, option)
 
 
-def test_show_config(folder, capsys, monkeypatch):
+def test_show_config(folder, run, monkeypatch):
     (folder / "wheelfix.toml").write_text('fail-on = "info"\n\n[wheels.torch]\nignore = ["WF6"]\n')
     monkeypatch.setenv("WHEELFIX_JOBS", "3")
-    assert main(["scan", "--show-config", "--no-discover"]) == 0
-    out = capsys.readouterr().out
+    out = run("scan", "--show-config", "--no-discover").out
     rows = {line.split()[0]: line.split(maxsplit=2)[1:] for line in out.splitlines() if len(line.split()) > 2}
     assert rows["fail-on"] == ["info", "wheelfix.toml:1"]
     assert rows["jobs"] == ["3", "environment variable WHEELFIX_JOBS"]
@@ -355,7 +353,7 @@ def test_show_config(folder, capsys, monkeypatch):
     assert "wheels called torch:\nignore  WF6  wheelfix.toml:4\n" in out
 
 
-def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory, capsys, monkeypatch):
+def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory, run, monkeypatch):
     """The file of a project may not: anybody can put one into a folder."""
     monkeypatch.setattr("sys.platform", "linux")
     home, toolkit = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("toolkit")
@@ -367,18 +365,14 @@ def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory,
     (folder / "wheelfix.toml").write_text('fail-on = "error"\n')
     module = extension("gone.dll")
     build_wheel(folder / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module})
-    assert main(["scan"]) == 1  # the project's file overrides the user's
-    assert str(toolkit) in capsys.readouterr().out
-    assert main(["repair", "--show-config"]) == 0
-    out = capsys.readouterr().out
+    assert str(toolkit) in run("scan", code=1).out  # the project's file overrides the user's
+    out = run("repair", "--show-config").out
     assert f"configured by {own} and {(folder / 'wheelfix.toml').resolve()}" in out
     assert f"{toolkit}" in out
     assert f"{own}:1" in out
-    assert main(["scan", "--config", "none", "--show-config"]) == 0
-    assert "configured by no file" in capsys.readouterr().out
+    assert "configured by no file" in run("scan", "--config", "none", "--show-config").out
     (folder / "wheelfix.toml").write_text(f"root = ['{toolkit}']\n")
-    assert main(["scan"]) == 2
-    assert "leads out of the folder of the file" in capsys.readouterr().err
+    assert "leads out of the folder of the file" in run("scan", code=2).err
 
 
 def test_the_name_of_a_command_is_no_answer_to_itself(folder, run):

@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 
 import wheelfix
+from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.wheels import build_wheel, extension
 from wheelfix.archive.reader import Archive
@@ -232,9 +233,8 @@ def is_told(err: str) -> bool:
 
 @pytest.mark.parametrize("jobs", ["1", "4"])
 @pytest.mark.parametrize("kind", SCAN_KINDS)
-def test_scan(wheels: Path, kind: str, jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", "dist", "--format", kind, "-j", jobs, "--no-discover"]) == Exit.ENVIRONMENT
-    told = capsys.readouterr()
+def test_scan(wheels: Path, kind: str, jobs: str, run: Run) -> None:
+    told = run("scan", "dist", "--format", kind, "-j", jobs, "--no-discover", code=Exit.ENVIRONMENT)
     assert is_told(told.err)
     assert "Traceback" not in told.err + told.out
     if kind not in ("github", "sarif", "concise"):  # which have nothing to say about sound wheels
@@ -243,12 +243,11 @@ def test_scan(wheels: Path, kind: str, jobs: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("words", [["scan", "dist"], ["scan", "env"], ["verify", "dist"], ["ci", "dist"]], ids=" ".join)
-def test_documents(wheels: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_documents(wheels: Path, words: list[str], run: Run) -> None:
     for name in NAMES:
         install(wheels / "dist" / f"{name}-1.0-cp311-cp311-win_amd64.whl", wheels / "env")
     (wheels / "env" / "python.exe").write_bytes(b"MZ")
-    assert main([*words, "--format", "json", *([] if "verify" in words else ["--no-discover"])]) == Exit.ENVIRONMENT
-    told = capsys.readouterr()
+    told = run(*words, "--format", "json", *([] if "verify" in words else ["--no-discover"]), code=Exit.ENVIRONMENT)
     assert is_told(told.err)
     document = json.loads(told.out)
     jsonschema.validate(document, load_schema("scan-1"))
@@ -256,9 +255,8 @@ def test_documents(wheels: Path, words: list[str], capsys: pytest.CaptureFixture
     assert "ZeroDivisionError" in document["failures"][0]["because"]
 
 
-def test_repair(wheels: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["repair", "dist", "--format", "json", "--no-discover"]) == Exit.ENVIRONMENT
-    told = capsys.readouterr()
+def test_repair(wheels: Path, run: Run) -> None:
+    told = run("repair", "dist", "--format", "json", "--no-discover", code=Exit.ENVIRONMENT)
     assert is_told(told.err)
     outcomes = {
         entry["path"].split("/")[-1].split("-")[0]: entry["outcome"] for entry in json.loads(told.out)["wheels"]
@@ -286,9 +284,7 @@ def test_diff(wheels: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("kind", ["markdown", "json"])
-def test_a_report_that_cannot_be_drawn(
-    wheels: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_that_cannot_be_drawn(wheels: Path, kind: str, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """A renderer that fails on one report draws the others, and names the one."""
     module, function = KINDS[kind]
     whole = getattr(importlib.import_module(module), function)
@@ -300,8 +296,7 @@ def test_a_report_that_cannot_be_drawn(
 
     monkeypatch.setattr(f"{module}.{function}", render)
     wheels.joinpath("dist", "bad-1.0-cp311-cp311-win_amd64.whl").unlink()
-    assert main(["scan", "dist", "--format", kind, "--no-discover"]) == Exit.ENVIRONMENT
-    out = capsys.readouterr().out
+    out = run("scan", "dist", "--format", kind, "--no-discover", code=Exit.ENVIRONMENT).out
     assert "omega" in out
     assert "KeyError" in out
 
@@ -339,10 +334,11 @@ def test_limits_can_be_lowered(command, option, value, because, tmp_path, capsys
     assert f"raise the limit with --limit {option[6:]}=VALUE" in said
 
 
-def test_a_member_beyond_the_limit_is_a_finding(tmp_path, capsys):
+def test_a_member_beyond_the_limit_is_a_finding(tmp_path, run):
     wheel = build_wheel(tmp_path, files={"pkg/a.py": "a = 1\n" * 5000})
-    assert main(["verify", str(wheel), "--no-config", "--max-size", "1K", "--format", "json"]) == Exit.FINDINGS
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(
+        run("verify", wheel, "--no-config", "--max-size", "1K", "--format", "json", code=Exit.FINDINGS).out
+    )
     codes = {finding["code"] for report in document["wheels"] for finding in report["findings"]}
     assert codes & {"WF115", "WF116", "WF121"}
 
@@ -367,7 +363,7 @@ def test_the_help_of_verify_names_the_threshold_that_it_has(capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("loud", [[], ["-v"], ["-q"]], ids=["plain", "verbose", "quiet"])
-def test_versions_of_large_files_count_whatever_is_printed(tmp_path, capsys, loud) -> None:
+def test_versions_of_large_files_count_whatever_is_printed(tmp_path, run, loud):
     """``scan --select WF4 --fail-on warning`` exited with 0, and with 1 if -v was given: MKL is larger than 16 MB."""
     files = {
         "pkg/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", imports={"mkl_intel_thread.2.dll": ["f"]}),
@@ -382,8 +378,8 @@ def test_versions_of_large_files_count_whatever_is_printed(tmp_path, capsys, lou
     }
     wheel = build_wheel(tmp_path, files=files)
     words = ["scan", str(wheel), "--no-discover", "--select", "WF4", "--fail-on", "warning"]
-    assert main([*words, *loud]) == 1
-    assert loud == ["-q"] or "WF412" in capsys.readouterr().out
+    out = run(*words, *loud, code=1).out
+    assert loud == ["-q"] or "WF412" in out
 
 
 # -------------------------------------------------------------------------------------------------------------- explain
@@ -423,20 +419,19 @@ def test_as_json(capsys):
     assert {rule["code"][:4] for rule in document["rules"]} == {"WF30"}
 
 
-def test_a_slip(capsys):
-    assert main(["explain", "missing-dependancy"]) == 2
-    assert "did you mean missing-dependency" in capsys.readouterr().err
-    assert main(["explain", "WF999"]) == 2
+def test_a_slip(run):
+    assert "did you mean missing-dependency" in run("explain", "missing-dependancy", code=2).err
+    run("explain", "WF999", code=2)
 
 
-@pytest.mark.parametrize("code", [rule.code for rule in all_rules()])
-def test_every_page_is_rendered_whole_and_narrow(code):
-    text = render_page(page(code), TextStyle(80))
-    assert text.isascii(), [line for line in text.splitlines() if not line.isascii()]
-    assert "```" not in text
-    assert "**" not in text
-    for line in text.splitlines():
-        assert len(line) <= 80 or line.startswith("    "), line  # code stays as it is
+def test_every_page_is_rendered_whole_and_narrow():
+    for rule in all_rules():
+        text = render_page(page(rule.code), TextStyle(80))
+        assert text.isascii(), [line for line in text.splitlines() if not line.isascii()]
+        assert "```" not in text
+        assert "**" not in text
+        for line in text.splitlines():
+            assert len(line) <= 80 or line.startswith("    "), (rule.code, line)  # code stays as it is
 
 
 def test_into_a_file(tmp_path, capsys):
@@ -466,9 +461,8 @@ def machine(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_text(machine, capsys):
-    assert main(["roots", "--root", str(machine / "plain"), "zlibwapi"]) == 0
-    out = capsys.readouterr().out
+def test_text(machine, run):
+    out = run("roots", "--root", machine / "plain", "zlibwapi").out
     assert f"CUDA 11.7.1  {machine / 'CUDA' / 'v11.7'}\n" in out or f"CUDA 11.7  {machine / 'CUDA' / 'v11.7'}\n" in out
     assert "CUDA_PATH" in out
     assert "nowhere: no such folder" in " ".join(out.split())
@@ -476,14 +470,12 @@ def test_text(machine, capsys):
     assert out.isascii()
 
 
-def test_json_fits_its_schema(machine, capsys):
-    assert main(["roots", "--format", "json", "--root", str(machine / "plain"), "cudart64_*.dll"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_json_fits_its_schema(machine, run):
+    document = json.loads(run("roots", "--format", "json", "--root", machine / "plain", "cudart64_*.dll").out)
     jsonschema.validate(document, load_schema("roots-1"), cls=jsonschema.Draft202012Validator)
     assert [match["name"] for match in document["matches"]] == ["cudart64_110.dll"]
     assert "cuda" in [root["kind"] for root in document["roots"]]
 
 
-def test_only_what_is_named(machine, capsys):
-    assert main(["roots", "-q", "--no-discover", "--root", str(machine / "plain")]) == 0
-    assert capsys.readouterr().out == f"folder  {machine / 'plain'}\n"
+def test_only_what_is_named(machine, run):
+    assert run("roots", "-q", "--no-discover", "--root", machine / "plain").out == f"folder  {machine / 'plain'}\n"

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
+
+from wheelfix.cli.main import main
 
 HERE = Path(__file__).resolve().parents[2]
 DOCS = HERE / "docs"
@@ -113,3 +121,23 @@ def split(words: str) -> list[str]:
     lexer = shlex.shlex(words, posix=True)
     lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
     return list(lexer)
+
+
+def run_line(command: str) -> tuple[int, str]:
+    """Run a line; plain commands of ours in this process, because there are many."""
+    if command.startswith("wheelfix ") and not set(command) & set("|<>&;*$("):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            return main(split(command)[1:]), output.getvalue()
+    for tool in ("zip", "unzip"):
+        if f"{tool} -" in command and not shutil.which(tool):
+            pytest.skip(f"there is no {tool} here (Debian: apt-get install {tool})")
+    done = subprocess.run(
+        ["bash", "-c", command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+    )
+    return done.returncode, done.stdout

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import HERE, PAGES, blocks, shown_commands, split
-from wheelfix.cli.commands import COMMANDS, root_parser
+from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser, current_spelling
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.errors import Exit
+from wheelfix.errors import Exit, UsageError
 from wheelfix.rules.registry import all_rules
 
 SHOWN = sorted({words: place for page in PAGES for place, words in shown_commands(page)}.items())
@@ -23,20 +23,17 @@ def test_there_are_some():
     assert len(SHOWN) > 60
 
 
-@pytest.mark.parametrize("words", [words for words, _ in SHOWN], ids=[f"{place} {words}" for words, place in SHOWN])
-def test_parses(words):
-    parts = split(words)
-    if parts[0] in ("--version", "--help", "COMMAND"):
-        assert parts[0] == "COMMAND" or root_parser().options()
-        return
-    assert parts[0] in COMMANDS
-    if len(parts) == 1:
-        return
-    parser = command_parser(parts[0])
-    if "--help" in parts or "-h" in parts:
-        return
-    parser.require_nothing()  # prose names commands with an option only, as in `wheelfix repair --drop-test-artifacts`
-    parser.parse_strictly(current_spelling(parts[0], parts[1:]))
+def test_parses():
+    for words, place in SHOWN:
+        name, *rest = split(words)
+        assert name in (*COMMANDS, "--version", "--help", "COMMAND"), place
+        if name in COMMANDS and rest and not {"--help", "-h"} & {*rest}:
+            parser = command_parser(name)
+            parser.require_nothing()  # prose names commands with one option, as in `wheelfix repair --no-discover`
+            try:
+                parser.parse_strictly(current_spelling(name, rest))
+            except UsageError as error:
+                pytest.fail(f"{place} {words}: {error}")
 
 
 def test_codes_in_examples_exist():

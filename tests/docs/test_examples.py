@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import shutil
 import subprocess
@@ -12,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import HERE, WRITTEN, blocks, fits, split, steps
+from tests.docs.pages import HERE, WRITTEN, blocks, fits, run_line, steps
 from tests.real.listing import named
 from tests.support.tiers import wheel
-from wheelfix.cli.main import main
 from wheelfix.demo import example
 
 STORIES = {"cu117": example.kepler_cu117, "cu114": example.kepler_cu114}
@@ -61,31 +58,11 @@ def test_console(page, place):
             lay_out(place, block.orders["example"])
         found = steps(block)
         for number, step in enumerate(found):
-            code, output = run(step.command)
+            code, output = run_line(step.command)
             where = f"{block.place}: {step.command}\n{output}"
             assert code == (int(block.orders.get("exit", 0)) if number == len(found) - 1 else 0), where
             if step.output:
                 assert fits(step.output, output.splitlines()), where
-
-
-def run(command):
-    """Run a line; plain commands of ours in this process, because there are many."""
-    if command.startswith("wheelfix ") and not set(command) & set("|<>&;*$("):
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            return main(split(command)[1:]), output.getvalue()
-    for tool in ("zip", "unzip"):
-        if f"{tool} -" in command and not shutil.which(tool):
-            pytest.skip(f"there is no {tool} here (Debian: apt-get install {tool})")
-    done = subprocess.run(
-        ["bash", "-c", command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-    )
-    return done.returncode, done.stdout
 
 
 @pytest.mark.parametrize("page", pages_with("python"), ids=name)
@@ -102,23 +79,23 @@ def test_python(page, place, capsys):
                     assert comment.strip().partition("…")[0].strip() in printed, line
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/howto/python.md"])
-def test_python_has_the_types_that_a_checker_wants(page, tmp_path):
-    text = "".join(block.text for block in blocks(HERE / page) if block.language == "python")
-    (tmp_path / "example.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(tmp_path / "example.py")]
+def test_python_has_the_types_that_a_checker_wants(tmp_path):
+    for page in ("README.md", "docs/howto/python.md"):
+        text = "".join(block.text for block in blocks(HERE / page) if block.language == "python")
+        (tmp_path / f"{Path(page).stem}_example.py").write_text(text, encoding="utf-8")
+    files = map(str, tmp_path.iterdir())
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", *files]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("page", pages_with("toml"), ids=name)
-def test_toml(page, place, capsys):
+def test_toml(page, place, run):
     """Tables that speak to wheelfix are understood by it."""
     for block in blocks(page):
         if block.language == "toml":
             Path("pyproject.toml").write_text(block.text, encoding="utf-8")
-            assert main(["repair", "--show-config"]) == 0
-            shown = capsys.readouterr().out
+            shown = run("repair", "--show-config").out
             assert ("pyproject.toml" in shown) == ("[tool.wheelfix" in block.text)
 
 
@@ -139,7 +116,7 @@ def test_fits(expected, actual, same):
 
 @pytest.mark.real
 @pytest.mark.long
-def test_wheels_as_roots(place):
+def test_wheels_as_roots(place, run):
     """The how-to's command, with the real wheels it names, makes the example whole."""
     page = next(page for page in WRITTEN if page.stem == "wheel-roots")
     shown = (line for block in blocks(page) for line in block.text.splitlines())
@@ -150,5 +127,5 @@ def test_wheels_as_roots(place):
         file = named(project, version).file
         shutil.copyfile(wheel(file, optional=True), downloaded / file)
     words = ["downloaded" if word == "roots" else word.replace("\\", "/") for word in line.split()[1:]]
-    assert main([*words, "-q"]) == 0
-    assert main(["scan", "wheelhouse", "-q"]) == 0
+    run(*words, "-q")
+    run("scan", "wheelhouse", "-q")

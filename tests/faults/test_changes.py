@@ -193,9 +193,19 @@ NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with everything that a run may read."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    # A plan names its files with their folders.
+    assert main(["repair", f"oi/{NAME}", "--root", "root", "--no-discover", "--dry-run", "--lock", "plan.json"]) == 0
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What :func:`place` has, made once."""
+    tmp_path = tmp_path_factory.mktemp("place")
     module = extension("libiomp5md.dll:omp_get_num_threads", name="ext")
     files = {"pkg/__init__.py": b"", "pkg/ext.cp311-win_amd64.pyd": module}
     wheel = build_wheel(tmp_path / "oi", files=files)
@@ -204,13 +214,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     dll = forge_dll("libiomp5md.dll", exports=["omp_get_num_threads"])
     (tmp_path / "root" / "libiomp5md.dll").write_bytes(dll)
     (tmp_path / "root" / "unused.dll").write_bytes(dll)
-    assert main(["scan", f"oi/{NAME}", "--format", "json", "-o", "saved.json", "--no-discover"]) == 1
-    assert main(["scan", f"oi/{NAME}", "--baseline", "known.json", "--write-baseline", "--no-discover"]) == 0
-    assert main(["repair", f"oi/{NAME}", "--root", "root", "--no-discover", "--dry-run", "--lock", "plan.json"]) == 0
-    Path("error.txt").write_text("ImportError: DLL load failed while importing ext: The specified module", "utf-8")
-    Path("requirements.txt").write_text("pkg==1.0\n", "utf-8")
-    Path("wheelfix.toml").write_text("[scan]\nno-discover = true\n", "utf-8")
-    Path("roots.pem").write_text("no certificate\n", "utf-8")
+    for name, text in {
+        "error.txt": "ImportError: DLL load failed while importing ext: The specified module",
+        "requirements.txt": "pkg==1.0\n",
+        "wheelfix.toml": "[scan]\nno-discover = true\n",
+    }.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    saved, known = str(tmp_path / "saved.json"), str(tmp_path / "known.json")
+    assert main(["scan", str(wheel), "--format", "json", "-o", saved, "--no-discover"]) == 1
+    assert main(["scan", str(wheel), "--baseline", known, "--write-baseline", "--no-discover"]) == 0
     install(wheel, tmp_path / "env")
     return tmp_path
 

@@ -14,7 +14,7 @@ from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy, PythonRuntime, VcRedist, Verdict
+from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy, Provider, PythonRuntime, VcRedist, Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,43 +59,105 @@ def test_what_torch_requires_on_linux_is_missing_on_windows():
     assert isinstance(edge.provider, OwnedBy)
 
 
+def provider(
+    name: str,
+    requires: tuple[str, ...] = (),
+    code: str = "from . import _core\n",
+    files: dict[str, bytes | str] | None = None,
+    deleted: dict[str, str] | None = None,
+) -> Provider:
+    """Where the DLL that an extension module of a package needs comes from."""
+    module = forge_dll("_core.pyd", imports={name: ["f"]}, exports=["PyInit__core"])
+    own = {"pkg/__init__.py": code, "pkg/_core.pyd": module, **(files or {})}
+    view = make_view({SITE + path: data for path, data in own.items()})
+    view.deleted = deleted or {}
+    edges = resolve(view, Profile(python=(3, 11)), requires).edges
+    (found,) = (edge.provider for edge in edges if edge.name == name)
+    return found
+
+
+MANGLED = "fmt-450cb758114ce857a00a619d174671f2.dll"
+GLFW = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
+GLFW_DLL = forge_dll("glfw3.dll")
+JAVA = "import os\nhome = os.environ.get('JAVA_HOME')\n"
+THEN = "from . import _core\n"
+
+
 @pytest.mark.parametrize(
-    ("requires", "name", "expected"),
+    ("name", "requires", "expected"),
     [
-        ("uvicorn", "frobnicate.dll", Missing),
-        ("uvicorn[standard]", "frobnicate.dll", MayComeFrom),
-        ('uvicorn[standard]; sys_platform == "linux"', "frobnicate.dll", Missing),
-        ("uvicorn[standard]", "msvcp140d.dll", Missing),
-        ("uvicorn[standard]", "vcomp140-f96f3a14d88d8846f31f3ab38a490304.dll", Missing),
+        pytest.param("frobnicate.dll", "uvicorn", Missing, id="without extras"),
+        pytest.param("frobnicate.dll", 'uvicorn[standard]; sys_platform == "linux"', Missing, id="not on Windows"),
+        pytest.param("msvcp140d.dll", "uvicorn[standard]", Missing, id="part of a compiler"),
+        pytest.param(MANGLED, "uvicorn[standard]", Missing, id="named by delvewheel"),
+        pytest.param("c10.dll", "torch", OwnedBy, id="required"),
+        pytest.param("c10.dll", "torch; extra == 'gpu'", MayComeFrom, id="an extra"),
     ],
-    ids=["without extras", "with an extra", "not on Windows", "part of a compiler", "named by delvewheel"],
 )
-def test_what_the_extras_of_a_requirement_bring_is_not_known(requires, name, expected):
+def test_what_is_required(name: str, requires: str, expected: type) -> None:
+    assert isinstance(provider(name, (requires,), "import torch\n" + THEN if requires == "torch" else THEN), expected)
+
+
+def test_what_the_extras_of_a_requirement_bring_is_not_known() -> None:
     """A wheel that requires ``onnxruntime-gpu[cuda]`` was called broken for cublas64_12.dll."""
-    module = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"], name: ["f"]}, exports=["PyInit__core"])
-    files = {f"{SITE}pkg/__init__.py": "from . import _core\n", f"{SITE}pkg/_core.pyd": module}
-    resolution = resolve(make_view(files), Profile(python=(3, 11)), (requires,))
-    (edge,) = (one for one in resolution.edges if one.name == name)
-    assert isinstance(edge.provider, expected)
-    if expected is MayComeFrom:
-        assert edge.provider.distributions == ("uvicorn[standard]",)
+    found = provider("frobnicate.dll", ("uvicorn[standard]",))
+    assert isinstance(found, MayComeFrom)
+    assert found.distributions == ("uvicorn[standard]",)
 
 
 @pytest.mark.parametrize(
-    ("code", "expected"),
-    [("import os\nhome = os.environ.get('JAVA_HOME')\n", MayComeFrom), ("", Missing)],
-    ids=["the code looks for Java", "it does not"],
+    ("name", "where", "code", "expected"),
+    [
+        # pyjnius adds the folder of the Java that it finds.
+        pytest.param("jvm.dll", "env.py", JAVA, MayComeFrom, id="the code looks for Java"),
+        pytest.param("jvm.dll", "env.py", "", Missing, id="it does not look for Java"),
+        pytest.param("c10.dll", "__init__.py", f"import torch\n{THEN}", MayComeFrom, id="imported, not required"),
+        # h5py's hdf5.dll "may come from tables", and gssapi64.dll from k5test, which tests import.
+        pytest.param("c10.dll", "tests/test_dtype.py", "import torch\n", Missing, id="tests"),
+        pytest.param("x.dll", "tests/test_raw.py", "import frob\nfrob.CDLL('y.dll')\n", Missing, id="loads of tests"),
+        pytest.param(
+            "c10.dll",
+            "__init__.py",
+            f"try:\n    import torch\nexcept ImportError:\n    pass\n{THEN}",
+            Missing,
+            id="inside try",
+        ),
+        pytest.param("c10.dll", "other.py", "import torch\n", Missing, id="a file that runs later"),
+        pytest.param("c10.dll", "__init__.py", f"import __main__, pkg, json\n{THEN}", Missing, id="own and standard"),
+        pytest.param("c10.dll", "__init__.py", f"import frobnicate_libs\n{THEN}", Missing, id="unknown name"),
+        pytest.param(
+            "c10.dll",
+            "__init__.py",
+            f"import os\nos.add_dll_directory(os.environ['PROJECT'])\n{THEN}",
+            Missing,
+            id="unread folder",
+        ),
+    ],
 )
-def test_a_dll_of_a_program_that_users_install(code, expected):
-    """pyjnius needs jvm.dll, and adds the folder of the Java that it finds."""
-    module = forge_dll("_core.pyd", imports={"jvm.dll": ["JNI_CreateJavaVM"]}, exports=["PyInit__core"])
-    files = {
-        f"{SITE}pkg/__init__.py": "from . import _core\n",
-        f"{SITE}pkg/env.py": code,
-        f"{SITE}pkg/_core.pyd": module,
-    }
-    (edge,) = (one for one in resolve(make_view(files), Profile(python=(3, 11))).edges if one.name == "jvm.dll")
-    assert isinstance(edge.provider, expected)
+def test_what_code_says(name: str, where: str, code: str, expected: type) -> None:
+    assert isinstance(provider(name, files={f"pkg/{where}": code}), expected)
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"), [("frobnicate_core.libs", MayComeFrom), ("pkg.libs", Missing)], ids=["theirs", "its own"]
+)
+def test_a_wheel_that_was_repaired_together_with_one_that_it_requires(folder: str, expected: type) -> None:
+    """meshlib has DLLs in meshlib_core.libs, and imports others that only meshlib-core has there."""
+    assert isinstance(provider(MANGLED, ("frobnicate-core==1.0",), files={f"{folder}/{GLFW}": GLFW_DLL}), expected)
+
+
+def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_known() -> None:
+    """executorch imports torch without requiring it; kgb and expecttest, which it requires, were named instead."""
+    code = "def load():\n    import torch\n    import torchgen\n    from pkg import _core\n"
+    found = provider("c10.dll", ("frobnicate-core==1.0",), "", {"pkg/ops.py": code})
+    assert isinstance(found, MayComeFrom)
+    assert found.distributions == ("torch",)
+
+
+def test_record_comes_before_every_distribution() -> None:
+    found = provider("c10.dll", ("torch",), "import torch\n", deleted={"c10.dll": "pkg/c10.dll"})
+    assert isinstance(found, Missing)
+    assert found.deleted == "pkg/c10.dll"
 
 
 def test_a_dll_of_a_feature_of_windows_that_users_turn_on():
@@ -104,36 +166,6 @@ def test_a_dll_of_a_feature_of_windows_that_users_turn_on():
     (edge,) = resolve(make_view({f"{SITE}pkg/_core.pyd": module}), Profile(python=(3, 11))).edges
     assert isinstance(edge.provider, MayComeFrom)
     assert edge.provider.distributions == ("Windows Hypervisor Platform",)
-
-
-MANGLED = "fmt-450cb758114ce857a00a619d174671f2.dll"
-
-
-@pytest.mark.parametrize(
-    ("folder", "expected"), [("frobnicate_core.libs", MayComeFrom), ("pkg.libs", Missing)], ids=["theirs", "its own"]
-)
-def test_a_wheel_that_was_repaired_together_with_one_that_it_requires(folder, expected):
-    """meshlib has DLLs in meshlib_core.libs, and imports others that only meshlib-core has there."""
-    module = forge_dll("_core.pyd", imports={MANGLED: ["f"]}, exports=["PyInit__core"])
-    own = f"{SITE}{folder}/glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
-    files = {f"{SITE}pkg/_core.pyd": module, own: forge_dll("glfw3.dll")}
-    resolution = resolve(make_view(files), Profile(python=(3, 11)), ("frobnicate-core==1.0",))
-    (edge,) = (one for one in resolution.edges if one.name == MANGLED)
-    assert isinstance(edge.provider, expected)
-
-
-def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_known():
-    """executorch imports torch without requiring it; kgb and expecttest, which it requires, were named instead."""
-    module = forge_dll("_core.pyd", imports={"c10.dll": ["f"]}, exports=["PyInit__core"])
-    files = {
-        f"{SITE}pkg/__init__.py": "",
-        f"{SITE}pkg/ops.py": "def load():\n    import torch\n    import torchgen\n    from pkg import _core\n",
-        f"{SITE}pkg/_core.pyd": module,
-    }
-    resolution = resolve(make_view(files), Profile(python=(3, 11)), ("frobnicate-core==1.0",))
-    (edge,) = (one for one in resolution.edges if one.name == "c10.dll")
-    assert isinstance(edge.provider, MayComeFrom)
-    assert edge.provider.distributions == ("torch",)
 
 
 def test_a_required_distribution_of_which_some_versions_have_a_dll_is_not_called_unrequired():
@@ -147,19 +179,6 @@ def test_a_required_distribution_of_which_some_versions_have_a_dll_is_not_called
     assert isinstance(edge.provider, MayComeFrom)
     assert " has it, " in edge.provider.because
     assert "not required" not in edge.provider.because
-
-
-def test_what_tests_import_is_not_where_a_dll_comes_from():
-    """gssapi was said to get gssapi64.dll from k5test, which only its tests import."""
-    module = forge_dll("_core.pyd", imports={"frobnicate.dll": ["f"]}, exports=["PyInit__core"])
-    files = {
-        f"{SITE}pkg/__init__.py": "from . import _core\n",
-        f"{SITE}pkg/tests/__init__.py": "",
-        f"{SITE}pkg/tests/test_raw.py": "import ctypes\nimport frobtest\nctypes.CDLL('other.dll')\n",
-        f"{SITE}pkg/_core.pyd": module,
-    }
-    (edge,) = (one for one in resolve(make_view(files), Profile(python=(3, 11))).edges if one.name == "frobnicate.dll")
-    assert isinstance(edge.provider, Missing)
 
 
 ROOT_MODULE = forge_dll("_plot.pyd", imports={"Qt5Core.dll": ["f"]}, exports=["PyInit__plot"])
@@ -196,57 +215,6 @@ def test_a_module_whose_name_is_in_that_of_a_required_distribution():
     assert edge.provider.distributions == ("python-frobcan (==4.*)",)
     (edge,) = resolve(make_view(files), Profile(), ("python-frobcanner==4.*",)).edges
     assert edge.provider.distributions == ("python-frobcanner (==4.*)",), "a module's name is not a distribution"
-
-
-@pytest.mark.parametrize(
-    ("where", "code"),
-    [
-        ("tests/test_dtype.py", "import torch\n"),
-        ("__init__.py", "try:\n    import torch\nexcept ImportError:\n    pass\nfrom . import _core\n"),
-        ("other.py", "import torch\n"),
-        ("__init__.py", "import __main__, pkg, json\nfrom . import _core\n"),
-        ("__init__.py", "import frobnicate_libs\nfrom . import _core\n"),
-        ("__init__.py", "import os\nos.add_dll_directory(os.environ['PROJECT'])\nfrom . import _core\n"),
-    ],
-    ids=["tests", "inside try", "a file that runs later", "own and standard modules", "unknown name", "unread folder"],
-)
-def test_what_is_only_mentioned_is_no_evidence(where: str, code: str) -> None:
-    """h5py's hdf5.dll "may come from tables", which one of its tests imports inside a try."""
-    module = forge_dll("_core.pyd", imports={"c10.dll": ["f"]}, exports=["PyInit__core"])
-    files = {
-        f"{SITE}pkg/__init__.py": "from . import _core\n",
-        f"{SITE}pkg/{where}": code,
-        f"{SITE}pkg/_core.pyd": module,
-    }
-    (edge,) = (one for one in resolve(make_view(files), Profile(python=(3, 11))).edges if one.name == "c10.dll")
-    assert isinstance(edge.provider, Missing)
-
-
-@pytest.mark.parametrize(
-    ("requires", "code", "expected"),
-    [
-        ((), "import torch\nfrom . import _core\n", MayComeFrom),
-        (("torch",), "import torch\nfrom . import _core\n", OwnedBy),
-        (("torch; extra == 'gpu'",), "from . import _core\n", MayComeFrom),
-    ],
-    ids=["imported, not required", "required", "an extra"],
-)
-def test_steps_four_and_five(requires: tuple[str, ...], code: str, expected: type) -> None:
-    module = forge_dll("_core.pyd", imports={"c10.dll": ["f"]}, exports=["PyInit__core"])
-    files = {f"{SITE}pkg/__init__.py": code, f"{SITE}pkg/_core.pyd": module}
-    (edge,) = (
-        one for one in resolve(make_view(files), Profile(python=(3, 11)), requires).edges if one.name == "c10.dll"
-    )
-    assert isinstance(edge.provider, expected)
-
-
-def test_record_comes_before_every_distribution() -> None:
-    module = forge_dll("_core.pyd", imports={"c10.dll": ["f"]}, exports=["PyInit__core"])
-    view = make_view({f"{SITE}pkg/__init__.py": "import torch\n", f"{SITE}pkg/_core.pyd": module})
-    view.deleted = {"c10.dll": "pkg/c10.dll"}
-    (edge,) = (one for one in resolve(view, Profile(python=(3, 11)), ("torch",)).edges if one.name == "c10.dll")
-    assert isinstance(edge.provider, Missing)
-    assert edge.provider.deleted == "pkg/c10.dll"
 
 
 @pytest.mark.parametrize(

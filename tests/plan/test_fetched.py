@@ -428,18 +428,17 @@ def test_distributions_of_strangers_are_not_fetched_from() -> None:
 
 
 def test_a_scan_proposes_it_and_the_command_repairs(
-    server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     """It repaired torch in 16 seconds, and was in no hint."""
     monkeypatch.chdir(tmp_path)
-    assert main(["scan", str(broken), "--no-discover"]) == 1
-    told = capsys.readouterr().out
+    told = run("scan", broken, "--no-discover", code=1).out
     assert "the package index (nvidia-cuda-cupti-cu11==11.7.101)" in told
     assert not server.asked  # the tables know it
     _, *words = shlex.split(told.splitlines()[-1])
     assert words == ["repair", str(broken), "--fetch", "--no-discover"]
     assert main(words) == 0
-    assert main(["scan", "wheelhouse", "-q"]) == 0
+    run("scan", "wheelhouse", "-q")
 
 
 def test_fetched_distributions_fulfil_what_they_require_of_each_other(

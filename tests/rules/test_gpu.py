@@ -9,10 +9,10 @@ import pytest
 import wheelfix
 from tests.pe.test_gpucode import PTX, bundle, container, entry
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
+from tests.support.commands import Run
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import ALONE, build_wheel
 from wheelfix.base.values import replace
-from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Finding, Severity, System
@@ -298,9 +298,8 @@ def test_the_driver_and_the_card(tmp_path: Path, card: str, driver: str, said: s
     assert bool(said) is bool(answer)
 
 
-def test_a_driver_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scan", str(cuda_wheel(tmp_path, "2.4.0+cu124")), "--driver", "newest"]) == 2
-    assert "--driver 551.86" in capsys.readouterr().err
+def test_a_driver_that_is_none(tmp_path: Path, run: Run) -> None:
+    assert "--driver 551.86" in run("scan", cuda_wheel(tmp_path, "2.4.0+cu124"), "--driver", "newest", code=2).err
 
 
 # ------------------------------------------------------------------------------------------------------ other vendors

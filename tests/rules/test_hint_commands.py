@@ -16,6 +16,7 @@ import pytest
 
 import wheelfix
 from tests.rules.subjects import SITE, dll, loads, run, subject, torch
+from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.wheels import ALONE, build_wheel
@@ -218,7 +219,7 @@ def test_the_command_in_a_hint_makes_the_finding_go(
     assert ran, [item.hint for item in before]
 
 
-def test_torch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_torch(tmp_path: Path, run: Run) -> None:
     """cudart alone in the wheel, and the DLLs of the test suite."""
     story = kepler_cu117()
     roots = write_roots(story, tmp_path / "roots")
@@ -239,11 +240,11 @@ def test_torch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (words,) = commands(finding.hint, tmp_path)
         words = [str(toolkit) if word == str(tmp_path / "roots") else word for word in words]
         more = ["--no-discover", "--oneapi", str(oneapi), "--cuda", str(toolkit), "-w", str(tmp_path / code)]
-        assert main([words[0], str(wheel), *words[1:], *more]) == 0, "".join(capsys.readouterr())
+        run(words[0], wheel, *words[1:], *more)
         assert findings(tmp_path / code / wheel.name, case) == []
 
 
-def test_a_dll_of_another_distribution(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dll_of_another_distribution(tmp_path: Path, run: Run) -> None:
     """WF305 in a set: a repair does not see the other wheels, so the hint names the one that has the DLL."""
     files = {"pkg/__init__.py": b"", PYD: needs("flux.dll")}
     wheel = build_wheel(tmp_path, files=files, requires=["flux"])
@@ -256,13 +257,11 @@ def test_a_dll_of_another_distribution(tmp_path: Path, capsys: pytest.CaptureFix
     (finding,) = outside(wheel)
     assert (finding.code, str(finding.repairable)) == ("WF305", "sometimes")
     (words,) = commands(finding.hint, tmp_path)
-    assert main([words[0], str(wheel), *words[1:], "--no-discover", "-w", str(tmp_path / "out")]) == 0, "".join(
-        capsys.readouterr()
-    )
+    run(words[0], wheel, *words[1:], "--no-discover", "-w", tmp_path / "out")
     assert outside(tmp_path / "out" / wheel.name) == []
 
 
-def test_strays_of_an_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_strays_of_an_environment(tmp_path: Path, run: Run) -> None:
     files = {"pkg/__init__.py": b"", PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll")}
     install(build_wheel(tmp_path, files=files), tmp_path / "env")
     (tmp_path / "env" / "Lib" / "site-packages" / "pkg" / "left.dll").write_bytes(has("left.dll"))
@@ -275,7 +274,7 @@ def test_strays_of_an_environment(tmp_path: Path, capsys: pytest.CaptureFixture[
     (finding,) = strays()
     (words,) = commands(finding.hint, tmp_path)
     words = [{"PREFIX": str(tmp_path / "env"), "NAME": "pkg"}.get(word, word) for word in words]
-    assert main([*words, "--no-discover"]) == 0, "".join(capsys.readouterr())
+    run(*words, "--no-discover")
     assert strays() == []
 
 
@@ -342,15 +341,9 @@ def texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def all_hints(folder: Path) -> Iterator[str]:
-    """Give the hints of all findings of the wheels here."""
-    for key, case in CASES.items():
-        for finding in findings(made(case, folder / key), case):
-            yield finding.hint
-
-
 def test_every_text_that_names_a_command_has_a_case(tmp_path: Path) -> None:
-    hints = [*all_hints(tmp_path), *IN_OTHER_TESTS]
+    of_cases = (finding for key, case in CASES.items() for finding in findings(made(case, tmp_path / key), case))
+    hints = [*(finding.hint for finding in of_cases), *IN_OTHER_TESTS]
     missing = [
         f"{path.name}: {text}"
         for path in sorted(Path(registry.__file__).parent.glob("*.py"))

@@ -105,15 +105,15 @@ def test_summaries_are_one_sentence() -> None:
         assert re.fullmatch(r"[A-Z].{10,110}\.", rule.summary) or rule.summary.startswith(("cuDNN", "libiomp5md")), rule
 
 
-@pytest.mark.parametrize("rule", registry.all_rules(), ids=lambda rule: rule.code)
-def test_every_code_has_a_page_with_all_headings(rule: registry.Rule) -> None:
-    text = registry.page(rule.code)
-    assert text.splitlines()[0] == f"# {rule.code} {rule.name}"
-    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
-    sections = re.split(r"^## .*$", text, flags=re.MULTILINE)[1:]
-    assert all(len(section.strip()) > 10 for section in sections)
-    assert rule.code in sections[2], "the example shows the finding"
-    assert max(map(len, text.splitlines())) <= 110
+def test_every_code_has_a_page_with_all_headings() -> None:
+    for rule in registry.all_rules():
+        text = registry.page(rule.code)
+        assert text.splitlines()[0] == f"# {rule.code} {rule.name}"
+        assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS, rule.code
+        sections = re.split(r"^## .*$", text, flags=re.MULTILINE)[1:]
+        assert all(len(section.strip()) > 10 for section in sections), rule.code
+        assert rule.code in sections[2], "the example shows the finding"
+        assert max(map(len, text.splitlines())) <= 110, rule.code
 
 
 def test_every_page_has_a_code() -> None:

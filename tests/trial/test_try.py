@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_schemas import validate
+from tests.support.commands import Run
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel, extension
 from tests.trial.host import HostPython
@@ -37,8 +38,9 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostPython:
     return made
 
 
-def put_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unpack instead of asking pip, which takes a second."""
+@pytest.fixture
+def unpacking(host: HostPython, monkeypatch: pytest.MonkeyPatch) -> HostPython:
+    """The same Python, into which wheels are unpacked instead of asking pip, which takes a second."""
     import zipfile
 
     def unpack(path: Path, target: HostPython, options: TrialOptions, work: Path) -> tuple[str, ...]:
@@ -47,39 +49,23 @@ def put_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
         return ("p==1.0",)
 
     monkeypatch.setattr(run, "install", unpack)
+    return host
 
 
 def wheel_of(folder: Path, code: str, **more: Any) -> Path:
     return build_wheel(folder / "dist", "p", "1.0", files={"p/__init__.py": code, **more})
 
 
-def test_a_wheel_that_imports(
-    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    put_in_place(monkeypatch)
-    assert main(["try", str(wheel_of(tmp_path, "x = 1\n")), "--color", "never"]) == 0
-    out, err = capsys.readouterr()
+def test_a_wheel_that_imports(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
+    out, err = run("try", wheel_of(tmp_path, "x = 1\n"), "--color", "never")
     assert "IMPORTS" in out
     assert "import p  imported  as predicted" in out
     assert "import p" in err
 
 
-def test_an_error_without_dlls_is_a_failure_and_no_difference(
-    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    put_in_place(monkeypatch)
-    assert (
-        main(
-            [
-                "try",
-                str(wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")),
-                "--format",
-                "json",
-            ]
-        )
-        == 1
-    )
-    document = json.loads(capsys.readouterr().out)
+def test_an_error_without_dlls_is_a_failure_and_no_difference(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
+    path = wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
+    document = json.loads(run("try", path, "--format", "json", code=1).out)
     validate(document)
     (wheel,) = document["wheels"]
     assert wheel["outcome"] == "fails"
@@ -87,25 +73,20 @@ def test_an_error_without_dlls_is_a_failure_and_no_difference(
     assert wheel["modules"][0]["observed"]["errors"][0]["class"] == "ValueError"
 
 
-def test_a_difference_has_a_code_of_its_own(
-    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_difference_has_a_code_of_its_own(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
     """The host imports what Windows could not: the prediction says 126 for code that is skipped here."""
-    put_in_place(monkeypatch)
     code = "import sys\nif sys.platform == 'win32':\n    from . import _m\n"
     needs = extension("absent.dll", name="_m")
     path = wheel_of(tmp_path, code, **{"p/_m.cp311-win_amd64.pyd": needs})
-    assert main(["try", str(path), "--module", "p"]) == 6
-    out = capsys.readouterr().out
+    out = run("try", path, "--module", "p", code=6).out
     assert "PREDICTION WAS WRONG" in out
     assert "Please report it" in out
 
 
-def test_junit(host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put_in_place(monkeypatch)
+def test_junit(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
     target = tmp_path / "try.xml"
     path = wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
-    assert main(["try", str(path), str(tmp_path / "none.whl"), "--format", "junit", "-o", str(target), "-q"]) == 3
+    run("try", path, tmp_path / "none.whl", "--format", "junit", "-o", target, "-q", code=3)
     root = ET.fromstring(target.read_text("utf-8"))
     assert (root.get("tests"), root.get("failures")) == ("2", "1")
     assert root.find("testsuite/testcase/failure").get("message") == "ValueError: no"  # type: ignore[union-attr]
@@ -144,20 +125,19 @@ def test_data_below_lib_lands_in_the_site_packages_of_windows(host: HostPython, 
 
 
 @pytest.mark.slow
-def test_paths_may_be_relative(host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_may_be_relative(host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """pip runs in a folder of its own, where such a path means nothing: every example of the page failed."""
     wheel = wheel_of(tmp_path, "import q\n")
     other = build_wheel(tmp_path / "more", "q", "1.0", files={"q/__init__.py": ""})
     monkeypatch.chdir(tmp_path)
     words = ["--with", f"more/{other.name}", "--find-links", "more"]
-    assert main(["try", f"dist/{wheel.name}", "--module", "p", *words]) == 0
-    assert main(["try", "dist", "--module", "p", *words]) == 0
+    run("try", f"dist/{wheel.name}", "--module", "p", *words)
+    run("try", "dist", "--module", "p", *words)
 
 
 def test_a_large_download_is_asked_for(
-    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    unpacking: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    put_in_place(monkeypatch)
     monkeypatch.setattr(try_, "wine_to_download", lambda _: "an x86_64 Wine: 1.4 GB")
     command = ["try", str(wheel_of(tmp_path, "")), "--module", "p"]
     assert main(command) == 2
@@ -193,28 +173,23 @@ def test_what_is_downloaded_is_known_before(tmp_path: Path, monkeypatch: pytest.
     assert wine.wine_to_download(None) == ""
 
 
-def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, run: Run) -> None:
     path = build_wheel(tmp_path, "p", "1.0", files={"p.py": ""}, requires=["no-such-thing"])
-    assert main(["try", str(path)]) == 4
-    err = capsys.readouterr().err
+    err = run("try", path, code=4).err
     assert "--with and --find-links" in err
     assert "--no-deps" in err
-    assert main(["try", str(path), "--no-deps"]) == 0
+    run("try", path, "--no-deps")
 
 
 @pytest.mark.slow
-def test_a_wheel_for_another_python(host: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wheel_for_another_python(host: HostPython, tmp_path: Path, run: Run) -> None:
     path = build_wheel(tmp_path, "p", "1.0", "cp313-cp313-win_amd64", files={"p.py": ""})
-    assert main(["try", str(path)]) == 3
-    assert "--python-home" in capsys.readouterr().err
+    assert "--python-home" in run("try", path, code=3).err
 
 
 @pytest.mark.parametrize("words", [["--find-links", "none"], ["--with", "none"], ["--module", "a b"]])
-def test_options_that_make_no_sense(
-    words: list[str], host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put_in_place(monkeypatch)
-    assert main(["try", str(wheel_of(tmp_path, "")), *words]) == 2
+def test_options_that_make_no_sense(words: list[str], unpacking: HostPython, tmp_path: Path, run: Run) -> None:
+    run("try", wheel_of(tmp_path, ""), *words, code=2)
 
 
 # ------------------------------------------------------------------------------------------------- a stage of ci
@@ -225,10 +200,7 @@ def stage(folder: Path, *more: str) -> list[str]:
     return ["ci", str(folder / "dist"), *options, *more]
 
 
-def test_ci_imports_what_came_out(
-    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    put_in_place(monkeypatch)
+def test_ci_imports_what_came_out(unpacking: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wheel_of(tmp_path, "x = 1\n")
     assert main(stage(tmp_path, "--format", "json")) == 0
     out, err = capsys.readouterr()
@@ -237,9 +209,8 @@ def test_ci_imports_what_came_out(
 
 
 def test_ci_ends_with_1_where_an_import_fails_and_reports_say_so(
-    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    unpacking: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    put_in_place(monkeypatch)
     wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
     kinds = ("junit", "markdown", "html", "github")
     files = [f"--report={kind}={tmp_path / kind}" for kind in kinds]
@@ -257,10 +228,9 @@ def test_ci_ends_with_1_where_an_import_fails_and_reports_say_so(
 
 
 def test_ci_ends_with_6_where_the_prediction_was_wrong(
-    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    unpacking: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The host imports what Windows could not: the prediction says that code fails which is skipped here."""
-    put_in_place(monkeypatch)
     folder = "os.path.join(os.path.dirname(__file__), 'lib')"
     wheel_of(tmp_path, f"import os, sys\nif sys.platform == 'win32':\n    os.add_dll_directory({folder})\n")
     assert main(stage(tmp_path, "--format", "json")) == 6
