@@ -69,6 +69,7 @@ STEPS_FOR_WAYS = 5_000
 _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
+_CALL = re.compile(rf"\b({'|'.join(sorted(LOADING))})\s*\(([^()#]{{0,80}})")
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 
 
@@ -419,8 +420,6 @@ class PathCode:
     """Loads and folders whose argument could not be read."""
     on_path: tuple[str, ...] = ()
     """Folders of the view that importing the file puts on PATH."""
-    unread: str = ""
-    """Why the file was not read; then nothing is known about it."""
 
     @property
     def folders(self) -> tuple[CodeFolder, ...]:
@@ -437,8 +436,8 @@ class PathCode:
 def read_path_code(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathCode:
     """Find the DLL folders and loads in one file, which lies at ``path`` in the view.
 
-    A file that cannot be read, or takes more work than the budget has, gives nothing: half of its loads would be worse
-    than none. That it was not read is in the budget and in the answer.
+    Of a file that cannot be read, or takes more work than the budget has, only calls are known, and not what they load:
+    half of its loads would be worse than none. That it was not read is in the budget.
     """
     key = f"{path}\0" if files.blind else path
     known = budget.results.get(key)
@@ -451,7 +450,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     budget.loading.add(path)
     tree = budget.parse(source, path)
     if tree is None:
-        return PathCode(unread=budget.unread[path])
+        return PathCode(unread_calls=tuple(_spelled_calls(source, path)))
     machine = WindowsMachine(files, files.profile, complete=False)
     machine.lenient = True
     run = new_run(machine, steps=min(FILE_STEPS, budget.steps))
@@ -478,7 +477,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
             if not acts:
                 break  # what only functions do that are not called does not depend on the way through the file
         if not ended and not reading.findings:
-            reading.unread.update(dict.fromkeys(_behind_the_end(tree, path)))
+            reading.unread.update(dict.fromkeys(_spelled_calls(source, path)))
     except RecursionError:
         budget.give_up(path, "it is nested too deeply")
     except OutOfSteps:
@@ -490,7 +489,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
         files.code_modules.update(known)
         budget.steps = max(budget.steps - run.steps, 0)
     if path in budget.unread:
-        return PathCode(unread=budget.unread[path])
+        return PathCode(unread_calls=tuple(_spelled_calls(source, path)))
     return PathCode(tuple(reading.folders), tuple(reading.loads), tuple(reading.unread), tuple(on_path))
 
 
@@ -511,13 +510,12 @@ def _follow_file(reading: CodeReading, tree: ast.Module, last: int, path: str) -
     return True
 
 
-def _behind_the_end(tree: ast.Module, path: str) -> Iterator[UnreadCall]:
-    """Give the loads and folders of a file that raises an exception before any of them.
+def _spelled_calls(source: str, path: str) -> Iterator[UnreadCall]:
+    """Give the loads and folders of a file that is not followed to any of them, as far as its text shows them.
 
-    It raises on a machine without other programs; pyjnius, for example, adds the folder of Java if it finds one.
+    It cannot be parsed, or raises an exception before them on a machine without other programs: pyjnius, for example,
+    adds the folder of Java if it finds one.
     """
-    for node in ast.walk(tree):
-        name = called(node) if isinstance(node, ast.Call) else ""
-        if isinstance(node, ast.Call) and name in LOADING:
-            argument = node.args[0] if node.args else node.func
-            yield UnreadCall(path, node.lineno, name, spelled(argument))
+    for number, line in enumerate(source.splitlines(), start=1):
+        for name, argument in _CALL.findall(line.partition("#")[0]):
+            yield UnreadCall(path, number, name, argument.strip() or "…")
