@@ -69,7 +69,7 @@ STEPS_FOR_WAYS = 5_000
 _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
-_CALL = re.compile(rf"\b({'|'.join(sorted(LOADING))})\s*\(([^()#]{{0,80}})")
+_CALL = re.compile(rf"\b({'|'.join(sorted(LOADING))})\s*\(((?:[^()]|\([^()]*\)){{0,80}})")
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 
 
