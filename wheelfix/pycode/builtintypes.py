@@ -41,19 +41,15 @@ if TYPE_CHECKING:
 
     from wheelfix.pycode.run import Call, LibraryFunction, PythonRun
 
-_TEXT = frozenset(
-    "replace startswith endswith lower upper strip lstrip rstrip title casefold removeprefix removesuffix isdigit find"
-    " rfind index count split rsplit splitlines partition rpartition isalpha isalnum capitalize swapcase isidentifier"
-    " encode  isspace isupper islower".split()
-)
-_LIST = frozenset("append extend insert pop remove clear index copy reverse sort".split())
-_TABLE = frozenset("move_to_end get keys values items setdefault update pop copy clear popitem".split())
-_SET = frozenset("add update discard remove union intersection difference issubset issuperset copy clear pop".split())
+_NOT_CALLED = frozenset("center expandtabs ljust maketrans rjust translate zfill format_map fromkeys".split())
+"""Methods that make long texts of short ones, or that no package has needed."""
 _CHECKS = {"exists": None, "is_file": False, "is_dir": True}
 
 
 def method(call: Call, owner: PyValue, name: str) -> PyValue:
     """Call a method of one of Python's own values, or of a path."""
+    if name.startswith("__"):
+        return UNKNOWN  # ``__mul__`` would make long values
     if isinstance(owner, PurePath):
         return _of_path(call, owner, name)
     if isinstance(owner, str):
@@ -81,7 +77,7 @@ def _of_text(call: Call, owner: str, name: str) -> PyValue:
     if name == "format":
         return _formatted(call, owner)
     longest = max((len(one) for one in args if isinstance(one, str)), default=0)
-    if name not in _TEXT or not run.is_plain(owner, args, call.words):
+    if name in _NOT_CALLED or not run.is_plain(owner, args, call.words):
         return UNKNOWN
     if name == "replace" and (len(owner) + 1) * (longest + 1) > MAX_TEXT:
         return UNKNOWN
@@ -106,10 +102,9 @@ def _formatted(call: Call, text: str) -> PyValue:
 
 def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     run, first = call.run, call.get(0)
-    if name not in _LIST or len(owner) > MAX_ITEMS:
+    if len(owner) > MAX_ITEMS:
         return UNKNOWN
-    if name not in ("index", "copy"):
-        run.changing(owner)
+    run.changing(owner)
     if name == "extend":
         unknown = run.reading is not None and isinstance(first, UnknownValue | Native)
         owner.extend([UNKNOWN] if unknown else list(run.attributes.iterate(first)))
@@ -117,9 +112,8 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     if name == "sort":
         owner[:] = ordered(run, owner, call.words)
         return None
-    if name in ("remove", "index") and not run.is_plain(owner, call.args):
-        raise Undecided("the place in a list is not known")
-    if name in ("pop", "insert") and call.args and not isinstance(first, int):
+    by_value, by_place = name in ("remove", "index", "count"), name in ("pop", "insert") and call.args
+    if (by_value and not run.is_plain(owner, call.args)) or (by_place and not isinstance(first, int)):
         raise Undecided("the place in a list is not known")
     return attempt(getattr(owner, name), *call.args)
 
@@ -139,12 +133,11 @@ def ordered(run: PythonRun, items: list[PyValue], keywords: dict[str, PyValue]) 
 
 def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
     run, args = call.run, call.args
-    if name not in _TABLE or (args and isinstance(args[0], UnknownValue)):
+    if name in _NOT_CALLED or (args and isinstance(args[0], UnknownValue)):
         return UNKNOWN
-    if name not in ("get", "keys", "values", "items", "copy"):
-        run.changing(owner)
-    if name == "move_to_end" and len(args) == 1:
-        owner[args[0]] = owner.pop(run.key(args[0]))
+    run.changing(owner)
+    if name == "move_to_end":
+        owner[run.key(args[0])] = owner.pop(args[0])
         return None
     if name in ("keys", "values", "items"):
         return list(getattr(owner, name)())
@@ -163,8 +156,6 @@ def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
 
 def _of_set(call: Call, owner: PyValue, name: str) -> PyValue:
     run, args = call.run, call.args
-    if name not in _SET:
-        return UNKNOWN
     if isinstance(owner, set):
         run.changing(owner)
     if name in ("add", "discard", "remove"):
@@ -179,22 +170,14 @@ def _of_set(call: Call, owner: PyValue, name: str) -> PyValue:
 
 def path_attribute(owner: PurePath, name: str) -> PyValue:
     """An attribute of a ``Path``."""
-    if name == "parents" and len(owner.parts) > MAX_TURNS:
-        return UNKNOWN
-    known = hasattr(PurePath, name) if isinstance(owner, PurePosixPath) else hasattr(Path, name)
-    if not known and not (isinstance(owner, PurePosixPath) and name in _OF_INSTALLED):
+    if not hasattr(Path, name) and name not in _OF_INSTALLED:
         raise error("AttributeError", f"'WindowsPath' object has no attribute '{name}'")
-    found = tuple(owner.parents) if name == "parents" else getattr(owner, name, None)
+    found = tuple(owner.parents[:MAX_TURNS]) if name == "parents" else getattr(owner, name, None)
     return found if isinstance(found, str | list | tuple | PurePath) else Method(owner, name)
 
 
 _OF_INSTALLED = ("locate", "read_text", "read_binary")
 """Methods of a file of a distribution as ``importlib.metadata`` names it: with ``/``, relative to site-packages."""
-_OF_PATH = frozenset(
-    "joinpath with_suffix with_name with_stem relative_to is_absolute as_posix match is_relative_to as_uri __str__"
-    " __fspath__".split()
-)
-"""What depends on the text of a path alone."""
 
 
 def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
@@ -224,8 +207,8 @@ def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
     if name == "open":
         return machine.open_file(text, call.get(0, "mode", "r"))
     given = call.texts()
-    if given is None or name not in _OF_PATH or sum(map(len, given), len(text)) > MAX_TEXT:
-        return UNKNOWN
+    if given is None or not hasattr(PurePath, name) or sum(map(len, given), len(text)) > MAX_TEXT:
+        return UNKNOWN  # the others ask the machine
     return attempt(getattr(owner, name), *given)
 
 
@@ -307,8 +290,6 @@ def _type(call: Call) -> PyValue:
         return call.run.calls.make_class(value, list(bases) if isinstance(bases, tuple) else [], dict(names))
     if isinstance(value, Instance):
         return value.kind
-    if isinstance(value, CodeClass):
-        return Native("type")
     found = [name for name, kind in _TYPES.items() if type(value) is kind]
     return Native(found[0]) if found else Native("NoneType") if value is None else UNKNOWN
 
@@ -382,11 +363,7 @@ def _range(call: Call) -> PyValue:
 
 def _extreme(call: Call, *, last: bool) -> PyValue:
     items = call.args if len(call.args) != 1 else list(call.run.attributes.iterate(call.args[0]))
-    if not items:
-        if "default" in call.words:
-            return call.words["default"]
-        raise error("ValueError", "arg is an empty sequence")
-    if any(isinstance(one, UnknownValue | Native) for one in items):
+    if not items or any(isinstance(one, UnknownValue | Native) for one in items):
         return UNKNOWN
     return ordered(call.run, items, {"key": call.words.get("key")})[-1 if last else 0]
 

@@ -99,7 +99,7 @@ def _default_dict(call: Call) -> PyValue:
 
 LIBRARY: dict[str, LibraryFunction] = {
     "collections.OrderedDict": dictionary,
-    "functools.cached_property": marking("cached_property"),
+    "functools.cached_property": lambda call: MarkedFunction("property", MarkedFunction("cache", call.get(0))),
     "functools.lru_cache": marking("cache"),
     "functools.cache": marking("cache"),
     "functools.partial": lambda call: Bound(call.args[0], call.args[1:], call.words),
@@ -461,7 +461,7 @@ _OF_PYTHON: dict[str, Callable[[PythonRun], PyValue]] = {
     "sys.base_prefix": lambda run: run.machine.base,
     "sys.base_exec_prefix": lambda run: run.machine.base,
     "sys.maxsize": lambda run: 2**31 - 1 if run.machine.machine is Machine.X86 else 2**63 - 1,
-    "sys.version_info": lambda run: VersionInfo((*run.machine.python, 9, "final", 0)),
+    "sys.version_info": lambda run: VersionInfo(*run.machine.python),
     "sys.hexversion": lambda run: (run.machine.python[0] << 24) + (run.machine.python[1] << 16) + 0x9F0,
     "sys.version": lambda run: "{}.{}.9 (main) [MSC v.1938 64 bit (AMD64)]".format(*run.machine.python),
     "sys.path": lambda run: [f"{ROOT}\\DLLs", f"{ROOT}\\Lib", ROOT, SITE],
@@ -644,15 +644,8 @@ def _is_known_attribute(name: str) -> bool:
     return name in known or _canonical(name) in _FUNCTIONS or _canonical(name) in _CONSTANTS
 
 
-def _make(call: Call) -> PyValue:
-    """``type.__call__``, from a metaclass that calls its base."""
-    kind, *rest = call.args
-    return call.run.calls.make(kind, rest, call.words) if isinstance(kind, CodeClass) else UNKNOWN
-
-
 _FUNCTIONS: dict[str, LibraryFunction] = {
     **MACHINE, **BUILTINS, **LIBRARY, **METADATA, **MODULES, **PATTERNS, **LOADS,
     "hasattr": _has_attribute,
-    "<make>": _make,
     "<new>": lambda call: Instance(call.get(0)) if isinstance(call.get(0), CodeClass) else UNKNOWN,
 }  # fmt: skip

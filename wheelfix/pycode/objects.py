@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from wheelfix.pycode.sourcecode import any_of, exception_class
 
@@ -250,11 +250,14 @@ class LoadedDll:
         self.attributes: dict[str, PyValue] = {}
 
 
-class VersionInfo(tuple[PyValue, ...]):
-    """``sys.version_info``: a tuple whose items have names."""
+class VersionInfo(NamedTuple):
+    """``sys.version_info``."""
 
-    __slots__ = ()
-    names = ("major", "minor", "micro", "releaselevel", "serial")
+    major: int
+    minor: int
+    micro: int = 9
+    releaselevel: str = "final"
+    serial: int = 0
 
 
 class BasePrefix(str):

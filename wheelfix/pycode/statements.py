@@ -29,6 +29,7 @@ from wheelfix.pycode.objects import (
     UnknownValue,
     error,
     is_kind,
+    of_class,
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
 from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, never_holds
@@ -118,27 +119,15 @@ class Statements:
             self.assign(target.value if isinstance(target, ast.Starred) else target, item)
 
     def _set_attribute(self, owner: PyValue, name: str, value: PyValue) -> None:
-        if isinstance(owner, Instance):
-            setter = self.setter_of(owner, name)
-            if setter is not None:
-                self.run.calls.call(setter, [owner, value], {})
-            else:
-                self.run.store(owner.attributes, name, value)
-        elif isinstance(owner, LoadedDll | CodeFunction):
+        mark = of_class(owner.kind, name) if isinstance(owner, Instance) else None
+        if isinstance(mark, MarkedFunction) and "setter" in mark.kept:
+            self.run.calls.call(mark.kept["setter"], [owner, value], {})
+        elif isinstance(owner, Instance | LoadedDll | CodeFunction):
             self.run.store(owner.attributes, name, value)
         elif isinstance(owner, CodeClass | CodeModule):
             self.run.store(owner.names, name, value)
         elif isinstance(owner, Native) and owner.name == "os" and name == "environ":
             raise Undecided("os.environ is replaced")
-
-    def setter_of(self, owner: Instance, name: str) -> PyValue:
-        """The function of a property that is assigned to; None if there is none."""
-        if isinstance(owner.kind, CodeClass):
-            for one in owner.kind.order():
-                found = one.names.get(name) if isinstance(one, CodeClass) else None
-                if isinstance(found, MarkedFunction) and found.kind == "property":
-                    return found.kept.get("setter")
-        return None
 
     def _set_item(self, target: ast.Subscript, value: PyValue) -> None:
         owner = self.run.expressions.value(target.value)
@@ -346,8 +335,7 @@ class Statements:
         words = {word.arg: self.run.expressions.part(word.value) for word in node.keywords if word.arg is not None}
         maker = words.pop("metaclass", None)
         made: PyValue = self.run.calls.make_class(node.name, bases, names, words)
-        if isinstance(maker, CodeClass) and isinstance(made, CodeClass):
-            made.maker = maker
+        made.maker = maker if isinstance(maker, CodeClass) else None
         for decorator in reversed(node.decorator_list):
             mark = self.run.expressions.value(decorator)
             changed = self.decorated(mark, made)
