@@ -1,14 +1,17 @@
-"""Built-in functions, and methods of texts, lists, dicts and paths."""
+"""What functions of Python do: built-in ones, methods of texts, lists, dicts and paths, and what asks the machine."""
 
 from __future__ import annotations
 
 import ntpath
 import re
+import warnings
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.pycode.budget import LINEAR_CODECS, MAX_ITEMS, MAX_TEXT, MAX_TURNS
-from wheelfix.pycode.objects import (
+from wheelfix.base.parsing import parse_json
+from wheelfix.model import Machine
+from wheelfix.pycode.budget import LINEAR_CODECS, MAX_ITEMS, MAX_MATCHING, MAX_TEXT, MAX_TURNS, matching_work
+from wheelfix.pycode.run import (
     PLAIN_CONTAINERS,
     UNKNOWN,
     Bound,
@@ -28,13 +31,13 @@ from wheelfix.pycode.objects import (
     Thrown,
     Undecided,
     UnknownValue,
+    attempt,
     error,
     is_error,
     is_kind,
 )
-from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of
-from wheelfix.pycode.windows import HOME, SITE, os_error
+from wheelfix.pycode.windows import COMPILERS, HOME, ROOT, SITE, os_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -480,4 +483,229 @@ BUILTINS: dict[str, LibraryFunction] = {
     "property": lambda call: MarkedFunction("property", call.get(0)),
     "staticmethod": marking("staticmethod"),
     "classmethod": marking("classmethod"),
+}
+
+
+_MACHINES = {Machine.X86: "x86", Machine.ARM64: "ARM64"}
+_PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win-arm64"}
+
+
+def _environment(call: Call) -> PyValue:
+    name = call.get(0)
+    return call.run.machine.variable(name, call.get(1, "default", None)) if isinstance(name, str) else UNKNOWN
+
+
+def _set_environment(call: Call) -> PyValue:
+    if not isinstance(call.get(0), str):
+        raise Undecided("an environment variable is not known")
+    name, variables = call.get(0).upper(), call.run.machine.variables
+    if name not in variables:
+        call.run.store(variables, name, call.get(1))
+    return variables[name]
+
+
+def _list_folder(call: Call) -> PyValue:
+    folder = call.text(0, default=".")
+    return listed(call.run, folder) if isinstance(folder, str) else UNKNOWN
+
+
+def _scan_folder(call: Call) -> PyValue:
+    names = _list_folder(call)
+    if isinstance(names, UnknownValue):
+        return UNKNOWN
+    entries = []
+    for name in names:
+        path = PureWindowsPath(ntpath.join(call.text(0, default="."), name))
+        known = {"name": name, "path": str(path), "is_file": Method(path, "is_file"), "is_dir": Method(path, "is_dir")}
+        entries.append(Instance(Native("os.DirEntry"), known))
+    return entries
+
+
+def _walk(call: Call) -> PyValue:
+    folder, machine = call.text(0), call.run.machine
+    if not isinstance(folder, str):
+        return UNKNOWN
+    rows: list[PyValue] = []
+    pending = [folder] if machine.is_folder(folder) else []
+    while pending:
+        here = pending.pop(0)
+        names = machine.names(here)
+        inside = [name for name in names if machine.exists(ntpath.join(here, name), True) is True]
+        rows.append((here, inside, [name for name in names if name not in inside]))
+        pending = [ntpath.join(here, name) for name in inside] + pending
+    return rows
+
+
+def _chdir(call: Call) -> PyValue:
+    folder, machine = call.text(0), call.run.machine
+    if not isinstance(folder, str):
+        raise Undecided("the current folder is not known")
+    if not machine.is_folder(folder):
+        raise Thrown(os_error("FileNotFoundError", 2, folder))
+    machine.folder = ntpath.normpath(ntpath.join(machine.folder, folder))
+
+
+def _glob(call: Call) -> PyValue:
+    pattern = call.get(0, "pathname")
+    if not isinstance(pattern, str):
+        return UNKNOWN
+    recursive = call.run.truth(call.words.get("recursive")) is True
+    return call.run.machine.matching(pattern.replace("/", "\\"), recursive=recursive)
+
+
+def _path(call: Call) -> PyValue:
+    texts = call.texts()
+    if texts is None or sum(map(len, texts)) > MAX_TEXT:
+        return UNKNOWN
+    return PureWindowsPath(*texts)
+
+
+def _fspath(call: Call) -> PyValue:
+    found = call.text(0)
+    return found if isinstance(found, str | bytes) else UNKNOWN
+
+
+def _json(call: Call) -> PyValue:
+    given = call.get(0)
+    text = given.value if isinstance(given, Managed) and given.kind == "file" else given
+    try:
+        return parse_json(text) if isinstance(text, str) else UNKNOWN
+    except ValueError:
+        return UNKNOWN
+
+
+def _which(call: Call) -> PyValue:
+    """A program on PATH: there is none besides Python and those of Windows."""
+    name = call.get(0)
+    if not isinstance(name, str) or name in ("python", "cmd"):
+        return UNKNOWN
+    call.run.machine.asked = True
+    call.run.machine.variable(COMPILERS.get(name.removesuffix(".exe"), ""))
+    return None
+
+
+def bits(run: PythonRun) -> int:
+    return 32 if run.machine.machine is Machine.X86 else 64
+
+
+def _open(call: Call) -> PyValue:
+    path = call.text(0)
+    return call.run.machine.open_file(path, call.get(1, "mode", "r")) if isinstance(path, str) else UNKNOWN
+
+
+def _glob_lazily(call: Call) -> PyValue:
+    found = _glob(call)
+    return Iteration(iter(found)) if isinstance(found, list) else found
+
+
+MACHINE: dict[str, LibraryFunction] = {
+    "os.environ.get": _environment,
+    "os.getenv": _environment,
+    "os.environ.setdefault": _set_environment,
+    "os.environ.copy": lambda call: dict(call.run.machine.variables),
+    "os.environ.pop": lambda call: call.run.machine.variables.pop(str(call.get(0)).upper(), call.get(1, default=None)),
+    "os.putenv": lambda call: None,
+    "os.listdir": _list_folder,
+    "os.scandir": _scan_folder,
+    "os.walk": _walk,
+    "os.getcwd": lambda call: call.run.machine.folder,
+    "os.chdir": _chdir,
+    "os.fspath": _fspath,
+    "os.access": lambda call: call.run.machine.exists(path) if isinstance(path := call.get(0), str) else UNKNOWN,
+    "glob.glob": _glob,
+    "glob.iglob": _glob_lazily,
+    **dict.fromkeys(
+        [f"pathlib.{name}" for name in ("Path", "PurePath", "WindowsPath", "PureWindowsPath", "PurePosixPath")], _path
+    ),
+    "pathlib.Path.cwd": lambda call: PureWindowsPath(call.run.machine.folder),
+    "pathlib.Path.home": lambda call: PureWindowsPath(HOME),
+    "open": _open,
+    "io.open": _open,
+    "json.load": _json,
+    "json.loads": _json,
+    "struct.calcsize": lambda call: bits(call.run) // 8 if call.get(0) in ("P", "N", "n") else UNKNOWN,
+    "platform.system": lambda call: "Windows",
+    "platform.machine": lambda call: _MACHINES.get(call.run.machine.machine, "AMD64"),
+    "platform.architecture": lambda call: (f"{bits(call.run)}bit", "WindowsPE"),
+    "platform.python_implementation": lambda call: "CPython",
+    "platform.python_version": lambda call: "{}.{}.9".format(*call.run.machine.python),
+    "platform.release": lambda call: "10",
+    "sysconfig.get_platform": lambda call: _PLATFORMS.get(call.run.machine.machine, "win-amd64"),
+    "sysconfig.get_path": lambda call: SITE if call.get(0) in ("platlib", "purelib") else UNKNOWN,
+    "sysconfig.get_config_var": lambda call: (
+        f"{HOME}\\AppData\\Roaming\\Python" if call.get(0) == "userbase" else UNKNOWN
+    ),
+    "site.getsitepackages": lambda call: [ROOT, SITE],
+    "shutil.which": _which,
+    "sys.getwindowsversion": lambda call: Instance(
+        Native("sys.getwindowsversion()"), {"major": 10, "minor": 0, "build": 19045, "platform": 2}
+    ),
+}
+
+
+MAX_PATTERN = 200
+MAX_SUBJECT = 300
+_FLAGS = {"I": re.IGNORECASE, "IGNORECASE": re.IGNORECASE, "M": re.MULTILINE, "MULTILINE": re.MULTILINE}
+_MATCHING = ("match", "search", "fullmatch", "findall", "finditer", "sub", "split")
+_OF_MATCH = ("group", "groups", "groupdict", "start", "end", "span")
+
+
+def _compiled(pattern: PyValue, flags: PyValue) -> re.Pattern[str] | None:
+    """A pattern that may be matched; None if it is not known or could take long."""
+    if isinstance(pattern, re.Pattern):
+        return pattern
+    flag = _FLAGS.get(flags.name.rpartition(".")[2]) if isinstance(flags, Native) else 0 if flags in (None, 0) else None
+    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or flag is None:
+        return None
+    if matching_work(pattern, 0, search=False) > MAX_MATCHING:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(pattern, flag)
+    except (re.error, RecursionError, OverflowError):
+        raise error("re.error") from None
+
+
+def _asked(kind: str) -> LibraryFunction:
+    def made(call: Call) -> PyValue:
+        flags = call.get(2, "flags", None) if kind not in ("sub", "split") else call.words.get("flags")
+        return matched(call._replace(args=call.args[1:]), _compiled(call.get(0), flags), kind)
+
+    return made
+
+
+def matched(call: Call, found: PyValue, kind: str) -> PyValue:
+    """Call a method of a pattern, or of a match."""
+    if isinstance(found, re.Match):
+        if kind not in _OF_MATCH or any(isinstance(one, UnknownValue) for one in call.args):
+            return UNKNOWN
+        try:
+            return getattr(found, kind)(*call.args)
+        except (IndexError, TypeError):
+            raise error("IndexError", "no such group") from None
+    texts = call.args[:2] if kind == "sub" else call.args[:1]
+    known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
+    if not isinstance(found, re.Pattern) or kind not in _MATCHING or not known or not texts:
+        return UNKNOWN
+    work = matching_work(found.pattern, len(texts[-1]), search=kind not in ("match", "fullmatch"))
+    if work > MAX_MATCHING:
+        return UNKNOWN
+    call.run.step(work >> 10)
+    try:
+        answer = getattr(found, kind)(*texts)
+    except (re.error, IndexError):
+        raise error("re.error") from None
+    return Iteration(answer) if kind == "finditer" else answer
+
+
+def _compile(call: Call) -> PyValue:
+    pattern = _compiled(call.get(0), call.get(1, "flags", None))
+    return UNKNOWN if pattern is None else pattern
+
+
+PATTERNS: dict[str, LibraryFunction] = {
+    **{f"re.{name}": _asked(name) for name in _MATCHING},
+    "re.compile": _compile,
+    "re.escape": lambda call: re.escape(text) if isinstance(text := call.get(0), str) else UNKNOWN,
 }

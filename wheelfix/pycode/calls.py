@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from wheelfix.pycode.builtintypes import path_attribute
-from wheelfix.pycode.machinecalls import OF_UNKNOWN
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.library import OF_UNKNOWN
+from wheelfix.pycode.run import (
     PLAIN_CONTAINERS,
     UNKNOWN,
     Bound,
@@ -33,12 +33,12 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     VersionInfo,
+    attempt,
     error,
     error_class,
     is_error,
     of_class,
 )
-from wheelfix.pycode.run import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
 from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, PYTHON_ERRORS, is_wide_format
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
     PLAIN,
     UNKNOWN,
     BasePrefix,
@@ -29,10 +29,10 @@ from wheelfix.pycode.objects import (
     Thrown,
     Undecided,
     UnknownValue,
+    attempt,
     error,
     is_error,
 )
-from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of, is_standard
 
 if TYPE_CHECKING:

@@ -14,23 +14,28 @@ from wheelfix.pycode.budget import PYTHON_ERRORS, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
 from wheelfix.pycode.expressions import ExpressionValues, standard_names
 from wheelfix.pycode.library import PythonLibrary
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
+    MAX_STEPS,
     UNKNOWN,
     CodeClass,
     CodeFunction,
     CodeModule,
+    Enough,
+    ForeignImport,
     ImportedName,
     Instance,
     LoadFault,
     Namespace,
     Native,
+    OutOfSteps,
+    PythonRun,
     PyValue,
     Thrown,
+    Unclear,
     Undecided,
     error,
     is_kind,
 )
-from wheelfix.pycode.run import MAX_STEPS, Enough, ForeignImport, OutOfSteps, PythonRun, Unclear
 from wheelfix.pycode.sourcecode import NO_MODULE, WORDS, goes_on, imported_from, is_standard, python_source
 from wheelfix.pycode.statements import Flow, Statements
 from wheelfix.pycode.windows import (

@@ -16,7 +16,7 @@ from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
 from wheelfix.pycode.importer import new_run
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
     UNKNOWN,
     CodeClass,
     Instance,
@@ -25,13 +25,13 @@ from wheelfix.pycode.objects import (
     Managed,
     Namespace,
     Native,
+    OutOfSteps,
     PyValue,
     Thrown,
     Undecided,
     error,
     path_text,
 )
-from wheelfix.pycode.run import OutOfSteps
 from wheelfix.pycode.sourcecode import (
     LOADING,
     Mentions,
@@ -47,8 +47,7 @@ from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, WindowsMachine, load_err
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pycode.objects import CodeFunction, CodeModule
-    from wheelfix.pycode.run import PythonRun
+    from wheelfix.pycode.run import CodeFunction, CodeModule, PythonRun
     from wheelfix.pycode.windows import ViewFiles
 
 NO_FILE = "FileNotFoundError"

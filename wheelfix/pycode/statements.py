@@ -10,7 +10,11 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.pycode.budget import PYTHON_ERRORS
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
+    BREAK,
+    CONTINUE,
+    NEXT,
+    RETURN,
     UNKNOWN,
     CodeClass,
     CodeFunction,
@@ -23,6 +27,7 @@ from wheelfix.pycode.objects import (
     MarkedFunction,
     Namespace,
     Native,
+    OutOfSteps,
     PyValue,
     Thrown,
     Undecided,
@@ -31,7 +36,6 @@ from wheelfix.pycode.objects import (
     is_kind,
     of_class,
 )
-from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
 from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, never_holds
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import BASE, SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy, dll_key, fold
 from wheelfix.pycode.budget import MAX_TEXT
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
     UNKNOWN,
     BasePrefix,
     Instance,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, EdgeKind, Provider
-    from wheelfix.pycode.objects import CodeModule
+    from wheelfix.pycode.run import CodeModule
 
 START_FILES = (3, 15)
 """The first Python that reads ``.start`` files (PEP 829); with one of the same name, it skips imports of a ``.pth``."""
