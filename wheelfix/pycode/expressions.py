@@ -219,12 +219,7 @@ class ExpressionValues:
         compute = _OPERATORS.get(type(op))
         if compute is None:
             return UNKNOWN
-        try:
-            return compute(left, right)
-        except TypeError:
-            raise error("TypeError", "unsupported operand") from None
-        except (ArithmeticError, ValueError, MemoryError):
-            return UNKNOWN
+        return attempt(compute, left, right)
 
     def _repeated(self, left: PyValue, right: PyValue) -> PyValue:
         count, what = (left, right) if isinstance(left, int) else (right, left)
@@ -257,42 +252,32 @@ class ExpressionValues:
             self.run.machine.asked_base = True
             if self.run.reading is not None:
                 return None
-        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
-            return (left is right) is isinstance(op, ast.Is | ast.Eq)
-        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not self.run.is_plain(left, right):
-            return self._same(left, right, isinstance(op, ast.Is | ast.Eq))
-        if not self.run.is_plain(left, right):
+        plain = self.run.is_plain(left, right)
+        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not plain:
+            same = self._same(left, right)
+            return None if same is None else same is isinstance(op, ast.Is | ast.Eq)
+        if not plain:
             return None
         if isinstance(op, ast.Is | ast.IsNot) and not isinstance(left, bool) and not isinstance(right, bool):
             return (left == right) is isinstance(op, ast.Is)
-        try:
-            return bool(_COMPARED[type(op)](left, right))
-        except TypeError:
-            raise error("TypeError", "not supported between instances") from None
+        return bool(attempt(_COMPARED[type(op)], left, right))
 
     @staticmethod
-    def _same(left: PyValue, right: PyValue, wanted: bool) -> bool | None:
-        if left is right:
-            return wanted
+    def _same(left: PyValue, right: PyValue) -> bool | None:
+        """Whether two values are one, of which at least one is not Python's own; None if that is not known."""
+        if left is right or left is None or right is None:
+            return left is right
         if isinstance(left, Native) and isinstance(right, Native):
-            return (
-                wanted if left == right else (not wanted if is_builtin(left.name) and is_builtin(right.name) else None)
-            )
+            return True if left == right else False if is_builtin(left.name) and is_builtin(right.name) else None
         known = (CodeFunction, CodeClass, CodeModule, LoadedDll)
-        if isinstance(left, known) and isinstance(right, known):
-            return (left == right) is wanted
-        if isinstance(left, known) and isinstance(right, (Native, *PLAIN)):
-            return not wanted
-        if isinstance(left, (Native, *PLAIN)) and isinstance(right, known):
-            return not wanted
-        return None
+        others = (*known, Native, *PLAIN)
+        pairs = ((left, right), (right, left))
+        return False if any(isinstance(one, known) and isinstance(two, others) for one, two in pairs) else None
 
     def contains(self, owner: PyValue, wanted: PyValue) -> bool | None:
         """Whether something is in another; None if that is not known."""
         if isinstance(owner, Native) and owner.name == "os.environ":
             return self.run.machine.variable(wanted) is not None if isinstance(wanted, str) else None
-        if isinstance(owner, Native) and owner.name == "sys.modules":
-            return None
         if isinstance(wanted, UnknownValue):
             return None
         if isinstance(owner, dict):

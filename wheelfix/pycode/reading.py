@@ -74,10 +74,10 @@ _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 
 @dataclass(frozen=True, slots=True)
 class FoundLoad:
-    """A DLL that code loads."""
+    """A DLL that code loads, or a folder that it gives to ``os.add_dll_directory``."""
 
     target: str
-    """A path in the view, or a bare name."""
+    """A path in the view, or the bare name of a DLL."""
     file: str
     line: int
     function: str
@@ -87,17 +87,6 @@ class FoundLoad:
     """Whether the code catches its failure and goes on without."""
     flags: int | None = None
     """The flags that it is made with, where they are known and a full path is loaded."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFolder:
-    """A folder that code gives to ``os.add_dll_directory``."""
-
-    folder: str
-    file: str
-    line: int
-    at_import: bool
-    guarded: bool
 
 
 class CodeReading:
@@ -119,7 +108,7 @@ class CodeReading:
         self.vain: dict[ast.AST, int] = {}
         """Steps spent on functions in which nothing was found that concerns DLLs."""
         self.loads: dict[FoundLoad, None] = {}
-        self.folders: dict[FoundFolder, None] = {}
+        self.folders: dict[FoundLoad, None] = {}
         self.unread: dict[UnreadCall, None] = {}
         self._way: tuple[bool, ...] = ()
         """Which way to take at each turning of the code; the first one at turnings behind these."""
@@ -270,7 +259,8 @@ class CodeReading:
         if not self.muted:
             path = _as_path(self.run, text)
             place = self.run.environment.file, self.node.lineno
-            self.folders[FoundFolder(path, *place, not self.later, self.is_guarded(NO_FILE))] = None
+            found = FoundLoad(path, *place, "add_dll_directory", not self.later, self.is_guarded(NO_FILE))
+            self.folders[found] = None
         self.raise_absent(text, 2)
         return UNKNOWN
 
@@ -328,7 +318,7 @@ class CodeReading:
             return path if found else None if found is False else ""
         name = path if "." in path else path + ".dll"
         for item in self.folders:
-            inside = files.view.find(item.folder, name)
+            inside = files.view.find(item.target, name)
             if inside:
                 return inside
         found = files.finds(name, ())
@@ -413,7 +403,7 @@ NOT_FOLLOWED = "it does something that cannot be followed"
 class PathCode:
     """What one Python file does to the DLL search."""
 
-    found_folders: tuple[FoundFolder, ...] = ()
+    found_folders: tuple[FoundLoad, ...] = ()
     loads: tuple[FoundLoad, ...] = ()
     unread_calls: tuple[UnreadCall, ...] = ()
     """Loads and folders whose argument could not be read."""
@@ -423,13 +413,13 @@ class PathCode:
     @property
     def folders(self) -> tuple[CodeFolder, ...]:
         """What is given to ``os.add_dll_directory``, with the line."""
-        found = (CodeFolder(item.folder, item.file, item.line) for item in self.found_folders)
+        found = (CodeFolder(item.target, item.file, item.line) for item in self.found_folders)
         return tuple(dict.fromkeys(found))
 
     @property
     def added(self) -> tuple[str, ...]:
         """The folders, none twice."""
-        return tuple(dict.fromkeys(item.folder for item in self.found_folders))
+        return tuple(dict.fromkeys(item.target for item in self.found_folders))
 
 
 def read_path_code(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathCode:

@@ -1,7 +1,7 @@
 """One run of Python code: the values that it works with, its state, its budget and its parts.
 
-The parts are in :mod:`.expressions`, :mod:`.calls`, :mod:`.statements`, :mod:`.importer` and :mod:`.library`, and reach one
-another through the run; :func:`.importer.new_run` puts them together.
+The parts are in :mod:`.expressions`, :mod:`.calls`, :mod:`.statements`, :mod:`.importer` and :mod:`.library`;
+:func:`.importer.new_run` puts them together, and they reach one another through the run.
 """
 
 from __future__ import annotations

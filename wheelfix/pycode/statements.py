@@ -314,18 +314,18 @@ class Statements:
     # ------------------------------------------------------------------------------------------- definitions
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        found: PyValue = self.run.calls.function(node)
-        for decorator in reversed(node.decorator_list):
-            mark = self.run.expressions.value(decorator)
-            made = self.decorated(mark, found)
-            found = found if isinstance(made, UnknownValue) else made
+        found = self._decorated(node.decorator_list, self.run.calls.function(node))
         self.run.store(self.run.environment.names, node.name, found)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
-    def decorated(self, mark: PyValue, function: PyValue) -> PyValue:
-        """What a decorator makes of a function or class; unknown decorators leave it as it is, and do not call it."""
-        return UNKNOWN if isinstance(mark, UnknownValue) else self.run.calls.call(mark, [function], {})
+    def _decorated(self, decorators: list[ast.expr], found: PyValue) -> PyValue:
+        """What decorators make of a function or class; unknown ones leave it as it is, and do not call it."""
+        for decorator in reversed(decorators):
+            mark = self.run.expressions.value(decorator)
+            made = UNKNOWN if isinstance(mark, UnknownValue) else self.run.calls.call(mark, [found], {})
+            found = found if isinstance(made, UnknownValue) else made
+        return found
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         bases = [self.run.expressions.value(base) for base in node.bases if not isinstance(base, ast.Starred)]
@@ -340,11 +340,7 @@ class Statements:
         maker = words.pop("metaclass", None)
         made: PyValue = self.run.calls.make_class(node.name, bases, names, words)
         made.maker = maker if isinstance(maker, CodeClass) else None
-        for decorator in reversed(node.decorator_list):
-            mark = self.run.expressions.value(decorator)
-            changed = self.decorated(mark, made)
-            made = made if isinstance(changed, UnknownValue) else changed
-        self.run.bind(node.name, made)
+        self.run.bind(node.name, self._decorated(node.decorator_list, made))
 
 
 def assigned(node: ast.AST) -> tuple[str, ...]:
