@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
     from wheelfix.pycode.run import Call, LibraryFunction, PythonRun
 
+_ASKING = frozenset("get keys values items copy index count".split())
+"""Methods that change nothing."""
 _NOT_CALLED = frozenset("center expandtabs ljust maketrans rjust translate zfill format_map fromkeys".split())
 """Methods that make long texts of short ones, or that no package has needed."""
 _CHECKS = {"exists": None, "is_file": False, "is_dir": True}
@@ -107,7 +109,8 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     run, first = call.run, call.get(0)
     if len(owner) > MAX_ITEMS:
         return UNKNOWN
-    run.changing(owner)
+    if name not in _ASKING:
+        run.changing(owner)
     if name == "extend":
         unknown = run.reading is not None and isinstance(first, UnknownValue | Native)
         owner.extend([UNKNOWN] if unknown else list(run.attributes.iterate(first)))
@@ -138,7 +141,8 @@ def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
     run, args = call.run, call.args
     if name in _NOT_CALLED or (args and isinstance(args[0], UnknownValue)):
         return UNKNOWN
-    run.changing(owner)
+    if name not in _ASKING:
+        run.changing(owner)
     if name == "move_to_end":
         owner[run.key(args[0])] = owner.pop(args[0])
         return None
@@ -246,15 +250,13 @@ _TYPES: dict[str, type] = {
 
 
 def _get_attribute(call: Call) -> PyValue:
-    owner, name = call.get(0), call.get(1)
-    if not isinstance(name, str):
+    if not isinstance(call.get(1), str):
         return UNKNOWN
-    try:
-        return call.run.attributes.attribute(owner, name)
-    except Thrown as thrown:
-        if len(call.args) > 2 and is_kind(thrown.error.kind, Native("AttributeError")):
-            return call.args[2]
-        raise
+    return (
+        call.run.attributes.attribute_or(*call.args)
+        if len(call.args) > 2
+        else call.run.attributes.attribute(*call.args)
+    )
 
 
 def _set_attribute(call: Call) -> PyValue:

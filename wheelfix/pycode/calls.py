@@ -37,6 +37,7 @@ from wheelfix.pycode.run import (
     error,
     error_class,
     is_error,
+    is_kind,
     of_class,
 )
 
@@ -84,6 +85,15 @@ class Attributes:
         ):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
         return Method(owner, name)
+
+    def attribute_or(self, owner: PyValue, name: str, default: PyValue) -> PyValue:
+        """The same, or something else where there is no such attribute."""
+        try:
+            return self.attribute(owner, name)
+        except Thrown as thrown:
+            if is_kind(thrown.error.kind, Native("AttributeError")):
+                return default
+            raise
 
     def _of_function(self, owner: CodeFunction | MarkedFunction, name: str) -> PyValue:
         if isinstance(owner, MarkedFunction) and owner.kind == "property" and name in ("setter", "getter", "deleter"):

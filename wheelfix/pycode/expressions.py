@@ -357,41 +357,29 @@ class ExpressionValues:
     # ------------------------------------------------------------------------------------- comprehensions
 
     def visit_ListComp(self, node: ast.ListComp) -> PyValue:
-        found = self._collected(node, lambda: self._comprehend(node.generators, lambda: self.value(node.elt)))
+        found = self._comprehension(node, lambda: self.value(node.elt))
         return UNKNOWN if found is None else found
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
-        found = self._collected(node, lambda: self._comprehend(node.generators, lambda: self.value(node.elt)))
+        found = self._comprehension(node, lambda: self.value(node.elt))
         return UNKNOWN if found is None else self.as_set(found)
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
-        def pair() -> PyValue:
-            return self.value(node.key), self.value(node.value)
-
-        pairs = self._collected(node, lambda: self._comprehend(node.generators, pair))
+        pairs = self._comprehension(node, lambda: (self.value(node.key), self.value(node.value)))
         known = pairs is not None and all(self.run.can_be_key(key) for key, _ in pairs)
         return dict(pairs) if pairs is not None and known else UNKNOWN
 
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp, make: Callable[[], PyValue]
+    ) -> list[PyValue] | None:
         outer = self.run.environment
+        return self._collected(node, lambda: self._comprehend(node.generators, make, outer))
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
         first = self._collected(node, lambda: self._items(node.generators[0].iter))
         if first is None:
             return UNKNOWN
-
-        def items() -> Iterator[PyValue]:
-            within = Namespace({}, outer.globals, outer.file, outer)
-            inner = self._comprehended(node.generators, lambda: self.value(node.elt), iter(first))
-            while True:
-                before, self.run.environment = self.run.environment, within
-                try:
-                    found = next(inner, inner)
-                finally:
-                    self.run.environment = before
-                if found is inner:
-                    return
-                yield found
-
-        return Iteration(items())
+        return Iteration(self._comprehend(node.generators, lambda: self.value(node.elt), self.run.environment, first))
 
     def _collected(self, node: ast.expr, items: Callable[[], Iterator[PyValue]]) -> list[PyValue] | None:
         """The items of a comprehension; None if they are unknown, and it does nothing that concerns DLLs."""
@@ -409,14 +397,25 @@ class ExpressionValues:
             return iter([UNKNOWN])
         return self.run.attributes.iterate(found)
 
-    def _comprehend(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> Iterator[PyValue]:
-        first = self._items(generators[0].iter)
-        outer = self.run.environment
-        self.run.environment = Namespace({}, outer.globals, outer.file, outer)
-        try:
-            yield from self._comprehended(generators, make, first)
-        finally:
-            self.run.environment = outer
+    def _comprehend(
+        self,
+        generators: list[ast.comprehension],
+        make: Callable[[], PyValue],
+        outer: Namespace,
+        first: list[PyValue] | None = None,
+    ) -> Iterator[PyValue]:
+        """The items of a comprehension, whose names are its own while it runs."""
+        items = iter(first) if first is not None else self._items(generators[0].iter)
+        inner, within = self._comprehended(generators, make, items), Namespace({}, outer.globals, outer.file, outer)
+        while True:
+            before, self.run.environment = self.run.environment, within
+            try:
+                found = next(inner, inner)
+            finally:
+                self.run.environment = before
+            if found is inner:
+                return
+            yield found
 
     def _comprehended(
         self, generators: list[ast.comprehension], make: Callable[[], PyValue], items: Iterator[PyValue]

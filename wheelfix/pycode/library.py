@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import ntpath
 import re
@@ -50,7 +49,6 @@ from wheelfix.pycode.run import (
     attempt,
     error,
     is_error,
-    is_kind,
     path_text,
 )
 from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS, is_standard
@@ -566,6 +564,7 @@ _CONSTANTS: dict[str, PyValue] = {
     "importlib.metadata.PackageNotFoundError": NOT_FOUND,
     "string.ascii_lowercase": "abcdefghijklmnopqrstuvwxyz",
 }
+_CONSTANTS.update({f"os.path.{name}": _CONSTANTS[f"os.{name}"] for name in ("sep", "pathsep", "pardir", "curdir")})
 _OF_PYTHON: dict[str, Callable[[PythonRun], PyValue]] = {
     "sys.base_prefix": lambda run: run.machine.base,
     "sys.base_exec_prefix": lambda run: run.machine.base,
@@ -619,8 +618,6 @@ class PythonLibrary:
             raise error("AttributeError", f"module '{owner}' has no attribute '{name}'")
         if full in _OF_PYTHON:
             return _OF_PYTHON[full](self.run)
-        if full.startswith("os.path.") and full[3:] in ("path.sep", "path.pathsep", "path.pardir", "path.curdir"):
-            return _CONSTANTS[f"os.{name}"]
         loaded = attribute_of_windows(self.run, _canonical(owner), name)
         return loaded if loaded is not None else Native(full)
 
@@ -719,18 +716,16 @@ class PythonLibrary:
         return UNKNOWN
 
 
-@functools.lru_cache(1024)
+_ALIASES = {
+    **dict.fromkeys(("ntpath", "posixpath"), "os.path"),
+    **{f"importlib_{name}": f"importlib.{name}" for name in ("resources", "metadata")},
+}
+
+
 def _canonical(name: str) -> str:
     """A name of the library as the tables have it."""
-    for alias, real in (
-        ("ntpath.", "os.path."),
-        ("posixpath.", "os.path."),
-        ("importlib_resources.", "importlib.resources."),
-        ("importlib_metadata.", "importlib.metadata."),
-    ):
-        if name.startswith(alias):
-            return real + name[len(alias) :]
-    return {"ntpath": "os.path", "posixpath": "os.path"}.get(name, name)
+    top, dot, rest = name.partition(".")
+    return f"{_ALIASES[top]}{dot}{rest}" if top in _ALIASES else name
 
 
 def _has_attribute(call: Call) -> PyValue:
@@ -739,13 +734,8 @@ def _has_attribute(call: Call) -> PyValue:
         return UNKNOWN
     if isinstance(owner, Native) and not _is_known_attribute(f"{owner.name}.{name}"):
         return False if f"{_canonical(owner.name)}.{name}" in _ABSENT else UNKNOWN
-    try:
-        found = call.run.attributes.attribute(owner, name)
-    except Thrown as thrown:
-        if is_kind(thrown.error.kind, Native("AttributeError")):
-            return False
-        raise
-    return True if not isinstance(found, UnknownValue) or isinstance(owner, LoadedDll) else UNKNOWN
+    found = call.run.attributes.attribute_or(owner, name, _ABSENT)
+    return found is not _ABSENT and (UNKNOWN if found is UNKNOWN and not isinstance(owner, LoadedDll) else True)
 
 
 def _is_known_attribute(name: str) -> bool:

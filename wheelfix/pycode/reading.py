@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
+from wheelfix.loader.loadcall import MOD_NOT_FOUND, Failure
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
 from wheelfix.pycode.importer import new_run
@@ -42,7 +42,7 @@ from wheelfix.pycode.sourcecode import (
     last_line,
     spelled,
 )
-from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, WindowsMachine, load_error, os_error
+from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, WindowsMachine, default_flags, load_error, os_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -288,7 +288,7 @@ class CodeReading:
             if not self.later and self.is_caught("OSError"):
                 raise error("OSError", "cannot load library")
             return UNKNOWN
-        own = _flags_of(function, text, flags)
+        own = default_flags(text, cffi=function == "dlopen") if flags is None else flags
         found = self._found(text)
         kind = NO_FILE if function != "dlopen" and not found else "OSError"
         if not self.muted:
@@ -299,7 +299,7 @@ class CodeReading:
                 function=function,
                 at_import=not self.later,
                 guarded=self.is_guarded(kind),
-                flags=own if _is_absolute(text) else None,
+                flags=own if _is_absolute(text) and isinstance(own, int) else None,
             )
             self.loads[load] = None
         if not found and self.is_caught(kind) and (not self.choose(self.node) if found == "" else not self.later):
@@ -352,18 +352,6 @@ class CodeReading:
 
 def _as_path(run: PythonRun, text: str) -> str:
     return run.machine.view_path(text) if _is_absolute(text) else text.replace("\\", "/")
-
-
-def _flags_of(function: str, text: str, flags: PyValue) -> int | None:
-    """The flags that a load is made with; None if they are not known."""
-    if isinstance(flags, int):
-        return flags
-    if flags is not None:
-        return None
-    has_folder = "/" in text or "\\" in text
-    if function == "dlopen":  # cffi: as programs do by default, if there is no folder in the name
-        return AS_PYTHON_DOES if has_folder else 0
-    return AS_PYTHON_DOES if has_folder else DEFAULT_DIRS
 
 
 def _is_absolute(text: str) -> bool:

@@ -6,7 +6,6 @@ Blocks are Python generators, so that a generator of the package stops where it 
 from __future__ import annotations
 
 import ast
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.pycode.budget import PYTHON_ERRORS
@@ -44,12 +43,6 @@ if TYPE_CHECKING:
     from wheelfix.pycode.run import PythonRun
 
     Flowing = Generator[PyValue, None, int]
-
-
-_COMPOUND: tuple[type[ast.stmt], ...] = (
-    *(ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.AsyncFor, ast.AsyncWith),
-    *([getattr(ast, "TryStar")] if sys.version_info >= (3, 11) else []),  # noqa: B009
-)
 
 
 class Statements:
@@ -182,8 +175,10 @@ class Statements:
     def _statement(self, node: ast.stmt) -> Generator[PyValue, None, int]:
         """Carry out one statement; one that cannot be followed is passed over, and that is remembered."""
         try:
-            if isinstance(node, _COMPOUND):
-                return (yield from self.run.flow.follow(node))
+            follow = getattr(self.run.flow, f"follow_{type(node).__name__.lower()}", None)
+            if follow is not None:
+                flow: int = yield from follow(node)
+                return flow
             yielded = _yielded(node)
             if yielded is None:
                 return self._placed(node)
@@ -391,12 +386,6 @@ class Flow:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-
-    def follow(self, node: ast.stmt) -> Flowing:
-        """Carry out a statement that has others inside."""
-        follow = getattr(self, f"follow_{type(node).__name__.lower()}")
-        flow: int = yield from follow(node)
-        return flow
 
     def _condition(self, test: ast.expr, complains: bool = False) -> bool | None:
         """Whether a condition holds, or which way a file that is read takes now; None if that is not known.
