@@ -119,7 +119,6 @@ ALLOWED = {
     "cli/common.py": 1,  # a float of --max-ratio, which is a checked number
     "demo/forge.py": 1,  # a bool
     "pycode/builtintypes.py": 1,  # int() of the package: at most 40 characters
-    "pycode/machinecalls.py": 1,  # a code that the model itself put there
     "pycode/expressions.py": 1,  # of a number
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each
     "pe/signature.py": 1,

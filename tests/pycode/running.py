@@ -6,8 +6,8 @@ from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.importer import import_end, new_run
-from wheelfix.pycode.objects import Managed, PyValue, Thrown
 from wheelfix.pycode.reading import PathCode, read_path_code
+from wheelfix.pycode.run import Managed, PyValue, Thrown
 from wheelfix.pycode.windows import ViewFiles, WindowsMachine
 
 PROFILE = Profile(python=(3, 11))

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from tests.pycode.running import read
-from wheelfix.pycode.machinecalls import OF_UNKNOWN
+from wheelfix.pycode.library import OF_UNKNOWN
 from wheelfix.pycode.reading import MAX_WAYS
 from wheelfix.pycode.sourcecode import LOADING, is_standard, never_holds
 

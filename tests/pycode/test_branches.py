@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, sections, unclear
-from wheelfix.pycode.objects import UNKNOWN
+from wheelfix.pycode.run import UNKNOWN
 
 CODES = sections("""
 ## if

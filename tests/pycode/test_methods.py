@@ -7,7 +7,7 @@ from pathlib import PureWindowsPath
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, unclear
-from wheelfix.pycode.objects import UNKNOWN
+from wheelfix.pycode.run import UNKNOWN
 
 EXPRESSIONS = """
 'core.dll'.upper()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.pycode.running import interpreted
 from wheelfix.pycode.budget import MAX_MATCHING, TooLarge, is_wide_format, matching_work, parts_of
-from wheelfix.pycode.objects import UNKNOWN
+from wheelfix.pycode.run import UNKNOWN
 
 
 def _pairs(count: int) -> object:

@@ -173,6 +173,19 @@ def test_what_is_not_python_counts_only_where_it_loads() -> None:
     assert found.evidence["count"] == 1
 
 
+@pytest.mark.parametrize("line", ["os.add_dll_directory(libs)", "ctypes.CDLL(os.path.join(libs, 'helper.dll'))"])
+def test_code_that_cannot_be_parsed_may_make_a_dll_found(tmp_path: Path, line: str) -> None:
+    # ids_peak_icv: a DLL in the folder that such a file names was out of reach for certain.
+    files: dict[str, str | bytes] = {
+        "pkg/__init__.py": HERE + f"libs = os.path.join(here, '..', 'pkg.libs')\npass({{}})\n{line}\n",
+        "pkg/_core.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["run"]}, exports=["PyInit__core"]),
+        "pkg.libs/helper.dll": forge_dll("helper.dll", exports=["run"]),
+    }
+    report = scanned(tmp_path, files)
+    assert {item.code: item.severity for item in report.findings} == dict.fromkeys(("WF207", "WF305"), Severity.UNSURE)
+    assert report.verdict is Verdict.UNSURE
+
+
 TOP = "pkg-1.0.dist-info/top_level.txt"
 MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
 

@@ -353,6 +353,9 @@ class ProviderChain:
         deleted = self._view.deleted.get(dll_key(name))
         if deleted is not None:
             return Missing(deleted=deleted)
+        runtime = runtime_file(name)
+        if runtime is not None and runtime.debug:  # nobody gives these away; to ask would follow the package's code
+            return None
         answers = self._ask(name)
         for dependency, answer in answers:
             if has_it(answer) and self._is_required(dependency):

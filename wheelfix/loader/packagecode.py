@@ -201,7 +201,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))
     added = tuple(folder for folder in searched if view.in_folder(folder) or not around.is_own(folder))
     unguarded = (one for one in code.found_folders if one.at_import and not one.guarded)
-    absent += [Absent(one.folder, one.file, one.line) for one in unguarded]
+    absent += [Absent(one.target, one.file, one.line) for one in unguarded]
     return FileLoads(
         path,
         added,

@@ -39,6 +39,10 @@ _LONGEST_WAY = 20_000
 _FIRST = 64
 """Bytes that are unpacked to see whether they are text at all."""
 _CONTROLS = bytes({*range(1, 32)} - {*b"\t\n\r\x1b"})
+_FIRST_BYTES = bytes({*range(1, 127)} - {*_CONTROLS})
+"""What is at the beginning of joined strings, which are sorted; one of them may be a zero."""
+_PACKED = re.compile(b"[" + b"".join(re.escape(bytes([number])) for number in range(7, 256, 8)) + b"]")
+"""The first byte of what Cython packs: at least three bytes behind it are text."""
 _ENDS = re.compile(rb"(?:\.\w{1,99}){0,9}\0")
 """What follows the name of a module: submodules, and the zero at the end."""
 _MANY = 10_000
@@ -175,8 +179,10 @@ def _packed_with_zlib(data: bytes) -> Iterator[bytes]:
 
 def _packed_with_lzss(data: bytes) -> Iterator[bytes]:
     """Joined strings of Cython 3.3: nothing marks where they begin, but other data soon repeats what is not there."""
-    for at in range(0, len(data) - 8, 8):
-        if data[at] & 7 == 7 and _is_text(_unpacked_lzss(data, at, _FIRST)):
+    for match in _PACKED.finditer(data[: len(data) - 8 : 8]):
+        at = match.start() * 8
+        odd = data[at + 1 : at + 4].translate(None, _FIRST_BYTES)
+        if len(odd) <= 1 and _is_text(_unpacked_lzss(data, at, _FIRST)):
             text = _unpacked_lzss(data, at, _LARGEST_TABLE)
             if _is_table(text):
                 yield text

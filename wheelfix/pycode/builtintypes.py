@@ -1,14 +1,17 @@
-"""Built-in functions, and methods of texts, lists, dicts and paths."""
+"""What functions of Python do: built-in ones, methods of texts, lists, dicts and paths, and what asks the machine."""
 
 from __future__ import annotations
 
 import ntpath
 import re
+import warnings
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.pycode.budget import LINEAR_CODECS, MAX_ITEMS, MAX_TEXT, MAX_TURNS
-from wheelfix.pycode.objects import (
+from wheelfix.base.parsing import parse_json
+from wheelfix.model import Machine
+from wheelfix.pycode.budget import LINEAR_CODECS, MAX_ITEMS, MAX_MATCHING, MAX_TEXT, MAX_TURNS, matching_work
+from wheelfix.pycode.run import (
     PLAIN_CONTAINERS,
     UNKNOWN,
     Bound,
@@ -28,32 +31,30 @@ from wheelfix.pycode.objects import (
     Thrown,
     Undecided,
     UnknownValue,
+    attempt,
     error,
     is_error,
     is_kind,
 )
-from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of
-from wheelfix.pycode.windows import HOME, SITE, os_error
+from wheelfix.pycode.windows import COMPILERS, HOME, ROOT, SITE, os_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.pycode.run import Call, LibraryFunction, PythonRun
 
-_TEXT = frozenset(
-    "replace startswith endswith lower upper strip lstrip rstrip title casefold removeprefix removesuffix isdigit find"
-    " rfind index count split rsplit splitlines partition rpartition isalpha isalnum capitalize swapcase isidentifier"
-    " encode  isspace isupper islower".split()
-)
-_LIST = frozenset("append extend insert pop remove clear index copy reverse sort".split())
-_TABLE = frozenset("move_to_end get keys values items setdefault update pop copy clear popitem".split())
-_SET = frozenset("add update discard remove union intersection difference issubset issuperset copy clear pop".split())
+_ASKING = frozenset("get keys values items copy index count".split())
+"""Methods that change nothing."""
+_NOT_CALLED = frozenset("center expandtabs ljust maketrans rjust translate zfill format_map fromkeys".split())
+"""Methods that make long texts of short ones, or that no package has needed."""
 _CHECKS = {"exists": None, "is_file": False, "is_dir": True}
 
 
 def method(call: Call, owner: PyValue, name: str) -> PyValue:
     """Call a method of one of Python's own values, or of a path."""
+    if name.startswith("__"):
+        return UNKNOWN  # ``__mul__`` would make long values
     if isinstance(owner, PurePath):
         return _of_path(call, owner, name)
     if isinstance(owner, str):
@@ -81,7 +82,7 @@ def _of_text(call: Call, owner: str, name: str) -> PyValue:
     if name == "format":
         return _formatted(call, owner)
     longest = max((len(one) for one in args if isinstance(one, str)), default=0)
-    if name not in _TEXT or not run.is_plain(owner, args, call.words):
+    if name in _NOT_CALLED or not run.is_plain(owner, args, call.words):
         return UNKNOWN
     if name == "replace" and (len(owner) + 1) * (longest + 1) > MAX_TEXT:
         return UNKNOWN
@@ -106,9 +107,9 @@ def _formatted(call: Call, text: str) -> PyValue:
 
 def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     run, first = call.run, call.get(0)
-    if name not in _LIST or len(owner) > MAX_ITEMS:
+    if len(owner) > MAX_ITEMS:
         return UNKNOWN
-    if name not in ("index", "copy"):
+    if name not in _ASKING:
         run.changing(owner)
     if name == "extend":
         unknown = run.reading is not None and isinstance(first, UnknownValue | Native)
@@ -117,9 +118,8 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     if name == "sort":
         owner[:] = ordered(run, owner, call.words)
         return None
-    if name in ("remove", "index") and not run.is_plain(owner, call.args):
-        raise Undecided("the place in a list is not known")
-    if name in ("pop", "insert") and call.args and not isinstance(first, int):
+    by_value, by_place = name in ("remove", "index", "count"), name in ("pop", "insert") and call.args
+    if (by_value and not run.is_plain(owner, call.args)) or (by_place and not isinstance(first, int)):
         raise Undecided("the place in a list is not known")
     return attempt(getattr(owner, name), *call.args)
 
@@ -139,12 +139,12 @@ def ordered(run: PythonRun, items: list[PyValue], keywords: dict[str, PyValue]) 
 
 def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
     run, args = call.run, call.args
-    if name not in _TABLE or (args and isinstance(args[0], UnknownValue)):
+    if name in _NOT_CALLED or (args and isinstance(args[0], UnknownValue)):
         return UNKNOWN
-    if name not in ("get", "keys", "values", "items", "copy"):
+    if name not in _ASKING:
         run.changing(owner)
-    if name == "move_to_end" and len(args) == 1:
-        owner[args[0]] = owner.pop(run.key(args[0]))
+    if name == "move_to_end":
+        owner[run.key(args[0])] = owner.pop(args[0])
         return None
     if name in ("keys", "values", "items"):
         return list(getattr(owner, name)())
@@ -163,8 +163,6 @@ def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
 
 def _of_set(call: Call, owner: PyValue, name: str) -> PyValue:
     run, args = call.run, call.args
-    if name not in _SET:
-        return UNKNOWN
     if isinstance(owner, set):
         run.changing(owner)
     if name in ("add", "discard", "remove"):
@@ -179,22 +177,14 @@ def _of_set(call: Call, owner: PyValue, name: str) -> PyValue:
 
 def path_attribute(owner: PurePath, name: str) -> PyValue:
     """An attribute of a ``Path``."""
-    if name == "parents" and len(owner.parts) > MAX_TURNS:
-        return UNKNOWN
-    known = hasattr(PurePath, name) if isinstance(owner, PurePosixPath) else hasattr(Path, name)
-    if not known and not (isinstance(owner, PurePosixPath) and name in _OF_INSTALLED):
+    if not hasattr(Path, name) and name not in _OF_INSTALLED:
         raise error("AttributeError", f"'WindowsPath' object has no attribute '{name}'")
-    found = tuple(owner.parents) if name == "parents" else getattr(owner, name, None)
+    found = tuple(owner.parents[:MAX_TURNS]) if name == "parents" else getattr(owner, name, None)
     return found if isinstance(found, str | list | tuple | PurePath) else Method(owner, name)
 
 
 _OF_INSTALLED = ("locate", "read_text", "read_binary")
 """Methods of a file of a distribution as ``importlib.metadata`` names it: with ``/``, relative to site-packages."""
-_OF_PATH = frozenset(
-    "joinpath with_suffix with_name with_stem relative_to is_absolute as_posix match is_relative_to as_uri __str__"
-    " __fspath__".split()
-)
-"""What depends on the text of a path alone."""
 
 
 def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
@@ -224,8 +214,8 @@ def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
     if name == "open":
         return machine.open_file(text, call.get(0, "mode", "r"))
     given = call.texts()
-    if given is None or name not in _OF_PATH or sum(map(len, given), len(text)) > MAX_TEXT:
-        return UNKNOWN
+    if given is None or not hasattr(PurePath, name) or sum(map(len, given), len(text)) > MAX_TEXT:
+        return UNKNOWN  # the others ask the machine
     return attempt(getattr(owner, name), *given)
 
 
@@ -260,15 +250,13 @@ _TYPES: dict[str, type] = {
 
 
 def _get_attribute(call: Call) -> PyValue:
-    owner, name = call.get(0), call.get(1)
-    if not isinstance(name, str):
+    if not isinstance(call.get(1), str):
         return UNKNOWN
-    try:
-        return call.run.attributes.attribute(owner, name)
-    except Thrown as thrown:
-        if len(call.args) > 2 and is_kind(thrown.error.kind, Native("AttributeError")):
-            return call.args[2]
-        raise
+    return (
+        call.run.attributes.attribute_or(*call.args)
+        if len(call.args) > 2
+        else call.run.attributes.attribute(*call.args)
+    )
 
 
 def _set_attribute(call: Call) -> PyValue:
@@ -307,8 +295,6 @@ def _type(call: Call) -> PyValue:
         return call.run.calls.make_class(value, list(bases) if isinstance(bases, tuple) else [], dict(names))
     if isinstance(value, Instance):
         return value.kind
-    if isinstance(value, CodeClass):
-        return Native("type")
     found = [name for name, kind in _TYPES.items() if type(value) is kind]
     return Native(found[0]) if found else Native("NoneType") if value is None else UNKNOWN
 
@@ -382,11 +368,7 @@ def _range(call: Call) -> PyValue:
 
 def _extreme(call: Call, *, last: bool) -> PyValue:
     items = call.args if len(call.args) != 1 else list(call.run.attributes.iterate(call.args[0]))
-    if not items:
-        if "default" in call.words:
-            return call.words["default"]
-        raise error("ValueError", "arg is an empty sequence")
-    if any(isinstance(one, UnknownValue | Native) for one in items):
+    if not items or any(isinstance(one, UnknownValue | Native) for one in items):
         return UNKNOWN
     return ordered(call.run, items, {"key": call.words.get("key")})[-1 if last else 0]
 
@@ -503,4 +485,229 @@ BUILTINS: dict[str, LibraryFunction] = {
     "property": lambda call: MarkedFunction("property", call.get(0)),
     "staticmethod": marking("staticmethod"),
     "classmethod": marking("classmethod"),
+}
+
+
+_MACHINES = {Machine.X86: "x86", Machine.ARM64: "ARM64"}
+_PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win-arm64"}
+
+
+def _environment(call: Call) -> PyValue:
+    name = call.get(0)
+    return call.run.machine.variable(name, call.get(1, "default", None)) if isinstance(name, str) else UNKNOWN
+
+
+def _set_environment(call: Call) -> PyValue:
+    if not isinstance(call.get(0), str):
+        raise Undecided("an environment variable is not known")
+    name, variables = call.get(0).upper(), call.run.machine.variables
+    if name not in variables:
+        call.run.store(variables, name, call.get(1))
+    return variables[name]
+
+
+def _list_folder(call: Call) -> PyValue:
+    folder = call.text(0, default=".")
+    return listed(call.run, folder) if isinstance(folder, str) else UNKNOWN
+
+
+def _scan_folder(call: Call) -> PyValue:
+    names = _list_folder(call)
+    if isinstance(names, UnknownValue):
+        return UNKNOWN
+    entries = []
+    for name in names:
+        path = PureWindowsPath(ntpath.join(call.text(0, default="."), name))
+        known = {"name": name, "path": str(path), "is_file": Method(path, "is_file"), "is_dir": Method(path, "is_dir")}
+        entries.append(Instance(Native("os.DirEntry"), known))
+    return entries
+
+
+def _walk(call: Call) -> PyValue:
+    folder, machine = call.text(0), call.run.machine
+    if not isinstance(folder, str):
+        return UNKNOWN
+    rows: list[PyValue] = []
+    pending = [folder] if machine.is_folder(folder) else []
+    while pending:
+        here = pending.pop(0)
+        names = machine.names(here)
+        inside = [name for name in names if machine.exists(ntpath.join(here, name), True) is True]
+        rows.append((here, inside, [name for name in names if name not in inside]))
+        pending = [ntpath.join(here, name) for name in inside] + pending
+    return rows
+
+
+def _chdir(call: Call) -> PyValue:
+    folder, machine = call.text(0), call.run.machine
+    if not isinstance(folder, str):
+        raise Undecided("the current folder is not known")
+    if not machine.is_folder(folder):
+        raise Thrown(os_error("FileNotFoundError", 2, folder))
+    machine.folder = ntpath.normpath(ntpath.join(machine.folder, folder))
+
+
+def _glob(call: Call) -> PyValue:
+    pattern = call.get(0, "pathname")
+    if not isinstance(pattern, str):
+        return UNKNOWN
+    recursive = call.run.truth(call.words.get("recursive")) is True
+    return call.run.machine.matching(pattern.replace("/", "\\"), recursive=recursive)
+
+
+def _path(call: Call) -> PyValue:
+    texts = call.texts()
+    if texts is None or sum(map(len, texts)) > MAX_TEXT:
+        return UNKNOWN
+    return PureWindowsPath(*texts)
+
+
+def _fspath(call: Call) -> PyValue:
+    found = call.text(0)
+    return found if isinstance(found, str | bytes) else UNKNOWN
+
+
+def _json(call: Call) -> PyValue:
+    given = call.get(0)
+    text = given.value if isinstance(given, Managed) and given.kind == "file" else given
+    try:
+        return parse_json(text) if isinstance(text, str) else UNKNOWN
+    except ValueError:
+        return UNKNOWN
+
+
+def _which(call: Call) -> PyValue:
+    """A program on PATH: there is none besides Python and those of Windows."""
+    name = call.get(0)
+    if not isinstance(name, str) or name in ("python", "cmd"):
+        return UNKNOWN
+    call.run.machine.asked = True
+    call.run.machine.variable(COMPILERS.get(name.removesuffix(".exe"), ""))
+    return None
+
+
+def bits(run: PythonRun) -> int:
+    return 32 if run.machine.machine is Machine.X86 else 64
+
+
+def _open(call: Call) -> PyValue:
+    path = call.text(0)
+    return call.run.machine.open_file(path, call.get(1, "mode", "r")) if isinstance(path, str) else UNKNOWN
+
+
+def _glob_lazily(call: Call) -> PyValue:
+    found = _glob(call)
+    return Iteration(iter(found)) if isinstance(found, list) else found
+
+
+MACHINE: dict[str, LibraryFunction] = {
+    "os.environ.get": _environment,
+    "os.getenv": _environment,
+    "os.environ.setdefault": _set_environment,
+    "os.environ.copy": lambda call: dict(call.run.machine.variables),
+    "os.environ.pop": lambda call: call.run.machine.variables.pop(str(call.get(0)).upper(), call.get(1, default=None)),
+    "os.putenv": lambda call: None,
+    "os.listdir": _list_folder,
+    "os.scandir": _scan_folder,
+    "os.walk": _walk,
+    "os.getcwd": lambda call: call.run.machine.folder,
+    "os.chdir": _chdir,
+    "os.fspath": _fspath,
+    "os.access": lambda call: call.run.machine.exists(path) if isinstance(path := call.get(0), str) else UNKNOWN,
+    "glob.glob": _glob,
+    "glob.iglob": _glob_lazily,
+    **dict.fromkeys(
+        [f"pathlib.{name}" for name in ("Path", "PurePath", "WindowsPath", "PureWindowsPath", "PurePosixPath")], _path
+    ),
+    "pathlib.Path.cwd": lambda call: PureWindowsPath(call.run.machine.folder),
+    "pathlib.Path.home": lambda call: PureWindowsPath(HOME),
+    "open": _open,
+    "io.open": _open,
+    "json.load": _json,
+    "json.loads": _json,
+    "struct.calcsize": lambda call: bits(call.run) // 8 if call.get(0) in ("P", "N", "n") else UNKNOWN,
+    "platform.system": lambda call: "Windows",
+    "platform.machine": lambda call: _MACHINES.get(call.run.machine.machine, "AMD64"),
+    "platform.architecture": lambda call: (f"{bits(call.run)}bit", "WindowsPE"),
+    "platform.python_implementation": lambda call: "CPython",
+    "platform.python_version": lambda call: "{}.{}.9".format(*call.run.machine.python),
+    "platform.release": lambda call: "10",
+    "sysconfig.get_platform": lambda call: _PLATFORMS.get(call.run.machine.machine, "win-amd64"),
+    "sysconfig.get_path": lambda call: SITE if call.get(0) in ("platlib", "purelib") else UNKNOWN,
+    "sysconfig.get_config_var": lambda call: (
+        f"{HOME}\\AppData\\Roaming\\Python" if call.get(0) == "userbase" else UNKNOWN
+    ),
+    "site.getsitepackages": lambda call: [ROOT, SITE],
+    "shutil.which": _which,
+    "sys.getwindowsversion": lambda call: Instance(
+        Native("sys.getwindowsversion()"), {"major": 10, "minor": 0, "build": 19045, "platform": 2}
+    ),
+}
+
+
+MAX_PATTERN = 200
+MAX_SUBJECT = 300
+_FLAGS = {"I": re.IGNORECASE, "IGNORECASE": re.IGNORECASE, "M": re.MULTILINE, "MULTILINE": re.MULTILINE}
+_MATCHING = ("match", "search", "fullmatch", "findall", "finditer", "sub", "split")
+_OF_MATCH = ("group", "groups", "groupdict", "start", "end", "span")
+
+
+def _compiled(pattern: PyValue, flags: PyValue) -> re.Pattern[str] | None:
+    """A pattern that may be matched; None if it is not known or could take long."""
+    if isinstance(pattern, re.Pattern):
+        return pattern
+    flag = _FLAGS.get(flags.name.rpartition(".")[2]) if isinstance(flags, Native) else 0 if flags in (None, 0) else None
+    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or flag is None:
+        return None
+    if matching_work(pattern, 0, search=False) > MAX_MATCHING:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(pattern, flag)
+    except (re.error, RecursionError, OverflowError):
+        raise error("re.error") from None
+
+
+def _asked(kind: str) -> LibraryFunction:
+    def made(call: Call) -> PyValue:
+        flags = call.get(2, "flags", None) if kind not in ("sub", "split") else call.words.get("flags")
+        return matched(call._replace(args=call.args[1:]), _compiled(call.get(0), flags), kind)
+
+    return made
+
+
+def matched(call: Call, found: PyValue, kind: str) -> PyValue:
+    """Call a method of a pattern, or of a match."""
+    if isinstance(found, re.Match):
+        if kind not in _OF_MATCH or any(isinstance(one, UnknownValue) for one in call.args):
+            return UNKNOWN
+        try:
+            return getattr(found, kind)(*call.args)
+        except (IndexError, TypeError):
+            raise error("IndexError", "no such group") from None
+    texts = call.args[:2] if kind == "sub" else call.args[:1]
+    known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
+    if not isinstance(found, re.Pattern) or kind not in _MATCHING or not known or not texts:
+        return UNKNOWN
+    work = matching_work(found.pattern, len(texts[-1]), search=kind not in ("match", "fullmatch"))
+    if work > MAX_MATCHING:
+        return UNKNOWN
+    call.run.step(work >> 10)
+    try:
+        answer = getattr(found, kind)(*texts)
+    except (re.error, IndexError):
+        raise error("re.error") from None
+    return Iteration(answer) if kind == "finditer" else answer
+
+
+def _compile(call: Call) -> PyValue:
+    pattern = _compiled(call.get(0), call.get(1, "flags", None))
+    return UNKNOWN if pattern is None else pattern
+
+
+PATTERNS: dict[str, LibraryFunction] = {
+    **{f"re.{name}": _asked(name) for name in _MATCHING},
+    "re.compile": _compile,
+    "re.escape": lambda call: re.escape(text) if isinstance(text := call.get(0), str) else UNKNOWN,
 }

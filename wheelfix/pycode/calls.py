@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import itertools
+import operator
 from collections import OrderedDict
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from wheelfix.pycode.builtintypes import path_attribute
-from wheelfix.pycode.machinecalls import OF_UNKNOWN
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.library import OF_UNKNOWN
+from wheelfix.pycode.run import (
     PLAIN_CONTAINERS,
     UNKNOWN,
     Bound,
@@ -32,9 +33,11 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     VersionInfo,
+    attempt,
     error,
     error_class,
     is_error,
+    is_kind,
     of_class,
 )
 
@@ -43,7 +46,6 @@ if TYPE_CHECKING:
 
     from wheelfix.pycode.run import PythonRun
 
-_DESCRIPTORS = ("property", "cached_property")
 _OF_ERRORS = frozenset(
     "add_note with_traceback __traceback__ __cause__ __context__ __init__ __repr__ msg name path winerror errno"
     " strerror filename".split()
@@ -74,50 +76,42 @@ class Attributes:
             return self._of_function(owner, name)
         if isinstance(owner, UnknownValue):
             return Native(f"?.{name}") if self.run.reading is not None and name in OF_UNKNOWN else UNKNOWN
-        if owner is None or isinstance(owner, bool):
-            if name.startswith("__"):
-                return UNKNOWN
-            raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
         if isinstance(owner, Managed) and owner.kind == "super":
             return self._of_super(owner.value[0], owner.value[1], name)
-        if isinstance(owner, VersionInfo) and name in VersionInfo.names:
-            return owner[VersionInfo.names.index(name)]
+        if isinstance(owner, VersionInfo):
+            return getattr(owner, name, UNKNOWN)
         if not isinstance(owner, FolderHandle | Managed | Iteration | Bound | Method) and not hasattr(
             OrderedDict if isinstance(owner, dict) else owner, name
         ):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
         return Method(owner, name)
 
+    def attribute_or(self, owner: PyValue, name: str, default: PyValue) -> PyValue:
+        """The same, or something else where there is no such attribute."""
+        try:
+            return self.attribute(owner, name)
+        except Thrown as thrown:
+            if is_kind(thrown.error.kind, Native("AttributeError")):
+                return default
+            raise
+
     def _of_function(self, owner: CodeFunction | MarkedFunction, name: str) -> PyValue:
         if isinstance(owner, MarkedFunction) and owner.kind == "property" and name in ("setter", "getter", "deleter"):
             return Method(owner, name)
         inner = owner.function if isinstance(owner, MarkedFunction) else owner
-        if isinstance(inner, CodeFunction):
-            if name in inner.attributes:
-                return inner.attributes[name]
-            if name in ("__name__", "__qualname__"):
-                return inner.name
-            if name in ("__doc__", "__module__", "__dict__", "__wrapped__", "cache_clear", "__globals__"):
-                return UNKNOWN
-            raise error("AttributeError", f"'function' object has no attribute '{name}'")
-        return UNKNOWN
+        if not isinstance(inner, CodeFunction):
+            return UNKNOWN
+        return inner.name if name == "__name__" else inner.attributes.get(name, UNKNOWN)
 
     def _of_object(self, owner: Instance, name: str) -> PyValue:
         kind = owner.kind
         found = of_class(kind, name)
-        if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS and name not in owner.attributes:
-            made = self.run.calls.call(found.function, [owner], {})
-            if found.kind == "cached_property":
-                self.run.store(owner.attributes, name, made)
-            return made
+        if isinstance(found, MarkedFunction) and found.kind == "property" and name not in owner.attributes:
+            return self.run.calls.call(found.function, [owner], {})
         if name in owner.attributes:
             return owner.attributes[name]
         if found is not None:
             return self._described(found, owner, kind)
-        if isinstance(kind, CodeClass) and name in kind.names:
-            return None
-        if name == "__class__":
-            return kind
         if "<library>" in owner.attributes:
             return UNKNOWN  # a function of the DLL, or a constant of the declarations, which it does not export
         if "<items>" in owner.attributes and hasattr(dict, name):
@@ -156,10 +150,12 @@ class Attributes:
     def _of_type(self, owner: CodeClass, name: str) -> PyValue:
         found = of_class(owner, name)
         if found is None and name not in owner.names:
-            if name in ("__name__", "__qualname__"):
+            if name == "__name__":
                 return owner.name
             if owner.maker is not None:
-                return self._of_maker(owner, owner.maker, name)
+                given = of_class(owner.maker, name)
+                own = self._special(owner.maker, "__getattr__", owner, name) if given is None else UNKNOWN
+                return Bound(given, [owner]) if isinstance(given, CodeFunction) else own
             if name.startswith("_") or not owner.is_known:
                 return UNKNOWN
             raise error("AttributeError", f"type object '{owner.name}' has no attribute '{name}'")
@@ -169,27 +165,13 @@ class Attributes:
             return found.function
         return self._described(found, None, owner)
 
-    def _of_maker(self, owner: CodeClass, maker: CodeClass, name: str) -> PyValue:
-        """An attribute that a metaclass gives to its class."""
-        found = of_class(maker, name)
-        if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS:
-            return self.run.calls.call(found.function, [owner], {})
-        if isinstance(found, CodeFunction):
-            return Bound(found, [owner])
-        return self._special(maker, "__getattr__", owner, name)
-
     def _of_super(self, owner: CodeClass, thing: PyValue, name: str) -> PyValue:
         """What ``super().name`` gives in a method of a class."""
         for base in owner.bases:
             for one in base.order() if isinstance(base, CodeClass) else ():
                 if isinstance(one, CodeClass) and name in one.names:
-                    found = one.names[name]
-                    if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS:
-                        return self.run.calls.call(found.function, [thing], {})
-                    return self._bound(found, thing, thing.kind if isinstance(thing, Instance) else thing)
-        if name in ("__new__", "__call__"):
-            return Native("<new>") if name == "__new__" else Bound(Native("<make>"), [thing])
-        return UNKNOWN
+                    return self._bound(one.names[name], thing, thing.kind if isinstance(thing, Instance) else thing)
+        return Native("<new>") if name == "__new__" else UNKNOWN
 
     # ----------------------------------------------------------------------------------- functions of DLLs
 
@@ -198,11 +180,9 @@ class Attributes:
             return owner.attributes[name]
         if name == "_name":
             return owner.name
-        if name in ("_handle", "_FuncPtr", "__class__", "__dict__", "__setattr__", "__getitem__", "__doc__"):
+        if name in ("_handle", "_FuncPtr") or (name.startswith("__") and name.endswith("__")):
             return UNKNOWN
         exported = self.run.machine.exports(owner)
-        if name.startswith("__") and name.endswith("__"):
-            raise error("AttributeError", name)
         if exported is None:
             return Native(f"<windows>.{name}")
         if name not in exported:
@@ -220,20 +200,11 @@ class Attributes:
             return self._of_library(owner, key) if isinstance(key, str) else UNKNOWN
         if isinstance(owner, Instance):
             return self._item_of(owner, key)
-        if isinstance(owner, CodeClass) and "<members>" in owner.names:
-            return owner.names.get(key, UNKNOWN) if isinstance(key, str) else UNKNOWN
         if isinstance(owner, UnknownValue | CodeClass) or isinstance(key, UnknownValue):
             return UNKNOWN
         if not isinstance(owner, str | list | tuple | dict | bytes | range):
             raise error("TypeError", "object is not subscriptable")
-        try:
-            return owner[self.run.key(key) if isinstance(owner, dict) else key]
-        except KeyError:
-            raise error("KeyError", key) from None
-        except IndexError:
-            raise error("IndexError", "list index out of range") from None
-        except TypeError:
-            raise error("TypeError", "indices must be integers") from None
+        return attempt(operator.getitem, owner, self.run.key(key) if isinstance(owner, dict) else key)
 
     def _item_of(self, owner: Instance, key: PyValue) -> PyValue:
         if of_class(owner.kind, "__getitem__") is not None:
@@ -259,12 +230,10 @@ class Attributes:
     def iterate(self, value: PyValue) -> Iterator[PyValue]:
         """Iterate over the items of a value; Undecided if they are not known."""
         self.run.step(1 + (len(value) >> 4) if isinstance(value, PLAIN_CONTAINERS) else 1)
-        if isinstance(value, list | tuple | range | str | bytes):
-            return iter(list(value)) if not isinstance(value, list) else _living(value)
-        if isinstance(value, set | frozenset):
-            return iter(sorted(value, key=str))
-        if isinstance(value, dict):
-            return iter(list(value))
+        if isinstance(value, list):
+            return _living(value)
+        if isinstance(value, PLAIN_CONTAINERS):
+            return iter(sorted(value, key=str) if isinstance(value, set | frozenset) else tuple(value))
         if isinstance(value, Iteration):
             return value.items
         if isinstance(value, CodeClass) and "<members>" in value.names:
@@ -278,12 +247,11 @@ class Attributes:
         raise Undecided("what a loop goes through is not known")
 
     def _iterate_object(self, value: Instance) -> Iterator[PyValue]:
-        kind = value.kind
-        if isinstance(kind, CodeClass) and kind.fields is not None and of_class(kind, "__iter__") is None:
-            return iter([value.attributes.get(name) for name in kind.fields])
-        if "<items>" in value.attributes:
-            return iter(list(value.attributes["<items>"]))
-        return self.iterate(self._special(kind, "__iter__", value))
+        fields = value.kind.fields if isinstance(value.kind, CodeClass) else None
+        if fields is not None and of_class(value.kind, "__iter__") is None:
+            return iter([value.attributes.get(name) for name in fields])
+        items = value.attributes.get("<items>")
+        return self.iterate(self._special(value.kind, "__iter__", value) if items is None else items)
 
 
 def _living(items: list[PyValue]) -> Iterator[PyValue]:
@@ -329,9 +297,6 @@ class Calls:
         if isinstance(function, MarkedFunction):
             return self._call_wrapped(function, args, keywords)
         if isinstance(function, CodeClass):
-            own = of_class(function.maker, "__call__") if function.maker is not None else None
-            if isinstance(own, CodeFunction):
-                return self.call(own, [function, *args], keywords)
             return self.make(function, args, keywords)
         if isinstance(function, Instance):
             return self.call(self.run.attributes.attribute(function, "__call__"), args, keywords)

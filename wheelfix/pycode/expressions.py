@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
 from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, PYTHON_ERRORS, is_wide_format
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
     PLAIN,
     UNKNOWN,
     BasePrefix,
@@ -29,10 +29,10 @@ from wheelfix.pycode.objects import (
     Thrown,
     Undecided,
     UnknownValue,
+    attempt,
     error,
     is_error,
 )
-from wheelfix.pycode.run import attempt
 from wheelfix.pycode.sourcecode import any_of, is_standard
 
 if TYPE_CHECKING:
@@ -219,12 +219,7 @@ class ExpressionValues:
         compute = _OPERATORS.get(type(op))
         if compute is None:
             return UNKNOWN
-        try:
-            return compute(left, right)
-        except TypeError:
-            raise error("TypeError", "unsupported operand") from None
-        except (ArithmeticError, ValueError, MemoryError):
-            return UNKNOWN
+        return attempt(compute, left, right)
 
     def _repeated(self, left: PyValue, right: PyValue) -> PyValue:
         count, what = (left, right) if isinstance(left, int) else (right, left)
@@ -257,42 +252,32 @@ class ExpressionValues:
             self.run.machine.asked_base = True
             if self.run.reading is not None:
                 return None
-        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
-            return (left is right) is isinstance(op, ast.Is | ast.Eq)
-        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not self.run.is_plain(left, right):
-            return self._same(left, right, isinstance(op, ast.Is | ast.Eq))
-        if not self.run.is_plain(left, right):
+        plain = self.run.is_plain(left, right)
+        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not plain:
+            same = self._same(left, right)
+            return None if same is None else same is isinstance(op, ast.Is | ast.Eq)
+        if not plain:
             return None
         if isinstance(op, ast.Is | ast.IsNot) and not isinstance(left, bool) and not isinstance(right, bool):
             return (left == right) is isinstance(op, ast.Is)
-        try:
-            return bool(_COMPARED[type(op)](left, right))
-        except TypeError:
-            raise error("TypeError", "not supported between instances") from None
+        return bool(attempt(_COMPARED[type(op)], left, right))
 
     @staticmethod
-    def _same(left: PyValue, right: PyValue, wanted: bool) -> bool | None:
-        if left is right:
-            return wanted
+    def _same(left: PyValue, right: PyValue) -> bool | None:
+        """Whether two values are one, of which at least one is not Python's own; None if that is not known."""
+        if left is right or left is None or right is None:
+            return left is right
         if isinstance(left, Native) and isinstance(right, Native):
-            return (
-                wanted if left == right else (not wanted if is_builtin(left.name) and is_builtin(right.name) else None)
-            )
+            return True if left == right else False if is_builtin(left.name) and is_builtin(right.name) else None
         known = (CodeFunction, CodeClass, CodeModule, LoadedDll)
-        if isinstance(left, known) and isinstance(right, known):
-            return (left == right) is wanted
-        if isinstance(left, known) and isinstance(right, (Native, *PLAIN)):
-            return not wanted
-        if isinstance(left, (Native, *PLAIN)) and isinstance(right, known):
-            return not wanted
-        return None
+        others = (*known, Native, *PLAIN)
+        pairs = ((left, right), (right, left))
+        return False if any(isinstance(one, known) and isinstance(two, others) for one, two in pairs) else None
 
     def contains(self, owner: PyValue, wanted: PyValue) -> bool | None:
         """Whether something is in another; None if that is not known."""
         if isinstance(owner, Native) and owner.name == "os.environ":
             return self.run.machine.variable(wanted) is not None if isinstance(wanted, str) else None
-        if isinstance(owner, Native) and owner.name == "sys.modules":
-            return None
         if isinstance(wanted, UnknownValue):
             return None
         if isinstance(owner, dict):
@@ -372,41 +357,29 @@ class ExpressionValues:
     # ------------------------------------------------------------------------------------- comprehensions
 
     def visit_ListComp(self, node: ast.ListComp) -> PyValue:
-        found = self._collected(node, lambda: self._comprehend(node.generators, lambda: self.value(node.elt)))
+        found = self._comprehension(node, lambda: self.value(node.elt))
         return UNKNOWN if found is None else found
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
-        found = self._collected(node, lambda: self._comprehend(node.generators, lambda: self.value(node.elt)))
+        found = self._comprehension(node, lambda: self.value(node.elt))
         return UNKNOWN if found is None else self.as_set(found)
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
-        def pair() -> PyValue:
-            return self.value(node.key), self.value(node.value)
-
-        pairs = self._collected(node, lambda: self._comprehend(node.generators, pair))
+        pairs = self._comprehension(node, lambda: (self.value(node.key), self.value(node.value)))
         known = pairs is not None and all(self.run.can_be_key(key) for key, _ in pairs)
         return dict(pairs) if pairs is not None and known else UNKNOWN
 
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp, make: Callable[[], PyValue]
+    ) -> list[PyValue] | None:
         outer = self.run.environment
+        return self._collected(node, lambda: self._comprehend(node.generators, make, outer))
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
         first = self._collected(node, lambda: self._items(node.generators[0].iter))
         if first is None:
             return UNKNOWN
-
-        def items() -> Iterator[PyValue]:
-            within = Namespace({}, outer.globals, outer.file, outer)
-            inner = self._comprehended(node.generators, lambda: self.value(node.elt), iter(first))
-            while True:
-                before, self.run.environment = self.run.environment, within
-                try:
-                    found = next(inner, inner)
-                finally:
-                    self.run.environment = before
-                if found is inner:
-                    return
-                yield found
-
-        return Iteration(items())
+        return Iteration(self._comprehend(node.generators, lambda: self.value(node.elt), self.run.environment, first))
 
     def _collected(self, node: ast.expr, items: Callable[[], Iterator[PyValue]]) -> list[PyValue] | None:
         """The items of a comprehension; None if they are unknown, and it does nothing that concerns DLLs."""
@@ -424,14 +397,25 @@ class ExpressionValues:
             return iter([UNKNOWN])
         return self.run.attributes.iterate(found)
 
-    def _comprehend(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> Iterator[PyValue]:
-        first = self._items(generators[0].iter)
-        outer = self.run.environment
-        self.run.environment = Namespace({}, outer.globals, outer.file, outer)
-        try:
-            yield from self._comprehended(generators, make, first)
-        finally:
-            self.run.environment = outer
+    def _comprehend(
+        self,
+        generators: list[ast.comprehension],
+        make: Callable[[], PyValue],
+        outer: Namespace,
+        first: list[PyValue] | None = None,
+    ) -> Iterator[PyValue]:
+        """The items of a comprehension, whose names are its own while it runs."""
+        items = iter(first) if first is not None else self._items(generators[0].iter)
+        inner, within = self._comprehended(generators, make, items), Namespace({}, outer.globals, outer.file, outer)
+        while True:
+            before, self.run.environment = self.run.environment, within
+            try:
+                found = next(inner, inner)
+            finally:
+                self.run.environment = before
+            if found is inner:
+                return
+            yield found
 
     def _comprehended(
         self, generators: list[ast.comprehension], make: Callable[[], PyValue], items: Iterator[PyValue]

@@ -14,23 +14,28 @@ from wheelfix.pycode.budget import PYTHON_ERRORS, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
 from wheelfix.pycode.expressions import ExpressionValues, standard_names
 from wheelfix.pycode.library import PythonLibrary
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
+    MAX_STEPS,
     UNKNOWN,
     CodeClass,
     CodeFunction,
     CodeModule,
+    Enough,
+    ForeignImport,
     ImportedName,
     Instance,
     LoadFault,
     Namespace,
     Native,
+    OutOfSteps,
+    PythonRun,
     PyValue,
     Thrown,
+    Unclear,
     Undecided,
     error,
     is_kind,
 )
-from wheelfix.pycode.run import MAX_STEPS, Enough, ForeignImport, OutOfSteps, PythonRun, Unclear
 from wheelfix.pycode.sourcecode import NO_MODULE, WORDS, goes_on, imported_from, is_standard, python_source
 from wheelfix.pycode.statements import Flow, Statements
 from wheelfix.pycode.windows import (
@@ -296,13 +301,6 @@ class Importer:
         """A module of a file, of which nothing was followed."""
         return self._new_module(_module_name(path), path)
 
-    def imports_of_others(self, node: ast.stmt) -> bool:
-        """Whether a statement imports a module that another distribution may or may not bring."""
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            return False
-        names = self._imported_by(node)[: None if isinstance(node, ast.Import) else 1]
-        return any(not is_standard(name) and self.run.machine.files.module(name) is None for name in names)
-
     def _import_absent(self, name: str, path: str | None) -> PyValue:
         """A module that is not there, or belongs to another distribution."""
         if self._inside and not self._knows_all():  # in the code of others that counts only where all is known
@@ -316,7 +314,7 @@ class Importer:
         if path is None and self.run.machine.files.has_module(top):
             return Native(name)  # what it does is in the table of the library
         if path is None and not self.run.machine.complete:
-            if self.required(top):
+            if self.run.machine.files.requires(top):
                 self.run.machine.others.setdefault("", "add_dll_directory")
                 return Native(name)
             raise Undecided(f"whether {top} is installed is not known")
@@ -339,10 +337,6 @@ class Importer:
         own = (path for path in self.run.ran if path.endswith(".pyd") and path.startswith(f"{SITE_PACKAGES}/{top}/"))
         if any(CompiledNames(self.run.machine.view.source(path)).has(last) for path in own):
             raise Undecided(f"a compiled module of {top} may make {name}")
-
-    def required(self, top: str) -> bool:
-        """Whether the distribution requires one whose name begins like a module."""
-        return self.run.machine.files.requires(top)
 
     def import_path(self, name: str, path: str) -> PyValue:
         """The module of a file, after its code was carried out."""

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import ntpath
 import re
-import warnings
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Machine, canonical
-from wheelfix.pycode.budget import MAX_MATCHING, MAX_TEXT, matching_work
-from wheelfix.pycode.builtintypes import BUILTINS, OF_KNOWN, dictionary, home_of, marking, method, next_of
-from wheelfix.pycode.machinecalls import LOADS, MACHINE, OF_UNKNOWN, attribute_of_windows
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.budget import MAX_TEXT
+from wheelfix.pycode.builtintypes import (
+    BUILTINS,
+    MACHINE,
+    OF_KNOWN,
+    PATTERNS,
+    bits,
+    dictionary,
+    home_of,
+    marking,
+    matched,
+    method,
+    next_of,
+)
+from wheelfix.pycode.run import (
     UNKNOWN,
     Bound,
+    Call,
     CodeClass,
     CodeFunction,
     CodeModule,
@@ -35,20 +46,184 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     VersionInfo,
+    attempt,
     error,
     is_error,
-    is_kind,
     path_text,
 )
-from wheelfix.pycode.run import Call, attempt
-from wheelfix.pycode.sourcecode import is_standard
-from wheelfix.pycode.windows import ROOT, SITE
+from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS, is_standard
+from wheelfix.pycode.windows import ROOT, SITE, WITH_PATH_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.loader.view import FileView
     from wheelfix.pycode.run import LibraryFunction, PythonRun
+
+_LISTS = frozenset(f"ctypes.{name}" for name in LISTS)
+_POINTERS = frozenset({"c_void_p", "c_size_t", "c_ssize_t", "py_object", "c_char_p"})
+_LAST_ERROR = "<last error>"
+
+
+def load(run: PythonRun, function: str, value: PyValue, flags: PyValue = None) -> PyValue:
+    """Load a DLL, or note that a file that is read may load it; ``flags`` is None where Python chooses them."""
+    if run.reading is not None:
+        return run.reading.load(function, value, flags)
+    name = path_text(value)
+    if not isinstance(name, str) or isinstance(flags, UnknownValue | Native):
+        raise Undecided("what is loaded is not known")
+    return run.machine.load(name, flags, cffi=function == "dlopen")
+
+
+def attribute_of_windows(run: PythonRun, owner: str, name: str) -> PyValue:
+    """A DLL that is loaded by being named: ``ctypes.windll.kernel32``; None for other attributes."""
+    if owner not in _LISTS or name == "LoadLibrary" or name.startswith("_"):
+        return None
+    if run.reading is not None and run.machine.files.finds(f"{name}.dll", ()):
+        return LoadedDll(name, "")
+    return load(run, "LoadLibrary", name)
+
+
+def _load(call: Call) -> PyValue:
+    """``ctypes.CDLL`` and its kin."""
+    run, name, mode = call.run, call.get(0, "name"), call.get(5, "winmode", None)
+    if call.words.get("handle") is not None:
+        return UNKNOWN
+    if run.reading is None and mode is None:
+        early = isinstance(name, PurePath) and run.machine.python < WITH_PATH_NAMES
+        if early or name is None:
+            kind = "NoneType" if name is None else "WindowsPath"
+            raise Thrown(Instance(Native("TypeError"), {"args": (f"argument of type '{kind}' is not iterable",)}))
+    return load(run, "CDLL", name, 0 if isinstance(mode, Native) and "RTLD" in mode.name else mode)
+
+
+def _load_library(call: Call) -> PyValue:
+    return load(call.run, "CDLL", call.get(0))
+
+
+def _dlopen(call: Call) -> PyValue:
+    """``ffi.dlopen`` of cffi."""
+    loaded = load(call.run, "dlopen", call.get(0))
+    return Instance(Native("cffi.Library"), {"<library>": loaded}) if isinstance(loaded, LoadedDll) else loaded
+
+
+def _load_with_numpy(call: Call) -> PyValue:
+    """``numpy.ctypeslib.load_library``: a name, with or without its suffix, in a folder or beside a file."""
+    machine, name, folder, path = call.run.machine, call.text(0), call.text(1, default=""), UNKNOWN
+    if isinstance(name, str) and isinstance(folder, str):
+        folder = ntpath.dirname(folder) if machine.exists(folder, True) is False else folder
+        path = ntpath.join(folder, name if ntpath.splitext(name)[1] else f"{name}.dll")
+    if call.run.reading is None and isinstance(path, str) and machine.exists(path, False) is False:
+        raise Thrown(Instance(Native("OSError"), {"args": ("no file with expected extension",)}))
+    return load(call.run, "load_library", path)
+
+
+def _quietly(function: str) -> LibraryFunction:
+    """A function of Windows that loads, and returns 0 where that fails."""
+
+    def made(call: Call) -> PyValue:
+        flags = call.get(2, default=0) if function.startswith("LoadLibraryEx") else 0
+        variables, code = call.run.machine.variables, 0
+        call.run.guards.append(Managed("suppress", Native("OSError")))
+        try:
+            loaded = load(call.run, function, call.get(0), flags)
+        except Thrown as thrown:
+            fault = thrown.error.failure
+            loaded, code = None, fault.failure.code if fault and fault.failure else MOD_NOT_FOUND
+        finally:
+            call.run.guards.pop()
+        variables[_LAST_ERROR] = code
+        return loaded
+
+    return made
+
+
+def _last_error(call: Call) -> PyValue:
+    return call.run.machine.variables.get(_LAST_ERROR, 0)
+
+
+def _win_error(call: Call) -> PyValue:
+    code = call.get(0, default=None) or _last_error(call)
+    kind = "FileNotFoundError" if code in (2, 3) else "OSError"
+    return Instance(Native(kind), {"args": (UNKNOWN, ""), "winerror": code, "strerror": ""})
+
+
+def _find_library(call: Call) -> PyValue:
+    """``ctypes.util.find_library``: along PATH."""
+    name, machine = call.get(0), call.run.machine
+    if not isinstance(name, str):
+        return UNKNOWN
+    if call.run.reading is not None and machine.files.finds(_with_suffix(name), ()):
+        return _with_suffix(name)
+    path = machine.variables.get("PATH", "")
+    if not isinstance(path, str):
+        return UNKNOWN
+    for folder in path.split(";"):
+        for candidate in dict.fromkeys((name, _with_suffix(name))):
+            file = ntpath.join(folder, candidate)
+            if machine.exists(file, False) is True:
+                return file
+    machine.missed[_with_suffix(name)] = ()
+    return None
+
+
+def _with_suffix(name: str) -> str:
+    return name if name.lower().endswith(".dll") else f"{name}.dll"
+
+
+def _add_folder(call: Call) -> PyValue:
+    """``os.add_dll_directory``."""
+    if call.run.reading is not None:
+        return call.run.reading.add_folder(call.get(0, "path"))
+    text = call.text(0, "path")
+    if not isinstance(text, str):
+        raise Undecided("a folder that is added is not known")
+    return FolderHandle(call.run.machine.add_folder(text))
+
+
+def _size(call: Call) -> PyValue:
+    kind = call.get(0)
+    is_pointer = isinstance(kind, Native) and kind.name.rpartition(".")[2] in _POINTERS
+    return bits(call.run) // 8 if is_pointer else UNKNOWN
+
+
+def _load_extended(call: Call) -> PyValue:
+    """``LoadLibraryEx`` of pywin32, which raises an exception."""
+    flags = call.get(2)
+    return load(call.run, "LoadLibraryEx", call.get(0), flags if isinstance(flags, int) else AS_PYTHON_DOES)
+
+
+_OF_KERNEL32 = {name: _quietly(name) for name in OF_WINDOWS}
+OF_UNKNOWN: dict[str, LibraryFunction] = {
+    **dict.fromkeys(CLASSES, _load),
+    **_OF_KERNEL32,
+    "LoadLibrary": _load_library,
+    "LoadLibraryEx": _load_extended,
+    "load_library": _load_with_numpy,
+    "dlopen": _dlopen,
+    "add_dll_directory": _add_folder,
+}
+"""What loads by the last part of its name, where a file is read and it is not known of what it is a method."""
+LOADS: dict[str, LibraryFunction] = {
+    **{f"ctypes.{name}": _load for name in CLASSES},
+    **{f"{owner}.LoadLibrary": _load_library for owner in _LISTS},
+    "ctypes.LibraryLoader": lambda call: UNKNOWN,
+    "ctypes.WinError": _win_error,
+    "ctypes.GetLastError": _last_error,
+    "ctypes.get_last_error": _last_error,
+    "ctypes.FormatError": lambda call: "The specified module could not be found.",
+    "ctypes.sizeof": _size,
+    "ctypes.util.find_library": _find_library,
+    "ctypes.util.find_msvcrt": lambda call: None,
+    "os.add_dll_directory": _add_folder,
+    "cffi.FFI": lambda call: Native("cffi.FFI()"),
+    "_cffi_backend.FFI": lambda call: Native("cffi.FFI()"),
+    "cffi.FFI().dlopen": _dlopen,
+    "numpy.ctypeslib.load_library": _load_with_numpy,
+    **{f"<windows>.{name}": function for name, function in _OF_KERNEL32.items()},
+    "win32api.LoadLibrary": _load_library,
+    "win32api.LoadLibraryEx": _load_extended,
+}
 
 
 def _join_lists(call: Call) -> PyValue:
@@ -99,7 +274,7 @@ def _default_dict(call: Call) -> PyValue:
 
 LIBRARY: dict[str, LibraryFunction] = {
     "collections.OrderedDict": dictionary,
-    "functools.cached_property": marking("cached_property"),
+    "functools.cached_property": lambda call: MarkedFunction("property", MarkedFunction("cache", call.get(0))),
     "functools.lru_cache": marking("cache"),
     "functools.cache": marking("cache"),
     "functools.partial": lambda call: Bound(call.args[0], call.args[1:], call.words),
@@ -118,74 +293,6 @@ LIBRARY: dict[str, LibraryFunction] = {
     "enum.auto": lambda call: Native("enum.auto()"),
     "itertools.chain": _join_lists,
     "getopt.getopt": lambda call: ([], []) if call.get(0) == [] else UNKNOWN,  # Kivy asks for its options
-}
-
-
-MAX_PATTERN = 200
-MAX_SUBJECT = 300
-_FLAGS = {"I": re.IGNORECASE, "IGNORECASE": re.IGNORECASE, "M": re.MULTILINE, "MULTILINE": re.MULTILINE}
-_MATCHING = ("match", "search", "fullmatch", "findall", "finditer", "sub", "split")
-_OF_MATCH = ("group", "groups", "groupdict", "start", "end", "span")
-
-
-def _compiled(pattern: PyValue, flags: PyValue) -> re.Pattern[str] | None:
-    """A pattern that may be matched; None if it is not known or could take long."""
-    if isinstance(pattern, re.Pattern):
-        return pattern
-    flag = _FLAGS.get(flags.name.rpartition(".")[2]) if isinstance(flags, Native) else 0 if flags in (None, 0) else None
-    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or flag is None:
-        return None
-    if matching_work(pattern, 0, search=False) > MAX_MATCHING:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return re.compile(pattern, flag)
-    except (re.error, RecursionError, OverflowError):
-        raise error("re.error") from None
-
-
-def _asked(kind: str) -> LibraryFunction:
-    def made(call: Call) -> PyValue:
-        flags = call.get(2, "flags", None) if kind not in ("sub", "split") else call.words.get("flags")
-        return matched(call._replace(args=call.args[1:]), _compiled(call.get(0), flags), kind)
-
-    return made
-
-
-def matched(call: Call, found: PyValue, kind: str) -> PyValue:
-    """Call a method of a pattern, or of a match."""
-    if isinstance(found, re.Match):
-        if kind not in _OF_MATCH or any(isinstance(one, UnknownValue) for one in call.args):
-            return UNKNOWN
-        try:
-            return getattr(found, kind)(*call.args)
-        except (IndexError, TypeError):
-            raise error("IndexError", "no such group") from None
-    texts = call.args[:2] if kind == "sub" else call.args[:1]
-    known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
-    if not isinstance(found, re.Pattern) or kind not in _MATCHING or not known or not texts:
-        return UNKNOWN
-    work = matching_work(found.pattern, len(texts[-1]), search=kind not in ("match", "fullmatch"))
-    if work > MAX_MATCHING:
-        return UNKNOWN
-    call.run.step(work >> 10)
-    try:
-        answer = getattr(found, kind)(*texts)
-    except (re.error, IndexError):
-        raise error("re.error") from None
-    return Iteration(answer) if kind == "finditer" else answer
-
-
-def _compile(call: Call) -> PyValue:
-    pattern = _compiled(call.get(0), call.get(1, "flags", None))
-    return UNKNOWN if pattern is None else pattern
-
-
-PATTERNS: dict[str, LibraryFunction] = {
-    **{f"re.{name}": _asked(name) for name in _MATCHING},
-    "re.compile": _compile,
-    "re.escape": lambda call: re.escape(text) if isinstance(text := call.get(0), str) else UNKNOWN,
 }
 
 
@@ -457,11 +564,12 @@ _CONSTANTS: dict[str, PyValue] = {
     "importlib.metadata.PackageNotFoundError": NOT_FOUND,
     "string.ascii_lowercase": "abcdefghijklmnopqrstuvwxyz",
 }
+_CONSTANTS.update({f"os.path.{name}": _CONSTANTS[f"os.{name}"] for name in ("sep", "pathsep", "pardir", "curdir")})
 _OF_PYTHON: dict[str, Callable[[PythonRun], PyValue]] = {
     "sys.base_prefix": lambda run: run.machine.base,
     "sys.base_exec_prefix": lambda run: run.machine.base,
     "sys.maxsize": lambda run: 2**31 - 1 if run.machine.machine is Machine.X86 else 2**63 - 1,
-    "sys.version_info": lambda run: VersionInfo((*run.machine.python, 9, "final", 0)),
+    "sys.version_info": lambda run: VersionInfo(*run.machine.python),
     "sys.hexversion": lambda run: (run.machine.python[0] << 24) + (run.machine.python[1] << 16) + 0x9F0,
     "sys.version": lambda run: "{}.{}.9 (main) [MSC v.1938 64 bit (AMD64)]".format(*run.machine.python),
     "sys.path": lambda run: [f"{ROOT}\\DLLs", f"{ROOT}\\Lib", ROOT, SITE],
@@ -510,8 +618,6 @@ class PythonLibrary:
             raise error("AttributeError", f"module '{owner}' has no attribute '{name}'")
         if full in _OF_PYTHON:
             return _OF_PYTHON[full](self.run)
-        if full.startswith("os.path.") and full[3:] in ("path.sep", "path.pathsep", "path.pardir", "path.curdir"):
-            return _CONSTANTS[f"os.{name}"]
         loaded = attribute_of_windows(self.run, _canonical(owner), name)
         return loaded if loaded is not None else Native(full)
 
@@ -610,18 +716,16 @@ class PythonLibrary:
         return UNKNOWN
 
 
-@functools.lru_cache(1024)
+_ALIASES = {
+    **dict.fromkeys(("ntpath", "posixpath"), "os.path"),
+    **{f"importlib_{name}": f"importlib.{name}" for name in ("resources", "metadata")},
+}
+
+
 def _canonical(name: str) -> str:
     """A name of the library as the tables have it."""
-    for alias, real in (
-        ("ntpath.", "os.path."),
-        ("posixpath.", "os.path."),
-        ("importlib_resources.", "importlib.resources."),
-        ("importlib_metadata.", "importlib.metadata."),
-    ):
-        if name.startswith(alias):
-            return real + name[len(alias) :]
-    return {"ntpath": "os.path", "posixpath": "os.path"}.get(name, name)
+    top, dot, rest = name.partition(".")
+    return f"{_ALIASES[top]}{dot}{rest}" if top in _ALIASES else name
 
 
 def _has_attribute(call: Call) -> PyValue:
@@ -630,13 +734,8 @@ def _has_attribute(call: Call) -> PyValue:
         return UNKNOWN
     if isinstance(owner, Native) and not _is_known_attribute(f"{owner.name}.{name}"):
         return False if f"{_canonical(owner.name)}.{name}" in _ABSENT else UNKNOWN
-    try:
-        found = call.run.attributes.attribute(owner, name)
-    except Thrown as thrown:
-        if is_kind(thrown.error.kind, Native("AttributeError")):
-            return False
-        raise
-    return True if not isinstance(found, UnknownValue) or isinstance(owner, LoadedDll) else UNKNOWN
+    found = call.run.attributes.attribute_or(owner, name, _ABSENT)
+    return found is not _ABSENT and (UNKNOWN if found is UNKNOWN and not isinstance(owner, LoadedDll) else True)
 
 
 def _is_known_attribute(name: str) -> bool:
@@ -644,15 +743,8 @@ def _is_known_attribute(name: str) -> bool:
     return name in known or _canonical(name) in _FUNCTIONS or _canonical(name) in _CONSTANTS
 
 
-def _make(call: Call) -> PyValue:
-    """``type.__call__``, from a metaclass that calls its base."""
-    kind, *rest = call.args
-    return call.run.calls.make(kind, rest, call.words) if isinstance(kind, CodeClass) else UNKNOWN
-
-
 _FUNCTIONS: dict[str, LibraryFunction] = {
     **MACHINE, **BUILTINS, **LIBRARY, **METADATA, **MODULES, **PATTERNS, **LOADS,
     "hasattr": _has_attribute,
-    "<make>": _make,
     "<new>": lambda call: Instance(call.get(0)) if isinstance(call.get(0), CodeClass) else UNKNOWN,
 }  # fmt: skip

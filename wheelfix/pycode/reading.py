@@ -12,11 +12,11 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
+from wheelfix.loader.loadcall import MOD_NOT_FOUND, Failure
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
 from wheelfix.pycode.importer import new_run
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
     UNKNOWN,
     CodeClass,
     Instance,
@@ -25,13 +25,13 @@ from wheelfix.pycode.objects import (
     Managed,
     Namespace,
     Native,
+    OutOfSteps,
     PyValue,
     Thrown,
     Undecided,
     error,
     path_text,
 )
-from wheelfix.pycode.run import OutOfSteps
 from wheelfix.pycode.sourcecode import (
     LOADING,
     Mentions,
@@ -42,13 +42,12 @@ from wheelfix.pycode.sourcecode import (
     last_line,
     spelled,
 )
-from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, WindowsMachine, load_error, os_error
+from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, WindowsMachine, default_flags, load_error, os_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pycode.objects import CodeFunction, CodeModule
-    from wheelfix.pycode.run import PythonRun
+    from wheelfix.pycode.run import CodeFunction, CodeModule, PythonRun
     from wheelfix.pycode.windows import ViewFiles
 
 NO_FILE = "FileNotFoundError"
@@ -69,15 +68,16 @@ STEPS_FOR_WAYS = 5_000
 _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
+_CALL = re.compile(rf"\b({'|'.join(sorted(LOADING))})\s*\(((?:[^()]|\([^()]*\)){{0,80}})")
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLoad:
-    """A DLL that code loads."""
+    """A DLL that code loads, or a folder that it gives to ``os.add_dll_directory``."""
 
     target: str
-    """A path in the view, or a bare name."""
+    """A path in the view, or the bare name of a DLL."""
     file: str
     line: int
     function: str
@@ -87,17 +87,6 @@ class FoundLoad:
     """Whether the code catches its failure and goes on without."""
     flags: int | None = None
     """The flags that it is made with, where they are known and a full path is loaded."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFolder:
-    """A folder that code gives to ``os.add_dll_directory``."""
-
-    folder: str
-    file: str
-    line: int
-    at_import: bool
-    guarded: bool
 
 
 class CodeReading:
@@ -119,7 +108,7 @@ class CodeReading:
         self.vain: dict[ast.AST, int] = {}
         """Steps spent on functions in which nothing was found that concerns DLLs."""
         self.loads: dict[FoundLoad, None] = {}
-        self.folders: dict[FoundFolder, None] = {}
+        self.folders: dict[FoundLoad, None] = {}
         self.unread: dict[UnreadCall, None] = {}
         self._way: tuple[bool, ...] = ()
         """Which way to take at each turning of the code; the first one at turnings behind these."""
@@ -270,7 +259,8 @@ class CodeReading:
         if not self.muted:
             path = _as_path(self.run, text)
             place = self.run.environment.file, self.node.lineno
-            self.folders[FoundFolder(path, *place, not self.later, self.is_guarded(NO_FILE))] = None
+            found = FoundLoad(path, *place, "add_dll_directory", not self.later, self.is_guarded(NO_FILE))
+            self.folders[found] = None
         self.raise_absent(text, 2)
         return UNKNOWN
 
@@ -298,7 +288,7 @@ class CodeReading:
             if not self.later and self.is_caught("OSError"):
                 raise error("OSError", "cannot load library")
             return UNKNOWN
-        own = _flags_of(function, text, flags)
+        own = default_flags(text, cffi=function == "dlopen") if flags is None else flags
         found = self._found(text)
         kind = NO_FILE if function != "dlopen" and not found else "OSError"
         if not self.muted:
@@ -309,7 +299,7 @@ class CodeReading:
                 function=function,
                 at_import=not self.later,
                 guarded=self.is_guarded(kind),
-                flags=own if _is_absolute(text) else None,
+                flags=own if _is_absolute(text) and isinstance(own, int) else None,
             )
             self.loads[load] = None
         if not found and self.is_caught(kind) and (not self.choose(self.node) if found == "" else not self.later):
@@ -328,7 +318,7 @@ class CodeReading:
             return path if found else None if found is False else ""
         name = path if "." in path else path + ".dll"
         for item in self.folders:
-            inside = files.view.find(item.folder, name)
+            inside = files.view.find(item.target, name)
             if inside:
                 return inside
         found = files.finds(name, ())
@@ -362,18 +352,6 @@ class CodeReading:
 
 def _as_path(run: PythonRun, text: str) -> str:
     return run.machine.view_path(text) if _is_absolute(text) else text.replace("\\", "/")
-
-
-def _flags_of(function: str, text: str, flags: PyValue) -> int | None:
-    """The flags that a load is made with; None if they are not known."""
-    if isinstance(flags, int):
-        return flags
-    if flags is not None:
-        return None
-    has_folder = "/" in text or "\\" in text
-    if function == "dlopen":  # cffi: as programs do by default, if there is no folder in the name
-        return AS_PYTHON_DOES if has_folder else 0
-    return AS_PYTHON_DOES if has_folder else DEFAULT_DIRS
 
 
 def _is_absolute(text: str) -> bool:
@@ -413,32 +391,30 @@ NOT_FOLLOWED = "it does something that cannot be followed"
 class PathCode:
     """What one Python file does to the DLL search."""
 
-    found_folders: tuple[FoundFolder, ...] = ()
+    found_folders: tuple[FoundLoad, ...] = ()
     loads: tuple[FoundLoad, ...] = ()
     unread_calls: tuple[UnreadCall, ...] = ()
     """Loads and folders whose argument could not be read."""
     on_path: tuple[str, ...] = ()
     """Folders of the view that importing the file puts on PATH."""
-    unread: str = ""
-    """Why the file was not read; then nothing is known about it."""
 
     @property
     def folders(self) -> tuple[CodeFolder, ...]:
         """What is given to ``os.add_dll_directory``, with the line."""
-        found = (CodeFolder(item.folder, item.file, item.line) for item in self.found_folders)
+        found = (CodeFolder(item.target, item.file, item.line) for item in self.found_folders)
         return tuple(dict.fromkeys(found))
 
     @property
     def added(self) -> tuple[str, ...]:
         """The folders, none twice."""
-        return tuple(dict.fromkeys(item.folder for item in self.found_folders))
+        return tuple(dict.fromkeys(item.target for item in self.found_folders))
 
 
 def read_path_code(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathCode:
     """Find the DLL folders and loads in one file, which lies at ``path`` in the view.
 
-    A file that cannot be read, or takes more work than the budget has, gives nothing: half of its loads would be worse
-    than none. That it was not read is in the budget and in the answer.
+    Of a file that cannot be read, or takes more work than the budget has, only calls are known, and not what they load:
+    half of its loads would be worse than none. That it was not read is in the budget.
     """
     key = f"{path}\0" if files.blind else path
     known = budget.results.get(key)
@@ -451,7 +427,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     budget.loading.add(path)
     tree = budget.parse(source, path)
     if tree is None:
-        return PathCode(unread=budget.unread[path])
+        return PathCode(unread_calls=tuple(_spelled_calls(source, path)))
     machine = WindowsMachine(files, files.profile, complete=False)
     machine.lenient = True
     run = new_run(machine, steps=min(FILE_STEPS, budget.steps))
@@ -478,7 +454,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
             if not acts:
                 break  # what only functions do that are not called does not depend on the way through the file
         if not ended and not reading.findings:
-            reading.unread.update(dict.fromkeys(_behind_the_end(tree, path)))
+            reading.unread.update(dict.fromkeys(_spelled_calls(source, path)))
     except RecursionError:
         budget.give_up(path, "it is nested too deeply")
     except OutOfSteps:
@@ -490,7 +466,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
         files.code_modules.update(known)
         budget.steps = max(budget.steps - run.steps, 0)
     if path in budget.unread:
-        return PathCode(unread=budget.unread[path])
+        return PathCode(unread_calls=tuple(_spelled_calls(source, path)))
     return PathCode(tuple(reading.folders), tuple(reading.loads), tuple(reading.unread), tuple(on_path))
 
 
@@ -511,13 +487,12 @@ def _follow_file(reading: CodeReading, tree: ast.Module, last: int, path: str) -
     return True
 
 
-def _behind_the_end(tree: ast.Module, path: str) -> Iterator[UnreadCall]:
-    """Give the loads and folders of a file that raises an exception before any of them.
+def _spelled_calls(source: str, path: str) -> Iterator[UnreadCall]:
+    """Give the loads and folders of a file that is not followed to any of them, as far as its text shows them.
 
-    It raises on a machine without other programs; pyjnius, for example, adds the folder of Java if it finds one.
+    It cannot be parsed, or raises an exception before them on a machine without other programs: pyjnius, for example,
+    adds the folder of Java if it finds one.
     """
-    for node in ast.walk(tree):
-        name = called(node) if isinstance(node, ast.Call) else ""
-        if isinstance(node, ast.Call) and name in LOADING:
-            argument = node.args[0] if node.args else node.func
-            yield UnreadCall(path, node.lineno, name, spelled(argument))
+    for number, line in enumerate(source.splitlines(), start=1):
+        for name, argument in _CALL.findall(line.partition("#")[0]):
+            yield UnreadCall(path, number, name, argument.strip() or "…")

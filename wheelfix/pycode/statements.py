@@ -6,11 +6,14 @@ Blocks are Python generators, so that a generator of the package stops where it 
 from __future__ import annotations
 
 import ast
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.pycode.budget import PYTHON_ERRORS
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
+    BREAK,
+    CONTINUE,
+    NEXT,
+    RETURN,
     UNKNOWN,
     CodeClass,
     CodeFunction,
@@ -23,14 +26,15 @@ from wheelfix.pycode.objects import (
     MarkedFunction,
     Namespace,
     Native,
+    OutOfSteps,
     PyValue,
     Thrown,
     Undecided,
     UnknownValue,
     error,
     is_kind,
+    of_class,
 )
-from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
 from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, never_holds
 
 if TYPE_CHECKING:
@@ -39,12 +43,6 @@ if TYPE_CHECKING:
     from wheelfix.pycode.run import PythonRun
 
     Flowing = Generator[PyValue, None, int]
-
-
-_COMPOUND: tuple[type[ast.stmt], ...] = (
-    *(ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.AsyncFor, ast.AsyncWith),
-    *([getattr(ast, "TryStar")] if sys.version_info >= (3, 11) else []),  # noqa: B009
-)
 
 
 class Statements:
@@ -118,27 +116,15 @@ class Statements:
             self.assign(target.value if isinstance(target, ast.Starred) else target, item)
 
     def _set_attribute(self, owner: PyValue, name: str, value: PyValue) -> None:
-        if isinstance(owner, Instance):
-            setter = self.setter_of(owner, name)
-            if setter is not None:
-                self.run.calls.call(setter, [owner, value], {})
-            else:
-                self.run.store(owner.attributes, name, value)
-        elif isinstance(owner, LoadedDll | CodeFunction):
+        mark = of_class(owner.kind, name) if isinstance(owner, Instance) else None
+        if isinstance(mark, MarkedFunction) and "setter" in mark.kept:
+            self.run.calls.call(mark.kept["setter"], [owner, value], {})
+        elif isinstance(owner, Instance | LoadedDll | CodeFunction):
             self.run.store(owner.attributes, name, value)
         elif isinstance(owner, CodeClass | CodeModule):
             self.run.store(owner.names, name, value)
         elif isinstance(owner, Native) and owner.name == "os" and name == "environ":
             raise Undecided("os.environ is replaced")
-
-    def setter_of(self, owner: Instance, name: str) -> PyValue:
-        """The function of a property that is assigned to; None if there is none."""
-        if isinstance(owner.kind, CodeClass):
-            for one in owner.kind.order():
-                found = one.names.get(name) if isinstance(one, CodeClass) else None
-                if isinstance(found, MarkedFunction) and found.kind == "property":
-                    return found.kept.get("setter")
-        return None
 
     def _set_item(self, target: ast.Subscript, value: PyValue) -> None:
         owner = self.run.expressions.value(target.value)
@@ -189,8 +175,10 @@ class Statements:
     def _statement(self, node: ast.stmt) -> Generator[PyValue, None, int]:
         """Carry out one statement; one that cannot be followed is passed over, and that is remembered."""
         try:
-            if isinstance(node, _COMPOUND):
-                return (yield from self.run.flow.follow(node))
+            follow = getattr(self.run.flow, f"follow_{type(node).__name__.lower()}", None)
+            if follow is not None:
+                flow: int = yield from follow(node)
+                return flow
             yielded = _yielded(node)
             if yielded is None:
                 return self._placed(node)
@@ -321,18 +309,18 @@ class Statements:
     # ------------------------------------------------------------------------------------------- definitions
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        found: PyValue = self.run.calls.function(node)
-        for decorator in reversed(node.decorator_list):
-            mark = self.run.expressions.value(decorator)
-            made = self.decorated(mark, found)
-            found = found if isinstance(made, UnknownValue) else made
+        found = self._decorated(node.decorator_list, self.run.calls.function(node))
         self.run.store(self.run.environment.names, node.name, found)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
-    def decorated(self, mark: PyValue, function: PyValue) -> PyValue:
-        """What a decorator makes of a function or class; unknown decorators leave it as it is, and do not call it."""
-        return UNKNOWN if isinstance(mark, UnknownValue) else self.run.calls.call(mark, [function], {})
+    def _decorated(self, decorators: list[ast.expr], found: PyValue) -> PyValue:
+        """What decorators make of a function or class; unknown ones leave it as it is, and do not call it."""
+        for decorator in reversed(decorators):
+            mark = self.run.expressions.value(decorator)
+            made = UNKNOWN if isinstance(mark, UnknownValue) else self.run.calls.call(mark, [found], {})
+            found = found if isinstance(made, UnknownValue) else made
+        return found
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         bases = [self.run.expressions.value(base) for base in node.bases if not isinstance(base, ast.Starred)]
@@ -346,13 +334,8 @@ class Statements:
         words = {word.arg: self.run.expressions.part(word.value) for word in node.keywords if word.arg is not None}
         maker = words.pop("metaclass", None)
         made: PyValue = self.run.calls.make_class(node.name, bases, names, words)
-        if isinstance(maker, CodeClass) and isinstance(made, CodeClass):
-            made.maker = maker
-        for decorator in reversed(node.decorator_list):
-            mark = self.run.expressions.value(decorator)
-            changed = self.decorated(mark, made)
-            made = made if isinstance(changed, UnknownValue) else changed
-        self.run.bind(node.name, made)
+        made.maker = maker if isinstance(maker, CodeClass) else None
+        self.run.bind(node.name, self._decorated(node.decorator_list, made))
 
 
 def assigned(node: ast.AST) -> tuple[str, ...]:
@@ -403,12 +386,6 @@ class Flow:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
-
-    def follow(self, node: ast.stmt) -> Flowing:
-        """Carry out a statement that has others inside."""
-        follow = getattr(self, f"follow_{type(node).__name__.lower()}")
-        flow: int = yield from follow(node)
-        return flow
 
     def _condition(self, test: ast.expr, complains: bool = False) -> bool | None:
         """Whether a condition holds, or which way a file that is read takes now; None if that is not known.

@@ -18,7 +18,7 @@ from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import BASE, SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy, dll_key, fold
 from wheelfix.pycode.budget import MAX_TEXT
-from wheelfix.pycode.objects import (
+from wheelfix.pycode.run import (
     UNKNOWN,
     BasePrefix,
     Instance,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, EdgeKind, Provider
-    from wheelfix.pycode.objects import CodeModule
+    from wheelfix.pycode.run import CodeModule
 
 START_FILES = (3, 15)
 """The first Python that reads ``.start`` files (PEP 829); with one of the same name, it skips imports of a ``.pth``."""
@@ -493,8 +493,6 @@ class WindowsMachine:
 
     def _is_there(self, path: str, folder: bool | None) -> bool | None:
         """Whether the view or Windows has a file; None for what another distribution may have."""
-        if self.files.blind:
-            return None
         if path in FOLDERS or HOME_FOLDER.startswith(f"{path}/"):
             return folder is not False
         found = self.files.exists(path, folder=folder)
@@ -607,9 +605,7 @@ class WindowsMachine:
     def load(self, name: str, flags: int | None, *, cffi: bool = False) -> LoadedDll:
         """Load a DLL as ctypes or cffi does, or throw what they throw."""
         has_folder = "/" in name or "\\" in name
-        if flags is None:
-            flags = DEFAULT_DIRS if not has_folder else AS_PYTHON_DOES
-            flags = 0 if cffi and not has_folder else 8 if cffi else flags
+        flags = default_flags(name, cffi=cffi) if flags is None else flags
         self.process.path_dirs = [self.view_path(self.folder), *self._path_folders()]
         self.process.edges, self.process.touched = {}, {}
         path, failure = self._load_file(name, flags) if has_folder else self._load_name(name, flags)
@@ -713,6 +709,13 @@ def _nothing_else(view: FileView, profile: Profile) -> bool:
     beside = view.beside
     assumed = profile.cuda or profile.toolkit or profile.nvtx or "conda" in profile.assume
     return beside is not None and beside.complete and not beside.absent and not assumed
+
+
+def default_flags(name: str, *, cffi: bool) -> int:
+    """The flags with which ctypes or cffi loads a DLL: cffi as programs do, if there is no folder in its name."""
+    if "/" in name or "\\" in name:
+        return 8 if cffi else AS_PYTHON_DOES
+    return 0 if cffi else DEFAULT_DIRS
 
 
 def os_error(kind: str, code: int, path: str = "") -> Instance:
