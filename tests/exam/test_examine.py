@@ -163,6 +163,12 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
             "broken WF314",
             id="guarded by nothing",
         ),
+        pytest.param(
+            {"pkg/__init__.py": "import os\nif os.path.isdir('libs'):\nos.add_dll_directory('libs')\n"},
+            "py3-none-any",
+            "broken WF207 WF331",
+            id="indented wrongly",
+        ),
     ],
 )
 def test_verdict_and_codes(tmp_path: Path, run: Run, files: Mapping[str, bytes | str], tag: str, expected: str) -> None:

@@ -63,6 +63,14 @@ class OutOfBudget(Exception):
     """Reading a file would take more work than is allowed; the message says why."""
 
 
+class WrongIndent(OutOfBudget):
+    """A file that no Python 3 can run: its lines are not indented as they must be, in old and new syntax alike."""
+
+    def __init__(self, found: IndentationError) -> None:
+        super().__init__(NOT_PYTHON)
+        self.text, self.line = found.msg, found.lineno or 0
+
+
 def count_tokens(source: str) -> int:
     """Return about how many tokens a text has, without making any."""
     data = source.encode("utf-8", "replace")
@@ -77,6 +85,8 @@ def parse_code(source: str) -> ast.Module:
         tree, lines = _parsed(source)
     except (RecursionError, MemoryError):
         raise OutOfBudget(TOO_DEEP) from None
+    except IndentationError as found:
+        raise WrongIndent(found) from None
     except (SyntaxError, ValueError):
         raise OutOfBudget(NOT_PYTHON) from None
     mark_lazy_imports(tree, lines)
@@ -230,9 +240,14 @@ class CodeBudget:
             return None
 
     def parse_more(self, source: str, path: str) -> ast.Module | None:
-        """Return the syntax tree of a file that is followed because another imports it; None if it cannot be parsed."""
+        """Return the syntax tree of a file that is followed because another imports it; None if it cannot be parsed.
+
+        WrongIndent is left to the caller, who knows what that does.
+        """
         try:
             return self._parsed(source, path, 0)
+        except WrongIndent:
+            raise
         except OutOfBudget:
             return None
 

@@ -10,7 +10,7 @@ from wheelfix.base.values import dataclass, field, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.pe.modulenames import CompiledNames
-from wheelfix.pycode.budget import PYTHON_ERRORS, is_lazy
+from wheelfix.pycode.budget import PYTHON_ERRORS, WrongIndent, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
 from wheelfix.pycode.expressions import ExpressionValues, standard_names
 from wheelfix.pycode.library import PythonLibrary
@@ -378,7 +378,12 @@ class Importer:
             reason.place = (path, 0)
             raise reason
         source = python_source(self.run.machine.view, path).decode("utf-8-sig", "replace")
-        tree = self.run.budget.parse_more(source, path)
+        try:
+            tree = self.run.budget.parse_more(source, path)
+        except WrongIndent as wrong:
+            thrown = error("IndentationError", wrong.text)
+            thrown.error.place = (path, wrong.line)
+            raise thrown from None
         if tree is None:
             raise Undecided(f"{path} is not read")
         self.run.ran[path] = None

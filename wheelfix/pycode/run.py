@@ -20,6 +20,7 @@ from wheelfix.pycode.budget import (
     CodeBudget,
     KeptTrees,
     TooLarge,
+    WrongIndent,
     parts_of,
 )
 from wheelfix.pycode.sourcecode import LOADING, WORDS, any_of, exception_class, python_source
@@ -643,7 +644,10 @@ class PythonRun:
 
     def parsed(self, source: str) -> ast.Module | None:
         """The syntax tree of code that is given to ``exec``; None if it cannot be parsed."""
-        return self.budget.parse_more(source, f"<exec {self.steps}>")
+        try:
+            return self.budget.parse_more(source, f"<exec {self.steps}>")
+        except WrongIndent:
+            return None
 
     # ------------------------------------------------------------------------------ what values are and hold
 
