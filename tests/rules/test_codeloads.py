@@ -10,7 +10,7 @@ from tests.rules.subjects import SITE, run, scanned, subject
 from tests.support.environments import install
 from tests.support.wheels import ALONE, build_wheel, extension
 from wheelfix.demo.forge import forge_dll
-from wheelfix.exam.scan import scan_all
+from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 
@@ -88,13 +88,13 @@ def test_a_missing_folder(tmp_path: Path) -> None:
     [
         ("ctypes.CDLL(open('name').read())", "CDLL(open('name').read())"),
         ("from cffi import FFI\nFFI().dlopen('libvips-42.dll')", "libvips-42.dll"),
-        ("import torch\nif torch.version.cuda:\n    ctypes.CDLL('core.dll')", None),
+        ("import torch\nif torch.version.cuda:\n    ctypes.CDLL('core.dll')", "core.dll"),
     ],
     ids=["unread", "along PATH", "after another package"],
 )
-def test_what_could_not_be_told_is_unsure(tmp_path: Path, code: str, subject: str | None) -> None:
+def test_what_could_not_be_told_is_unsure(tmp_path: Path, code: str, subject: str) -> None:
     report = scanned(tmp_path, {"pkg/__init__.py": HERE + code + "\n"})
-    assert found(report) == ([("WF317", Severity.UNSURE, subject)] if subject else [])
+    assert found(report) == [("WF317", Severity.UNSURE, subject)]
     assert report.first_failure is None
 
 
@@ -256,3 +256,22 @@ def test_a_wheel_whose_only_module_is_gone(
     (env,) = scan_all([install(wheel, tmp_path / "env")], ALONE)
     assert isinstance(env, ScanReport)
     assert ("WF209" in [item.code for item in env.findings]) is broken
+
+
+LATER = "import ctypes\ndef start():\n    return ctypes.CDLL('libdemo.dll')\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "tag", "expected"),
+    [
+        pytest.param({}, "py3-none-win_amd64", [("WF317", Severity.UNSURE, "libdemo.dll")], id="left out"),
+        pytest.param({}, "py3-none-any", [], id="for any system"),
+        pytest.param({"pkg/other.dll": forge_dll("other.dll")}, "py3-none-win_amd64", [], id="another DLL is there"),
+    ],
+)
+def test_a_wheel_for_windows_without_the_dll_that_its_code_loads(
+    tmp_path: Path, files: dict[str, bytes], tag: str, expected: list[tuple[str, Severity, str]]
+) -> None:
+    """As libclang and z3-solver without their only DLL, and without its row in RECORD."""
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, {"pkg/__init__.py": LATER, **files}), ALONE)
+    assert [item for item in found(report) if item[0] == "WF317"] == expected

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import owners_of
+from wheelfix.knowledge.system import classify
+from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import CodeFault, Finding, Repairable, Severity, dll_key
+from wheelfix.model import CodeFault, Finding, Repairable, Severity, canonical, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, CodeBudget, OutOfBudget, budget_of
 from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code, python_source
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
@@ -104,7 +106,7 @@ def raised_by_code(subject: Subject) -> Iterator[Finding]:
     "WF317",
     "code-load-unsure",
     Severity.UNSURE,
-    "Python code of the package loads a DLL at import, and whether that succeeds is not known.",
+    "Python code of the package loads a DLL, and whether that succeeds is not known.",
 )
 def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
     """Find loads that importing the package performs, and that depend on what was not read or is not in the wheel."""
@@ -129,6 +131,35 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
             hint="test the import on a clean Windows machine, or put the DLL into the wheel and load it by its path",
             evidence=_evidence(subject, fault),
         )
+    tags = subject.distribution.tags
+    for name, file in _left_out(subject).items() if not seen else ():
+        yield finding(
+            "WF317",
+            name,
+            f"{inside(file)} loads {name}, and the wheel has no DLL at all, although it is for {tags[0]}",
+            hint="build the wheel again, and see that the build puts the DLL into it",
+            evidence={"names": [name], "file": subject.origin(file)},
+        )
+
+
+def _left_out(subject: Subject) -> dict[str, str]:
+    """The DLLs that code of a wheel for Windows alone loads, where it has none and nothing else is known to have them.
+
+    libclang and z3-solver look for their only DLL in ways that are not followed, or load it when it is first used.
+    """
+    tags = subject.distribution.tags
+    files = (*subject.images, *subject.malformed)
+    if not tags or not all("-win" in tag for tag in tags) or any(not path.lower().endswith(".exe") for path in files):
+        return {}
+    named = ((name, file.path) for file in package_loads(subject.view, subject.profile).files for name in file.names)
+    return {
+        name: path
+        for name, path in named
+        if name.lower().endswith(".dll")
+        and classify(name, subject.machine).kind == "unknown"
+        and not subject.view.named(dll_key(name))
+        and all(owner.distribution == canonical(subject.name) for owner in owners_of(name))
+    }
 
 
 @rule("WF332", "own-module-missing", Severity.ERROR, "The package imports a module of its own that no file is.")
