@@ -1,4 +1,4 @@
-"""Write the measured figures of benchmarks/results.json into a page with a plot.
+"""Write the measured figures of benchmarks/results.json into a page with a plot, and the most usual ones into README.
 
 The file holds ``{"machine": …, "command": …, "tasks": [{"key": …, "title": …, "runs": [{"tool", "seconds", "cpu",
 "memory_mb"}, …], "targets": [{"words", "value", "held"}, …]}, …]}``; the first run of a task is wheelfix's. Without the
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent.parent
 RESULTS = HERE / "benchmarks" / "results.json"
+README = HERE / "README.md"
 PAGE, PLOT = HERE / "docs" / "reference" / "benchmarks.md", HERE / "docs" / "assets" / "growth.svg"
 
 
@@ -40,6 +41,30 @@ def overview(results: Mapping[str, Any]) -> str:
     return table(("job", "wheelfix", "that is"), rows) + (
         "Aims that were missed:\n\n" + "".join(missed) + "\n" if missed else ""
     )
+
+
+_IN_README = {
+    "scan-ordinary": "",
+    "repair-small": "put a DLL into a wheel of 100 files",
+    "scan-torch": "scan torch (216 MB)",
+    "repair-full": "put a DLL into torch",
+}
+"""The jobs, and what they are called; those without a name are called after what is scanned."""
+_BEGIN, _END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
+
+
+def readme(results: Mapping[str, Any] | None, text: str) -> str:
+    """Return README with the figures of small wheels, which most have, and then of torch."""
+    tasks = {task["key"]: task for task in (results["tasks"] if results else ())}
+    rows = []
+    for key, job in _IN_README.items():
+        runs = tasks[key]["runs"] if key in tasks else []
+        for own, run in ((own, run) for own in runs for run in runs if own["tool"].startswith("wheelfix")):
+            name = own["tool"].rpartition(" ")[2]
+            if run["tool"].startswith("delvewheel") and (job or run["tool"].endswith(f" {name}")):
+                rows.append((job or f"scan {name}", f"{own['cpu']:.2f} s", f"{run['cpu']:.2f} s"))
+    before, _, rest = text.partition(_BEGIN)
+    return f"{before}{_BEGIN}{table(('processor time', 'wheelfix', 'delvewheel'), rows)}{_END}{rest.partition(_END)[2]}"
 
 
 def _sentence(ratios: Mapping[str, float]) -> str:
@@ -132,9 +157,9 @@ def _draw(lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
 
 
 def current() -> dict[Path, str]:
-    """Return what the page and the plot should be."""
+    """Return what the page, the plot and README should be."""
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None
-    return {PAGE: page(results), PLOT: plot(results)}
+    return {PAGE: page(results), PLOT: plot(results), README: readme(results, README.read_text(encoding="utf-8"))}
 
 
 def stale() -> list[Path]:
