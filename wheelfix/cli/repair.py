@@ -35,7 +35,6 @@ from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.repairs.repair import repair_all, replay
 from wheelfix.report.canvas import ProgressBar, TextStyle
 from wheelfix.report.document import PlanReport
-from wheelfix.report.html.scan import render_repairs
 from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
@@ -45,7 +44,7 @@ from wheelfix.streams.codec import Compressor
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from wheelfix.model import Json
     from wheelfix.plan.model import Plan
@@ -167,7 +166,7 @@ class RepairOutput(Results):
 
     def _rendered(self, kind: str) -> str:
         if kind == "html":
-            return render_repairs(self.results, self.failures, made_by(self.args))
+            return _as_html(self.results, self.failures, self.args)
         if kind == "json":
             return self._json()
         look = TextStyle(unicode=True)
@@ -266,8 +265,14 @@ def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Names
     if kind == "json":
         return dump(_installed_json(result))
     if kind == "html":
-        return render_repairs([_installed_report(result, outcome)], (), made_by(args))
+        return _as_html([_installed_report(result, outcome)], (), args)
     return render_plan(_installed_report(result, outcome), look, verbose=args.verbose, quiet=args.quiet)
+
+
+def _as_html(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
+    from wheelfix.report.html.scan import render_repairs  # markdown-it is behind it
+
+    return render_repairs(results, failures, made_by(args))
 
 
 def _installed_report(result: InstalledRepair, outcome: str) -> PlanReport:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import re
 import zlib
 from typing import TYPE_CHECKING
 
@@ -351,7 +352,7 @@ def ways(before: Examination, additions: Iterable[Addition], remaining: Iterable
     found = [Way("vendor", sum(sizes.values()), driver + nowhere)]
     known = [pip_packages(name, cuda=cuda or None)[:1] for name in (*sizes, *map(dll_key, lost))]
     if all(known):  # the index has no CUDA 11.4
-        required = sorted({as_requirement(text).name for several in known for text in several})
+        required = sorted({re.split(r"[^\w.-]", text)[0] for several in known for text in several})
         found.append(Way("wheels", 0, f"{', '.join(required)}, which pip installs with it"))
     if "." in cuda and searches_toolkit(view):
         inside = sum(size for key, size in sizes.items() if not cuda_part(key, cuda))
