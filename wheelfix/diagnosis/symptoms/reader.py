@@ -11,10 +11,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field, replace
+from wheelfix.diagnosis.symptoms.causes import line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
     Ending,
+    ErrorLine,
     Log,
     Symptom,
     TextLimits,
@@ -196,7 +198,8 @@ _ON_EVERY_SYSTEM = frozenset(
 )
 """Kinds of symptoms that other systems print in the same words."""
 _POSIX = re.compile(
-    r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private)/", re.IGNORECASE
+    r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private|Users)/|/lib/python\d|-linux-gnu",
+    re.IGNORECASE,
 )
 """What only other systems print: their libraries and folders."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
@@ -210,9 +213,14 @@ and CMake's where it goes on."""
 _INSTEAD = re.compile(r"\bfall(?:ing|s) ?back\b|\bdefaulting to\b", re.IGNORECASE)
 """What follows an error after which the program takes another way."""
 _INSTEAD_REACH = 4
-_RAISED = re.compile(r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b")
+_RAISED = re.compile(
+    r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b"
+    r"|^(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{2,80}: "
+)
 _LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 _TRACEBACK = "Traceback (most recent call last)"
+_OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
+_GOES_ON = 4
 _IMPORTS = re.compile(
     r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>\*|[\w.]{1,200})"
 )
@@ -240,15 +248,64 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
             progress.stopped = notes.full
             progress.lines = window[0].number
             break
-    ending = _ending(progress) if not progress.stopped else None
-    named = dll_names(progress.tail)
-    return Log(notes.result(), progress.encoding, progress.size, progress.lines, progress.stopped, ending, named)
+    symptoms = notes.result()
+    ending, error = None, None
+    if not progress.stopped:
+        lines = [clean_line(line.rstrip("\r")).strip() for line in progress.tail.split("\n")]
+        first = progress.lines - len(lines) + (1 if lines[-1] else 2)
+        ending = _ending(lines, first)
+        # A warning goes on in the next line.
+        survived = {symptom.line - first + more for symptom in symptoms if symptom.survived for more in (0, 1)}
+        error = _error(lines, first, ending, survived)
+    return Log(
+        symptoms,
+        progress.encoding,
+        progress.size,
+        progress.lines,
+        progress.stopped,
+        ending,
+        error,
+        dll_names(progress.tail),
+    )
 
 
-def _ending(progress: TextProgress) -> Ending | None:
+def _error(lines: list[str], first: int, ending: Ending | None, survived: set[int]) -> ErrorLine | None:
+    """Return the line that says why a program or a build ended: the first error of a compiler, else the exception.
+
+    Without either it is the last line that a program printed as an error. Warnings do not count, nor do lines that only
+    repeat that a step failed.
+    """
+    if any(map(_POSIX.search, lines)) and not any(map(_DRIVE.search, lines)):
+        return None
+    raised = (
+        [ending.line - first]
+        if ending
+        else [at for at, line in enumerate(lines) if line_pattern("raised").search(line)]
+    )
+    tools = [at for at, line in enumerate(lines) if line_pattern("tool").search(line)]
+    printed = [at for at, line in enumerate(lines) if line_pattern("printed").match(line)]
+    found = [*tools[:1], *raised[::-1], *printed[::-1]]
+    passed = (at for at in found if at not in survived and not _WARNS.search(lines[at]))
+    at = next((at for at in passed if not line_pattern("repeats").search(lines[at])), None)
+    if at is None:
+        return None
+    return ErrorLine(first + at, _whole(lines, at), any("site-packages" in line for line in lines[max(at - 6, 0) : at]))
+
+
+def _whole(lines: list[str], at: int) -> str:
+    """Return a line with the rest of its message, where that stands in the lines below it."""
+    bare = line_pattern("raised").search(lines[at])
+    parts = [lines[at][bare.start() :] if bare else lines[at]]
+    for line in lines[at + 1 : at + _GOES_ON]:
+        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[-1])):
+            break
+        parts += [line] if line else []
+    # In Python's words for a path, and between the marks of a text, each backslash stands twice.
+    return " ".join(parts).strip("`*_ ").replace("\\\\", "\\")[:_LONGEST]
+
+
+def _ending(lines: list[str], first: int) -> Ending | None:
     """Return the last exception of a text, with the tracebacks of those that it was raised from."""
-    lines = [clean_line(line.rstrip("\r")).lstrip() for line in progress.tail.split("\n")]
-    first = progress.lines - len(lines) + (1 if lines[-1] else 2)
     starts = [place for place, line in enumerate(lines) if _TRACEBACK in line]
     if not starts:
         return None
