@@ -199,6 +199,15 @@ FAMILIES = {
         "ImportError: cannot import name 'Mapping' from 'collections' (C:\\Python310\\lib\\collections\\__init__.py)",
         "AttributeError: module 'inspect' has no attribute 'getargspec'",
     ],
+    "compiled-part-missing": [
+        "ImportError: cannot import name 'points_cpp' from 'bar' (C:\\bar\\__init__.py)",
+        "NameError: name '_ext' is not defined",
+    ],
+    "cmake-package-missing": [
+        "  Complete output (3 lines):\n  setup.py:168: UserWarning: Unable to determine GEOS version.\n"
+        "  Proj 4.9.0 must be installed.\n  ----------------------------------------\n",
+    ],
+    "build-script": ["[2 lines of output]\n running egg_info\n This package is sold elsewhere\n [end of output]\n"],
     "circular-import": ["AttributeError: partially initialized module 'foo' has no attribute 'bar'"],
     "release-mismatch": [
         "ImportError: cannot import name 'Foo' from 'transformers' (C:\\v\\transformers\\__init__.py)",
@@ -208,6 +217,8 @@ FAMILIES = {
     "module-missing": [
         "ModuleNotFoundError: No module named 'yaml'",
         "`ModuleNotFoundError: No module named 'yaml'`",
+        "**_ModuleNotFoundError: No module named 'yaml'_**",
+        "start.bat does not run: No module named 'yaml' [BUG]",
         "ImportError: Please install accelerate first",
     ],
     "not-for-windows": ["RuntimeError: uvloop does not support Windows at the moment"],
@@ -260,7 +271,7 @@ def test_the_line_that_ended_a_program_is_named(family: str, text: str) -> None:
     first = found.explained[0]
     said = f"{first.cause.summary} {first.explanation}"
     assert any(
-        max(line.strip("`").split(), key=len)[:40] in said.replace("\\", "\\\\") + said for line in text.splitlines()
+        max(line.strip("`*_").split(), key=len)[:40] in said.replace("\\", "\\\\") + said for line in text.splitlines()
     )
     assert found.remedies
 

@@ -293,7 +293,7 @@ def _explain_error(gathered: GatheredEvidence, known: list[Cause]) -> Explained 
     if error is None or not all(cause.id in _VAGUE for cause in known):
         return None
     cause = explain_error(error)
-    if known and cause.confidence is Confidence.GUESS:
+    if known and cause.confidence is Confidence.GUESS and cause.id != known[0].id:
         return None
     return Explained(cause, explanation=cause.what_is_known)
 

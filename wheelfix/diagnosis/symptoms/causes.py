@@ -276,12 +276,15 @@ class EndingFamily:
     """Whether it is an error of a build."""
     installed: bool = False
     """Whether it counts only where the error was raised in the files of an installed package."""
+    output: bool = False
+    """Whether it is for the last line of a build script."""
     stdlib: bool = False
     """Whether the group ``package`` has to be a module of Python itself."""
 
     def groups(self, error: ErrorLine) -> dict[str, str] | None:
         """Return what the line says, or None where it is not of this family."""
-        found = self.pattern.search(error.text) if error.installed or not self.installed else None
+        fits = (error.installed or not self.installed) and error.output == self.output
+        found = self.pattern.search(error.text) if fits else None
         if found is None:
             return None
         # Groups of alternatives have a number behind their name.
@@ -293,7 +296,7 @@ class EndingFamily:
 def parse_endings(table: str, text: str) -> tuple[EndingFamily, ...]:
     """Turn the table's text into values; every fault is reported at once."""
     check = Checker(table)
-    optional = ("command", "guess", "code", "installed", "stdlib")
+    optional = ("command", "guess", "code", "installed", "output", "stdlib")
     rows = check.rows(parse_toml(table, text), "ending", ("id", "pattern", "summary", "known", "fix", "why"), optional)
     found = tuple(EndingFamily(**{**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}) for row in rows)
     check.finish()

@@ -117,6 +117,8 @@ class ErrorLine:
     """The line, with those that its message goes on in."""
     installed: bool = False
     """Whether the traceback goes through the files of an installed package."""
+    output: bool = False
+    """Whether it is the last line of what a build script printed, without a word that it is an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,8 @@ _ON_EVERY_SYSTEM = frozenset(
 )
 """Kinds of symptoms that other systems print in the same words."""
 _POSIX = re.compile(
-    r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private|Users)/|/lib/python\d|-linux-gnu",
+    r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private|Users)/"
+    r"|/lib/python\d|-linux-gnu|\(core dumped\)",
     re.IGNORECASE,
 )
 """What only other systems print: their libraries and folders."""
@@ -219,8 +220,12 @@ _RAISED = re.compile(
 )
 _LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 _TRACEBACK = "Traceback (most recent call last)"
+_MARKED = " \t`*_"
+"""What stands around a line that was marked as code, or as important."""
 _OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
 _GOES_ON = 4
+_OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
+_OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
     r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>\*|[\w.]{1,200})"
 )
@@ -251,7 +256,7 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
     symptoms = notes.result()
     ending, error = None, None
     if not progress.stopped:
-        lines = [clean_line(line.rstrip("\r")).strip() for line in progress.tail.split("\n")]
+        lines = [clean_line(line.rstrip("\r")).strip(_MARKED) for line in progress.tail.split("\n")]
         first = progress.lines - len(lines) + (1 if lines[-1] else 2)
         ending = _ending(lines, first)
         # A warning goes on in the next line.
@@ -277,19 +282,34 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
     """
     if any(map(_POSIX.search, lines)) and not any(map(_DRIVE.search, lines)):
         return None
-    raised = (
-        [ending.line - first]
-        if ending
-        else [at for at, line in enumerate(lines) if line_pattern("raised").search(line)]
-    )
-    tools = [at for at, line in enumerate(lines) if line_pattern("tool").search(line)]
-    printed = [at for at, line in enumerate(lines) if line_pattern("printed").match(line)]
-    found = [*tools[:1], *raised[::-1], *printed[::-1]]
+
+    def last(name: str) -> list[int]:
+        return [at for at in reversed(range(len(lines))) if line_pattern(name).search(lines[at])]
+
+    found = [
+        *last("tool")[-1:],
+        *([ending.line - first] if ending else ()),
+        *last("raised"),
+        *last("printed"),
+        *last("said"),
+    ]
     passed = (at for at in found if at not in survived and not _WARNS.search(lines[at]))
     at = next((at for at in passed if not line_pattern("repeats").search(lines[at])), None)
     if at is None:
-        return None
+        at = _last_of_output(lines)
+        return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], output=True)
     return ErrorLine(first + at, _whole(lines, at), any("site-packages" in line for line in lines[max(at - 6, 0) : at]))
+
+
+def _last_of_output(lines: list[str]) -> int | None:
+    """Return the last line that a build script printed, as pip shows its output."""
+    start = next((at for at, line in enumerate(lines) if _OUTPUT.search(line)), None)
+    if start is None:
+        return None
+    end = next((at for at in range(start + 1, len(lines)) if _OUTPUT_END.match(lines[at])), len(lines))
+    progress, repeats = line_pattern("progress"), line_pattern("repeats")
+    told = (at for at in reversed(range(start + 1, end)) if len(lines[at].split()) > 2)
+    return next((at for at in told if not progress.search(lines[at]) and not repeats.search(lines[at])), None)
 
 
 def _whole(lines: list[str], at: int) -> str:
@@ -301,7 +321,7 @@ def _whole(lines: list[str], at: int) -> str:
             break
         parts += [line] if line else []
     # In Python's words for a path, and between the marks of a text, each backslash stands twice.
-    return " ".join(parts).strip("`*_ ").replace("\\\\", "\\")[:_LONGEST]
+    return " ".join(parts).replace("\\\\", "\\")[:_LONGEST]
 
 
 def _ending(lines: list[str], first: int) -> Ending | None:
