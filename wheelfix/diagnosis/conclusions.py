@@ -213,7 +213,9 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     ended, survived = by_end(gathered.log)
     for symptom in ended:
         explained += _explain(symptom, gathered)
-    if general := _explain_error(gathered, [one.cause for one, _ in explained]):
+    told = [one.cause for one, _ in explained]
+    # What is known about the text, and refuted by the files, is not answered with the text again.
+    if (told or not ended) and (general := _explain_error(gathered, told)):
         explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in _VAGUE)]
     shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
     for case in cases:
