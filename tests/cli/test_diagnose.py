@@ -23,6 +23,9 @@ from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.diagnosis.model import Diagnosis
+from wheelfix.diagnosis.symptoms.causes import explain_error
+from wheelfix.diagnosis.symptoms.model import Confidence
+from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.diagnosis import render_diagnosis
 
@@ -99,7 +102,14 @@ def test_the_block_for_an_issue(prefix, run):
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CORPUS.glob("none-*.txt")))
-def test_what_has_nothing_to_do_with_dlls_exits_with_5_and_says_so_politely(name, run):
+def test_what_has_nothing_to_do_with_dlls_is_said_politely(name, run):
+    """The error is named where the text has one, and that no DLL has a part in it."""
+    error = read_log((CORPUS / name).read_bytes()).error
+    if error is not None:
+        guess = explain_error(error).confidence is Confidence.GUESS
+        out = " ".join(run("diagnose", CORPUS / name, code=5 if guess else 1).out.split())
+        assert "No DLL is missing" in out or "No error of the loader is in the text" in out
+        return
     out = run("diagnose", CORPUS / name, code=5).out
     named = re.search(r"\.(?:dll|pyd)\b", (CORPUS / name).read_text("utf-8", "replace"), re.IGNORECASE)
     reason = "The notes say why." if named else "Nothing here points to a DLL."

@@ -243,8 +243,12 @@ def test_a_text_alone_says_so() -> None:
 
 def test_a_text_without_dlls_could_not_be_told() -> None:
     found = diagnose("KeyError: 'colour'")
-    assert (found.outcome, found.explained) == (DiagnosisOutcome.UNKNOWN, ())
-    assert "nothing that has to do with loading DLLs" in found.notes[0]
+    assert found.outcome is DiagnosisOutcome.UNKNOWN
+    assert [one.cause.id for one in found.explained] == ["program-code"]
+    assert "No error of the loader" in found.explained[0].explanation
+    silent = diagnose("all is well")
+    assert (silent.outcome, silent.explained) == (DiagnosisOutcome.UNKNOWN, ())
+    assert "nothing that has to do with loading DLLs" in silent.notes[0]
 
 
 def test_a_guess_is_no_cause() -> None:

@@ -7,6 +7,7 @@ import pytest
 import wheelfix
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.diagnosis.model import Diagnosis, DiagnosisOutcome
+from wheelfix.diagnosis.symptoms.causes import ending_families
 from wheelfix.diagnosis.symptoms.reader import read_log
 
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))
@@ -78,7 +79,7 @@ ENDS = {
         "Expected 96 from C header, got 88 from PyObject\n"
     ),
     "compile-failed": "FAILED: a.obj\nninja: build stopped: subcommand failed.\n",
-    "": (
+    "program-code": (
         'Traceback (most recent call last):\n  File "D:\\app\\main.py", line 12, in <module>\n'
         "    run(config[\"model\"])\nKeyError: 'model'\n"
     ),
@@ -98,9 +99,9 @@ def causes(text: str) -> list[str]:
 @pytest.mark.parametrize("warning", WARNINGS)
 def test_a_warning_that_was_survived_is_not_the_cause(warning: str, end: str) -> None:
     found = diagnose(WARNINGS[warning] + ENDS[end])
-    assert [one.cause.id for one in found.explained] == ([end] if end else [])
+    assert [one.cause.id for one in found.explained] == [end]
     assert [line.partition(":")[0] for line in found.harmless] in (["line 1"], ["line 2"])
-    assert found.outcome is (DiagnosisOutcome.CAUSE if end else DiagnosisOutcome.UNKNOWN)
+    assert found.outcome is (DiagnosisOutcome.UNKNOWN if end == "program-code" else DiagnosisOutcome.CAUSE)
 
 
 @pytest.mark.parametrize("warning", WARNINGS)
@@ -139,8 +140,9 @@ def test_a_library_that_prints_before_the_exception_comes_after_it() -> None:
 
 
 def test_an_end_that_is_not_known_is_named() -> None:
-    found = diagnose(WARNINGS["triton"] + ENDS[""])
-    assert any("KeyError: 'model'" in note for note in found.notes)
+    found = diagnose(WARNINGS["triton"] + ENDS["program-code"])
+    assert "KeyError: 'model'" in found.explained[0].cause.summary
+    assert not found.notes
 
 
 def test_different_messages_are_different_errors() -> None:
@@ -175,3 +177,124 @@ def test_a_text_that_names_a_dll_is_not_said_to_be_without_one() -> None:
     found = diagnose("something about foo_bar.dll happened\n")
     assert "foo_bar.dll" in found.evidence[0].told
     assert any("foo_bar.dll" in note for note in found.notes)
+
+
+FAMILIES = {
+    "link-unresolved": ["a.obj : error LNK2019: unresolved external symbol foo referenced in function bar"],
+    "link-failed": ["LINK : fatal error LNK1561: entry point must be defined"],
+    "cmake-error": ["CMake Error at CMakeLists.txt:9 (message):\n  The toolchain is too old.\n"],
+    "meson-error": ['..\\meson.build:4:0: ERROR: Value "x" is not one of the choices.'],
+    "msbuild-error": ["D:\\a\\x.vcxproj(9,3): error MSB4019: The imported project was not there."],
+    "cython-error": ["Error compiling Cython file:\nfoo.pyx:3:4: undeclared name not builtin: long"],
+    "rust-error": ["error[E0433]: failed to resolve: use of undeclared crate or module `foo`"],
+    "compile-failed": [
+        "x.cpp(3): error C2065: 'foo': undeclared identifier",
+        'x.cu(7): error: identifier "foo" is undefined',
+        "src/x.c:9:1: error: unknown type name 'u_int'",
+        "Error\tC2065\t'foo': undeclared identifier",
+    ],
+    "unix-module": ["ModuleNotFoundError: No module named 'fcntl'"],
+    "python-removed": [
+        "ModuleNotFoundError: No module named 'imp'",
+        "ImportError: cannot import name 'Mapping' from 'collections' (C:\\Python310\\lib\\collections\\__init__.py)",
+        "AttributeError: module 'inspect' has no attribute 'getargspec'",
+    ],
+    "compiled-part-missing": [
+        "ImportError: cannot import name 'points_cpp' from 'bar' (C:\\bar\\__init__.py)",
+        "NameError: name '_ext' is not defined",
+    ],
+    "cmake-package-missing": [
+        "  Complete output (3 lines):\n  setup.py:168: UserWarning: Unable to determine GEOS version.\n"
+        "  Proj 4.9.0 must be installed.\n  ----------------------------------------\n",
+    ],
+    "build-script": ["[2 lines of output]\n running egg_info\n This package is sold elsewhere\n [end of output]\n"],
+    "circular-import": ["AttributeError: partially initialized module 'foo' has no attribute 'bar'"],
+    "release-mismatch": [
+        "ImportError: cannot import name 'Foo' from 'transformers' (C:\\v\\transformers\\__init__.py)",
+        "AttributeError: module 'numpy' has no attribute 'float'",
+    ],
+    "stdlib-module-missing": ["ModuleNotFoundError: No module named 'tkinter'"],
+    "module-missing": [
+        "ModuleNotFoundError: No module named 'yaml'",
+        "`ModuleNotFoundError: No module named 'yaml'`",
+        "**_ModuleNotFoundError: No module named 'yaml'_**",
+        "start.bat does not run: No module named 'yaml' [BUG]",
+        "ImportError: Please install accelerate first",
+    ],
+    "not-for-windows": ["RuntimeError: uvloop does not support Windows at the moment"],
+    "python-version": [
+        "RuntimeError: Python version >= 3.9 required.",
+        '  File "C:\\v\\Lib\\site-packages\\foo\\bar.py", line 4\n    x: int = 3\n     ^\nSyntaxError: invalid syntax',
+    ],
+    "requirements-conflict": ["ERROR: ResolutionImpossible: for help visit the page about dependency conflicts"],
+    "package-unknown": [
+        "PackagesNotFoundError: The following packages are not available from current channels:\n  - foo"
+    ],
+    "gpu-memory": ["torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"],
+    "memory": ["numpy.core._exceptions.MemoryError: Unable to allocate 8.00 GiB for an array"],
+    "certificate": ["ssl.SSLCertVerificationError: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"],
+    "refused-by-server": ["requests.exceptions.HTTPError: 404 Client Error: Not Found for url"],
+    "port-in-use": ["OSError: [WinError 10048] Only one usage of each socket address is normally permitted"],
+    "network": ["urllib.error.URLError: <urlopen error [Errno 11001] getaddrinfo failed>"],
+    "files-in-use": ["PermissionError: [WinError 32] The process cannot access the file"],
+    "access-refused": ["PermissionError: [Errno 13] Permission denied: 'C:\\\\data'"],
+    "damaged-file": ["zipfile.BadZipFile: File is not a zip file"],
+    "install-path-too-long": [f"OSError: [Errno 2] No such file or directory: 'C:\\\\{'deep' * 64}\\\\x.json'"],
+    "path-too-long": ["OSError: [Errno 36] File name too long: 'x'"],
+    "encoding": ["UnicodeDecodeError: 'utf-8' codec can't decode byte 0xc0 in position 41: invalid start byte"],
+    "file-name": ["OSError: [WinError 123] The filename, directory name, or volume label syntax is incorrect: 'a:b'"],
+    "program-missing": ["FileNotFoundError: [WinError 2] The system cannot find the file specified"],
+    "file-missing": ["FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"],
+    "cuda-no-device": ["ValueError: this trainer wants a card, and no GPU found on the machine"],
+    "gpu-computation": ["RuntimeError: CUDA error: device-side assert triggered"],
+    "no-kernel-for-type": ["RuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'"],
+    "model-mismatch": ["RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: 'a'"],
+    "git-failed": ["fatal: destination path 'foo' already exists and is not an empty folder."],
+    "script-policy": ["activate.ps1 cannot be loaded\nCategoryInfo\nERROR: running scripts is disabled on this system"],
+    "build-tool-missing": ["error: invalid command 'bdist_wheel'"],
+    "program-code": ["KeyError: 'colour'"],
+    "program-error": ["ValueError: Estimator foo not available. Please see the list of estimators."],
+    "unexplained-error": ["zmq.error.ZMQError: Bad address"],
+}
+"""Lines that no other table knows, by the family that they belong to."""
+
+
+def test_every_family_of_errors_has_a_line() -> None:
+    assert {family.id for family in ending_families()} == set(FAMILIES)
+
+
+@pytest.mark.parametrize(("family", "text"), [(name, text) for name, texts in FAMILIES.items() for text in texts])
+def test_the_line_that_ended_a_program_is_named(family: str, text: str) -> None:
+    """Story: most wrong answers were "could not tell" for messages that say their cause, but were in no table."""
+    found = diagnose(text)
+    assert [one.cause.id for one in found.explained] == [family]
+    first = found.explained[0]
+    said = f"{first.cause.summary} {first.explanation}"
+    assert any(
+        max(line.strip("`*_").split(), key=len)[:40] in said.replace("\\", "\\\\") + said for line in text.splitlines()
+    )
+    assert found.remedies
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Traceback (most recent call last):\n  File "/home/dana/a.py", line 1, in <module>\nKeyError: 3\n',
+        "UserWarning: Error: foo was not found, going on\n",
+        "error: subprocess-exited-with-error\n",
+        "I think that an error is somewhere in this program.\n",
+    ],
+    ids=["other-system", "warning", "repeats", "prose"],
+)
+def test_lines_that_did_not_end_a_program_are_not_taken_for_its_error(text: str) -> None:
+    assert read_log(text).error is None
+
+
+def test_the_first_error_of_a_compiler_counts() -> None:
+    log = read_log(
+        "a.cpp(1): warning C4068: unknown pragma\na.cpp(3): error C2065: 'x': undeclared identifier\n"
+        "a.cpp(9): error C2146: syntax error\nninja: build stopped: subcommand failed.\n"
+        'Traceback (most recent call last):\n  File "C:\\v\\setup.py", line 3, in x\nRuntimeError: it failed here\n'
+    )
+    assert log.error is not None
+    assert (log.error.line, "C2065" in log.error.text) == (2, True)

@@ -20,7 +20,7 @@ from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.model import DiagnosisOutcome
-from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table
+from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table, ending_families
 from wheelfix.diagnosis.symptoms.messages import libraries, may_replace_a_build, messages
 from wheelfix.diagnosis.symptoms.model import Symptom
 from wheelfix.knowledge.cuda import FAMILY
@@ -133,6 +133,7 @@ VARIABLES = {
     "CMAKE_POLICY_VERSION_MINIMUM": r"3\.5",
     "CMAKE_GENERATOR": "Ninja",
     "PYTHONUTF8": "1",
+    "CUDA_LAUNCH_BLOCKING": "1",
     "CRYPTOGRAPHY_OPENSSL_NO_LEGACY": "1",
     "MAX_JOBS": "1",
     "DS_BUILD_AIO": "0",
@@ -213,7 +214,8 @@ DOCUMENTED = (
     # https://learn.microsoft.com/windows-server/administration/windows-commands/icacls and chkdsk
     r'icacls "[^"]+"',
     r"chkdsk",
-    r"python -m pip (?:--version|list)",
+    # https://pip.pypa.io/en/stable/cli/pip_check
+    r"python -m pip (?:--version|list|check)",
     # https://learn.microsoft.com/windows-server/administration/windows-commands/sfc
     r"sfc /scannow",
     # https://docs.conda.io/projects/conda/en/stable/commands/list.html
@@ -312,7 +314,7 @@ IN_PROSE = re.compile(
 
 def prose() -> list[str]:
     """Every sentence that a user can read beside a command."""
-    found = [text for message in messages() for text in (message.known, message.fix, message.why)]
+    found = [text for row in (*messages(), *ending_families()) for text in (row.known, row.fix, row.why)]
     found += [text for library in libraries() for text in (library.fix, library.why)]
     for cause in cause_table().causes.values():
         found += [cause.what_is_known, *(text for step in cause.next_steps for text in (step.title, step.why))]

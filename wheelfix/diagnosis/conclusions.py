@@ -10,7 +10,7 @@ from wheelfix.base.values import replace
 from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
 from wheelfix.diagnosis.model import SHOWN, Diagnosis, Explained
 from wheelfix.diagnosis.recorded import differences, explain_recording
-from wheelfix.diagnosis.symptoms.causes import explain_symptom
+from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom
 from wheelfix.diagnosis.symptoms.messages import may_replace_a_build, requirement_name
 from wheelfix.diagnosis.symptoms.model import Confidence, Remedy
 from wheelfix.knowledge.families import family_of
@@ -213,6 +213,10 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     ended, survived = by_end(gathered.log)
     for symptom in ended:
         explained += _explain(symptom, gathered)
+    told = [one.cause for one, _ in explained]
+    # What is known about the text, and refuted by the files, is not answered with the text again.
+    if (told or not ended) and (general := _explain_error(gathered, told)):
+        explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in _VAGUE)]
     shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
     for case in cases:
         for fault in faults(case):
@@ -281,6 +285,21 @@ def _order(proof: _Proof, log: Log | None) -> tuple[bool, bool, bool, int]:
     return case is None, caught, confidence is Confidence.GUESS, list(Confidence).index(confidence)
 
 
+_VAGUE = frozenset({"build-script", "compile-failed", "link-unresolved"})
+"""Causes that the line with the error itself says better."""
+
+
+def _explain_error(gathered: GatheredEvidence, known: list[Cause]) -> Explained | None:
+    """What the line that ended the program says, where nothing that is known explains it."""
+    error = gathered.log.error if gathered.log else None
+    if error is None or not all(cause.id in _VAGUE for cause in known):
+        return None
+    cause = explain_error(error)
+    if known and cause.confidence is Confidence.GUESS and cause.id != known[0].id:
+        return None
+    return Explained(cause, explanation=cause.what_is_known)
+
+
 def _harmless(survived: Iterable[Symptom]) -> Iterator[str]:
     """Yield what the warnings say that did not end the program."""
     for symptom in survived:
@@ -346,10 +365,11 @@ def _others(gathered: GatheredEvidence, causes: Sequence[Explained]) -> list[str
 
 def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterator[str]:
     """Where text and files disagree, and what was not there to be looked at."""
-    if gathered.log is not None and not gathered.symptoms and not gathered.recordings:
-        yield _unknown(gathered.log)
-    elif gathered.log is not None and gathered.log.ending is not None and gathered.symptoms and not gathered.recordings:
-        ending = gathered.log.ending
+    log = gathered.log if not any(one.symptom is None for one in causes) and not gathered.recordings else None
+    if log is not None and not gathered.symptoms:
+        yield _unknown(log)
+    elif log is not None and log.ending is not None:
+        ending = log.ending
         if not any(map(ending.has, gathered.symptoms)):
             yield f"The text ends with another error, in line {ending.line}, which is not known here: {ending.text}"
     for recording in gathered.recordings:

@@ -128,7 +128,9 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         gathered.evidence.append(Evidence("text", request.text_source, "it is empty"))
         return
     kinds = ", ".join(dict.fromkeys(_in_short(symptom) for symptom in gathered.symptoms[:SHOWN]))
-    named = f"it names {', '.join(gathered.log.named[:SHOWN])}" if gathered.log.named else "nothing about DLLs in it"
+    error = gathered.log.error
+    ended = f"line {error.line}: the error that ended it" if error else "nothing about DLLs in it"
+    named = f"it names {', '.join(gathered.log.named[:SHOWN])}" if gathered.log.named else ended
     gathered.evidence.append(Evidence("text", request.text_source, kinds or named))
     if gathered.log.stopped:
         gathered.notes.append(f"Not all of the text was used: {gathered.log.stopped}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from wheelfix.diagnosis.symptoms.messages import Message
-    from wheelfix.diagnosis.symptoms.model import Symptom
+    from wheelfix.diagnosis.symptoms.model import ErrorLine, Symptom
 
 TABLE = "causes.toml"
+ENDINGS = "endings.toml"
 _SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
     "file": lambda symptom: (symptom.file.lower(),),
     "dll": lambda symptom: map(str.lower, symptom.dlls),
@@ -190,6 +192,9 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
     return _message_cause(symptom, message) if message else _cause(symptom, rule, _missing(symptom, rule))
 
 
+_OF_A_BUILD = "This is an error of a build, before there is a wheel."
+
+
 def _message_cause(symptom: Symptom, message: Message) -> Cause:
     missing = symptom.dlls[:1] if message.missing else ()
     words = words_for(symptom, missing)
@@ -197,7 +202,7 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     steps = (replace(step, rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
     known = fill(message.known, words)
     if message.build:
-        known = f"This is an error of a build, before there is a wheel. {known}"
+        known = f"{_OF_A_BUILD} {known}"
     # That something failed is no cause.
     confidence = Confidence.GUESS if message.rank == "last" else Confidence.SURE
     return Cause(message.id, fill(message.summary, words), known, missing, confidence, steps)
@@ -248,6 +253,81 @@ def _concluded(symptom: Symptom) -> dict[str, str]:
         "runtime_copy": symptom.package if symptom.kind == "faulting-module" else "",
         "numpy": "older" if _numpy_is_older(symptom.details) else "newer",
     }
+
+
+# ------------------------------------------------------------------------------------- errors that no other table knows
+
+
+@dataclass(frozen=True, slots=True)
+class EndingFamily:
+    """A family of errors, by the words of the line that ended a program."""
+
+    id: str
+    pattern: re.Pattern[str]
+    summary: str
+    known: str
+    fix: str
+    why: str
+    source: str
+    command: str = ""
+    guess: bool = False
+    """Whether it says what failed, and not why."""
+    code: bool = False
+    """Whether it is an error of a build."""
+    installed: bool = False
+    """Whether it counts only where the error was raised in the files of an installed package."""
+    output: bool = False
+    """Whether it is for the last line of a build script."""
+    stdlib: bool = False
+    """Whether the group ``package`` has to be a module of Python itself."""
+
+    def groups(self, error: ErrorLine) -> dict[str, str] | None:
+        """Return what the line says, or None where it is not of this family."""
+        fits = (error.installed or not self.installed) and error.output == self.output
+        found = self.pattern.search(error.text) if fits else None
+        if found is None:
+            return None
+        # Groups of alternatives have a number behind their name.
+        words = {name.rstrip("0123456789"): value for name, value in found.groupdict().items() if value}
+        top = words.get("package", "").partition(".")[0]
+        return words if not self.stdlib or top in sys.stdlib_module_names else None
+
+
+def parse_endings(table: str, text: str) -> tuple[EndingFamily, ...]:
+    """Turn the table's text into values; every fault is reported at once."""
+    check = Checker(table)
+    optional = ("command", "guess", "code", "installed", "output", "stdlib")
+    rows = check.rows(parse_toml(table, text), "ending", ("id", "pattern", "summary", "known", "fix", "why"), optional)
+    found = tuple(EndingFamily(**{**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}) for row in rows)
+    check.finish()
+    return found
+
+
+@lru_cache(maxsize=1)
+def ending_families() -> tuple[EndingFamily, ...]:
+    """Return the families in the order of the table."""
+    return parse_endings(ENDINGS, table_text(ENDINGS))
+
+
+@lru_cache(maxsize=8)
+def line_pattern(name: str) -> re.Pattern[str]:
+    """Return what the lines of a kind have in them that can have the error which ended a program."""
+    words = parse_toml(ENDINGS, table_text(ENDINGS))["lines"][name]
+    return re.compile("|".join(words), re.IGNORECASE if name == "printed" else 0)
+
+
+def explain_error(error: ErrorLine) -> Cause:
+    """Return what the line that ended a program says, by the family of its words."""
+    family, words = next((one, found) for one in ending_families() if (found := one.groups(error)) is not None)
+    words = {"name": "a name", "package": "a package", **words, "error": error.text}
+    known = fill(family.known, words)
+    if family.code:
+        known = f"{_OF_A_BUILD} {known}"
+    if "{error}" not in family.summary:
+        known = f'Line {error.line}: "{error.text}" {known}'
+    steps = (Remedy(family.fix, family.command, family.why, rank=1),)
+    confidence = Confidence.GUESS if family.guess else Confidence.SURE
+    return Cause(family.id, fill(family.summary, words), known, (), confidence, steps)
 
 
 _FIRST_NUMBER = re.compile(r"(?:0x)?0*([0-9a-f]{1,16})", re.IGNORECASE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import dataclass, replace
 from wheelfix.diagnosis.symptoms.model import Symptom, environment_prefix, table_text
-from wheelfix.diagnosis.symptoms.stream import alike
+from wheelfix.diagnosis.symptoms.stream import WordIndex, alike
 from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 from wheelfix.knowledge.families import family_of, is_mangled
@@ -246,13 +246,24 @@ def _by_trigger() -> dict[str, list[int]]:
     return found
 
 
+@lru_cache(maxsize=1)
+def _index() -> WordIndex:
+    return WordIndex(message_triggers())
+
+
+@lru_cache(maxsize=16)
+def message_words(lowered: str) -> tuple[str, ...]:
+    """Return the words of a line in lower case without which no message is in it."""
+    return tuple(_index().found(lowered))
+
+
 def read_messages(line: str) -> list[Symptom]:
     """Return the messages that a line matches, else the library or the compiled module that it says was not found.
 
     A wording of another cause counts where only general messages match.
     """
     lowered, excerpt = alike(line), " ".join(line.split())[:400]
-    places = {place for word, places in _by_trigger().items() if word in lowered for place in places}
+    places = {place for word in message_words(lowered) for place in _by_trigger().get(word, ())}
     rows = [row for row, words in map(_rows().__getitem__, sorted(places)) if words.match(lowered)]
     matching = [row for row in rows if isinstance(row, Message)]
     special = [one for one in matching if not one.general]

@@ -109,6 +109,19 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorLine:
+    """The line with the error that ended a program or a build, whatever it says."""
+
+    line: int
+    text: str
+    """The line, with those that its message goes on in."""
+    installed: bool = False
+    """Whether the traceback goes through the files of an installed package."""
+    output: bool = False
+    """Whether it is the last line of what a build script printed, without a word that it is an error."""
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """A text after reading: what it says and how much of it was read."""
 
@@ -122,6 +135,8 @@ class Log:
     """Why reading stopped before the end; empty when it did not."""
     ending: Ending | None = None
     """The last exception, whether or not it is known here; None when the text has no traceback near its end."""
+    error: ErrorLine | None = None
+    """What ended the program or the build; None where no line looks like it, and for texts of other systems."""
     named: tuple[str, ...] = ()
     """DLLs that the last part of the text names, in whatever words."""
 

@@ -11,10 +11,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field, replace
+from wheelfix.diagnosis.symptoms.causes import line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
     Ending,
+    ErrorLine,
     Log,
     Symptom,
     TextLimits,
@@ -196,7 +198,9 @@ _ON_EVERY_SYSTEM = frozenset(
 )
 """Kinds of symptoms that other systems print in the same words."""
 _POSIX = re.compile(
-    r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private)/", re.IGNORECASE
+    r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private|Users)/"
+    r"|/lib/python\d|-linux-gnu|\(core dumped\)",
+    re.IGNORECASE,
 )
 """What only other systems print: their libraries and folders."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
@@ -210,9 +214,18 @@ and CMake's where it goes on."""
 _INSTEAD = re.compile(r"\bfall(?:ing|s) ?back\b|\bdefaulting to\b", re.IGNORECASE)
 """What follows an error after which the program takes another way."""
 _INSTEAD_REACH = 4
-_RAISED = re.compile(r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b")
+_RAISED = re.compile(
+    r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b"
+    r"|^(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{2,80}: "
+)
 _LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 _TRACEBACK = "Traceback (most recent call last)"
+_MARKED = " \t`*_"
+"""What stands around a line that was marked as code, or as important."""
+_OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
+_GOES_ON = 4
+_OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
+_OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
     r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>\*|[\w.]{1,200})"
 )
@@ -240,15 +253,79 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
             progress.stopped = notes.full
             progress.lines = window[0].number
             break
-    ending = _ending(progress) if not progress.stopped else None
-    named = dll_names(progress.tail)
-    return Log(notes.result(), progress.encoding, progress.size, progress.lines, progress.stopped, ending, named)
+    symptoms = notes.result()
+    ending, error = None, None
+    if not progress.stopped:
+        lines = [clean_line(line.rstrip("\r")).strip(_MARKED) for line in progress.tail.split("\n")]
+        first = progress.lines - len(lines) + (1 if lines[-1] else 2)
+        ending = _ending(lines, first)
+        # A warning goes on in the next line.
+        survived = {symptom.line - first + more for symptom in symptoms if symptom.survived for more in (0, 1)}
+        error = _error(lines, first, ending, survived)
+    return Log(
+        symptoms,
+        progress.encoding,
+        progress.size,
+        progress.lines,
+        progress.stopped,
+        ending,
+        error,
+        dll_names(progress.tail),
+    )
 
 
-def _ending(progress: TextProgress) -> Ending | None:
+def _error(lines: list[str], first: int, ending: Ending | None, survived: set[int]) -> ErrorLine | None:
+    """Return the line that says why a program or a build ended: the first error of a compiler, else the exception.
+
+    Without either it is the last line that a program printed as an error. Warnings do not count, nor do lines that only
+    repeat that a step failed.
+    """
+    if any(map(_POSIX.search, lines)) and not any(map(_DRIVE.search, lines)):
+        return None
+
+    def last(name: str) -> list[int]:
+        return [at for at in reversed(range(len(lines))) if line_pattern(name).search(lines[at])]
+
+    found = [
+        *last("tool")[-1:],
+        *([ending.line - first] if ending else ()),
+        *last("raised"),
+        *last("printed"),
+        *last("said"),
+    ]
+    passed = (at for at in found if at not in survived and not _WARNS.search(lines[at]))
+    at = next((at for at in passed if not line_pattern("repeats").search(lines[at])), None)
+    if at is None:
+        at = _last_of_output(lines)
+        return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], output=True)
+    return ErrorLine(first + at, _whole(lines, at), any("site-packages" in line for line in lines[max(at - 6, 0) : at]))
+
+
+def _last_of_output(lines: list[str]) -> int | None:
+    """Return the last line that a build script printed, as pip shows its output."""
+    start = next((at for at, line in enumerate(lines) if _OUTPUT.search(line)), None)
+    if start is None:
+        return None
+    end = next((at for at in range(start + 1, len(lines)) if _OUTPUT_END.match(lines[at])), len(lines))
+    progress, repeats = line_pattern("progress"), line_pattern("repeats")
+    told = (at for at in reversed(range(start + 1, end)) if len(lines[at].split()) > 2)
+    return next((at for at in told if not progress.search(lines[at]) and not repeats.search(lines[at])), None)
+
+
+def _whole(lines: list[str], at: int) -> str:
+    """Return a line with the rest of its message, where that stands in the lines below it."""
+    bare = line_pattern("raised").search(lines[at])
+    parts = [lines[at][bare.start() :] if bare else lines[at]]
+    for line in lines[at + 1 : at + _GOES_ON]:
+        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[-1])):
+            break
+        parts += [line] if line else []
+    # In Python's words for a path, and between the marks of a text, each backslash stands twice.
+    return " ".join(parts).replace("\\\\", "\\")[:_LONGEST]
+
+
+def _ending(lines: list[str], first: int) -> Ending | None:
     """Return the last exception of a text, with the tracebacks of those that it was raised from."""
-    lines = [clean_line(line.rstrip("\r")).lstrip() for line in progress.tail.split("\n")]
-    first = progress.lines - len(lines) + (1 if lines[-1] else 2)
     starts = [place for place, line in enumerate(lines) if _TRACEBACK in line]
     if not starts:
         return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import dataclass, replace
-from wheelfix.diagnosis.symptoms.messages import message_triggers, read_messages
+from wheelfix.diagnosis.symptoms.messages import message_triggers, message_words, read_messages
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
     Symptom,
@@ -22,7 +22,7 @@ from wheelfix.diagnosis.symptoms.model import (
     table_text,
     tidy_path,
 )
-from wheelfix.diagnosis.symptoms.stream import alike, join_wrapped
+from wheelfix.diagnosis.symptoms.stream import WordIndex, alike, join_wrapped
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, sentences, squeeze
 
@@ -197,13 +197,18 @@ def _facts() -> tuple[Fact, ...]:
     return parse_facts(FORMS, table_text(FORMS))
 
 
-def facts_in(line: str) -> Iterator[Fact]:
-    """Yield what a line says about the machine and the program that it is from."""
-    lowered = line.lower()
-    for fact in _facts():
-        found = fact.pattern.search(line) if any(word in lowered for word in fact.triggers) else None
-        if found:
-            yield replace(fact, value=fact.value or found["value"])
+@lru_cache(maxsize=1)
+def _fact_words() -> WordIndex:
+    return WordIndex(word for fact in _facts() for word in fact.triggers)
+
+
+@lru_cache(maxsize=64)
+def facts_in(line: str) -> tuple[Fact, ...]:
+    """Return what a line says about the machine and the program that it is from."""
+    words = _fact_words().found(line.lower())
+    near = [fact for fact in _facts() if words and not set(words).isdisjoint(fact.triggers)]
+    found = ((fact, fact.pattern.search(line)) for fact in near)
+    return tuple(replace(fact, value=fact.value or match["value"]) for fact, match in found if match)
 
 
 # ---------------------------------------------------------------------------------------- the sentences of dialog boxes
@@ -436,7 +441,8 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
     found: list[Found] = []
     alone = True
     tried = 0
-    places = {place for word, places in _by_trigger().items() if word in lowered for place in places}
+    words = _index().found(lowered)
+    places = {place for word in words for place in _by_trigger().get(word, ())}
     for form in (all_forms()[place] for place in sorted(places)):
         if form.allows(lowered, before):
             hits, complete = _apply(form, text)
@@ -445,18 +451,23 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
             tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
     # What a message says about a status says more than the status.
-    if all(hit.symptom.kind == "exit-code" for hit in kept) and any(word in lowered for word in message_triggers()):
+    if all(hit.symptom.kind == "exit-code" for hit in kept) and message_words(lowered):
         said = read_messages(line)
         if not said and len(line) >= _NARROWEST and text.readings():
             said, alone = read_messages(text.readings()[0]), False
         said = [symptom for symptom in said if not kept or "rank" not in symptom.details]
         kept = [Found(symptom, 0, len(line), weak=True) for symptom in said] or kept
         tried += 1
-    if not kept and any(part in lowered for part in sentence_triggers()):
+    if not kept and any(part in sentence_triggers() for part in words):
         kept = _bare_sentence(text)
         tried += 1
         alone = False
     return LineReading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
+
+
+@lru_cache(maxsize=1)
+def _index() -> WordIndex:
+    return WordIndex([*_by_trigger(), *sentence_triggers()])
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,7 @@ import html
 import io
 import re
 import sys
+from collections import Counter
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Union
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.model import TextLimits
 
 BLOCK = 1 << 18
+_GRAM = 4
+"""Letters, or bytes, by which words are looked up."""
 EARLY = 1 << 24
 _OVERLAP = 1024
 _TAIL = 1 << 15
@@ -139,6 +142,26 @@ def alike(text: str) -> str:
     return text
 
 
+class WordIndex:
+    """Finds which of many words a line contains: by four letters of each, not by a search for every word."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._by_gram: dict[str, list[str]] = {}
+        self._short: list[str] = []
+        grams = {word: [word[at : at + _GRAM] for at in range(len(word) - _GRAM + 1)] for word in dict.fromkeys(words)}
+        often = Counter(gram for found in grams.values() for gram in set(found))
+        for word, found in grams.items():
+            # The rarest letters, so that few words are looked for in a line that does not have them.
+            places = self._by_gram.setdefault(min(found, key=lambda gram: often[gram]), []) if found else self._short
+            places.append(word)
+
+    def found(self, text: str) -> list[str]:
+        """Return the words that are in a text."""
+        grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)} & self._by_gram.keys()
+        words = [*self._short, *(word for gram in grams for word in self._by_gram[gram])]
+        return [word for word in words if word in text]
+
+
 def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator[str]:
     """Yield the text in decoded blocks, up to the limit of bytes."""
     stream: IO[bytes] | IO[str]
@@ -210,7 +233,6 @@ def suspicious_lines(
         progress.lines = number - whole.endswith("\n")
 
 
-_GRAM = 4
 _SHORT = 1 << 14
 """Characters of a text below which it takes less time to search for every word."""
 
