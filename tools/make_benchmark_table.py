@@ -45,9 +45,9 @@ def overview(results: Mapping[str, Any]) -> str:
 
 _IN_README = {
     "scan-ordinary": "",
-    "repair-small": "put a DLL into a wheel of 100 files",
-    "scan-torch": "scan torch (216 MB)",
-    "repair-full": "put a DLL into torch",
+    "repair-small": "repair a small wheel",
+    "scan-torch": "scan torch",
+    "repair-full": "repair torch",
 }
 """The jobs, and what they are called; those without a name are called after what is scanned."""
 _BEGIN, _END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
@@ -56,15 +56,17 @@ _BEGIN, _END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
 def readme(results: Mapping[str, Any] | None, text: str) -> str:
     """Return README with the figures of small wheels, which most have, and then of torch."""
     tasks = {task["key"]: task for task in (results["tasks"] if results else ())}
-    rows = []
+    head, ours, theirs = ["processor time"], ["wheelfix"], ["delvewheel"]
     for key, job in _IN_README.items():
         runs = tasks[key]["runs"] if key in tasks else []
         for own, run in ((own, run) for own in runs for run in runs if own["tool"].startswith("wheelfix")):
             name = own["tool"].rpartition(" ")[2]
             if run["tool"].startswith("delvewheel") and (job or run["tool"].endswith(f" {name}")):
-                rows.append((job or f"scan {name}", f"{own['cpu']:.2f} s", f"{run['cpu']:.2f} s"))
+                head.append(job or f"scan {name}")
+                ours.append(f"{own['cpu']:.2f} s")
+                theirs.append(f"{run['cpu']:.2f} s")
     before, _, rest = text.partition(_BEGIN)
-    return f"{before}{_BEGIN}{table(('processor time', 'wheelfix', 'delvewheel'), rows)}{_END}{rest.partition(_END)[2]}"
+    return f"{before}{_BEGIN}{table(head, [ours, theirs])}{_END}{rest.partition(_END)[2]}"
 
 
 def _sentence(ratios: Mapping[str, float]) -> str:
