@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.signing import signed, trust
-from tests.support.wheels import EPOCH, build_wheel, extension
+from tests.support.wheels import EPOCH, build_wheel, extension, folder_of, needing
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -25,12 +25,7 @@ from wheelfix.streams.source import MemorySource
 def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """delvewheel writes its command line and the time of day into the wheel, unless SOURCE_DATE_EPOCH is set."""
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-    module = extension("frobnicate.dll:frob", name="ext")
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", files=files)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "frobnicate.dll").write_bytes(forge_dll("frobnicate.dll", exports=["frob"]))
+    wheel, root = needing(tmp_path / "dist", "frobnicate.dll"), folder_of(tmp_path / "root", "frobnicate.dll")
     options = RepairOptions(
         wheel_dir=tmp_path / "out",
         layout="libs",
@@ -50,9 +45,7 @@ def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path: Path) -> Non
     """delvewheel changes a DLL that imports another renamed one, and removes its signature; the plan and the bill of
     materials used to go on naming the signer. Before 1.13.1 it did not find a file with capital letters on Linux.
     """
-    module = extension("outer.dll", name="_C")
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/_C.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", files=files)
+    wheel = needing(tmp_path / "dist", "outer.dll", module="_C")
     root = tmp_path / "root"
     root.mkdir()
     (root / "outer.dll").write_bytes(signed(forge_dll("outer.dll", exports=["f"], imports={"inner.dll": ["g"]})))
@@ -182,8 +175,7 @@ def test_a_lock_cannot_pass_other_options_to_delvewheel(tmp_path: Path, root: Pa
 
 
 def test_an_option_that_is_not_used_is_mentioned(tmp_path: Path, run) -> None:
-    plain = extension("KERNEL32.dll:Sleep", name="ext")
-    wheel = wheel_of(tmp_path, {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": plain})
+    wheel = needing(tmp_path / "dist", "KERNEL32.dll:Sleep")
     assert (
         "--no-mangle-all: not used"
         in run("repair", wheel, "--no-discover", "-w", tmp_path / "out", "--no-mangle-all").out
