@@ -17,6 +17,8 @@ from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.pe.signature import read_signature
+from wheelfix.repairs import mangled
+from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.source import MemorySource
 
@@ -155,6 +157,25 @@ def test_namespace_package(tmp_path: Path, root: Path, capsys) -> None:
     assert "add_dll_directory" in text(made, "space/part/__init__.py")
     repair(wheel_of(tmp_path, files), root, "--namespace-pkg", "space.other", code=Exit.USAGE)
     assert "the wheel has no such package" in capsys.readouterr().err
+
+
+def test_the_order_of_the_file_system_does_not_show(tmp_path: Path, root: Path, monkeypatch) -> None:
+    """delvewheel writes files as its folder lists them: on a tmpfs a lock gave other bytes each time."""
+    made = run_delvewheel
+
+    def reversed_wheel(*arguments, **more):
+        path = made(*arguments, **more)
+        with zipfile.ZipFile(path) as archive:
+            members = [(info, archive.read(info)) for info in archive.infolist()]
+        with zipfile.ZipFile(path, "w") as archive:
+            for info, data in reversed(members):
+                rows = b"".join(reversed(data.splitlines(keepends=True)))
+                archive.writestr(info, rows if info.filename.endswith("/RECORD") else data)
+        return path
+
+    first = repair(wheel_of(tmp_path), root).read_bytes()
+    monkeypatch.setattr(mangled, "run_delvewheel", reversed_wheel)
+    assert repair(wheel_of(tmp_path), root).read_bytes() == first
 
 
 def test_a_lock_repeats_it(tmp_path: Path, root: Path, run) -> None:
