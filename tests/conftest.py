@@ -23,6 +23,7 @@ from tests.support.tiers import REQUIRED, TOLERATED
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
 TRACED_CASES = 2
+MEMORY = Path("/dev/shm")
 REPEATS = pytest.StashKey[bool]()
 
 
@@ -36,12 +37,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Keep the bytecode of what tests start: a command takes 0.2 s then, and 0.6 s if it compiles all modules. Text is as
     wide as its lines are, whatever the terminal of whoever runs the tests. Temporary files go to a folder of this
-    process: a run looks there for what killed runs left, which takes 0.2 s each time among thousands of them.
+    process: a run looks there for what killed runs left, which takes 0.2 s each time among thousands of them. Without
+    the slow tests, which fill disks, it is in memory: removing a file takes milliseconds on some disks.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.pop("COLUMNS", None)
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # folders of tests stay for who debugs one
-    own = Path(tempfile.mkdtemp(prefix="wheelfix-tests-"))
+    fast = "not slow" in config.option.markexpr and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30
+    base = str(MEMORY) if fast else tempfile.gettempdir()
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", base)  # folders of tests that fail stay there
+    own = Path(tempfile.mkdtemp(prefix="wheelfix-tests-", dir=base))
     config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
     os.environ.setdefault("WHEELFIX_STATE_DIR", str(own / "state"))
     tempfile.tempdir = os.environ["TMPDIR"] = str(own)

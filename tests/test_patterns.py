@@ -27,6 +27,7 @@ def test_patterns_of_every_kind_are_found():
     assert len(sites()) > 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "mode"),
     [

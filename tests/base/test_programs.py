@@ -13,7 +13,7 @@ import pytest
 
 import wheelfix
 from tests.support.commands import Run
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, folder_of
 from wheelfix.base import programs
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.programs import find_program, python_command, run_program
@@ -198,9 +198,7 @@ def package(folder: Path, **more: list[str]) -> tuple[Path, RepairOptions]:
     )
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
     wheel = build_wheel(folder / "dist", files=files)
-    root = folder / "root"
-    root.mkdir()
-    (root / "frobnicate.dll").write_bytes(forge_dll("frobnicate.dll", exports=["frob"]))
+    root = folder_of(folder / "root", "frobnicate.dll:frob")
     scan = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
     return wheel, RepairOptions(wheel_dir=folder / "out", layout="libs", scan=scan)
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.invariants.generate import make
 from tests.support.environments import install
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, needing
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.common import root_options
 from wheelfix.cli.main import main
@@ -105,8 +105,7 @@ def test_no_code_is_suggested_for_another_number(dist: Path, capsys: pytest.Capt
 
 def test_a_dry_run_says_why_a_required_dll_is_missing(tmp_path: Path, run) -> None:
     """The built-ins of an NVRTC that is missing itself were called optional."""
-    module = forge_dll("_x.pyd", imports={"nvrtc64_112_0.dll": ["f"], "cupti64_2022.2.1.dll": ["g"]})
-    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": b"", "pkg/_x.cp311-win_amd64.pyd": module})
+    wheel = needing(tmp_path, "nvrtc64_112_0.dll", "cupti64_2022.2.1.dll:g")
     text = run("repair", wheel, "--dry-run", "--no-discover", code=None).out
     assert "nvrtc-builtins64_118.dll\n    it goes with nvrtc64_112_0.dll, which is missing too" in text
     assert "optional; --companions all adds it" not in text.partition("Still missing")[2].partition("optional DLL")[0]

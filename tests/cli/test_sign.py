@@ -19,7 +19,7 @@ from tests.cli.test_schemas import validate
 from tests.support.commands import Printed, Run
 from tests.support.interrupts import watch_replacing
 from tests.support.signing import Recipe, identity, signed, trust
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, folder_of, needing
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
@@ -509,9 +509,7 @@ FORGED_ANSWER = "untrusted-root: NVIDIA Corporation (its root NVIDIA Corporation
 
 
 def signed_wheel(folder: Path, **dlls: bytes) -> Path:
-    module = extension("helper.dll:help", name="ext")
-    files = {f"pkg/{name}.dll": data for name, data in dlls.items()}
-    return build_wheel(folder, files={"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module} | files)
+    return needing(folder, "helper.dll:help", files={f"pkg/{name}.dll": data for name, data in dlls.items()})
 
 
 def scan(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> str:
@@ -636,13 +634,9 @@ def test_what_checks_signatures_is_not_imported_in_vain(tmp_path: Path, options:
 
 def test_a_runtime_that_is_not_trusted_is_not_called_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``--with-vcredist`` said that no root has the DLL, although it was only refused for its signature."""
-    module = extension("vcomp140.dll", name="ext")
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
-    path = build_wheel(tmp_path, files=files)
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "vcomp140.dll").write_bytes(forge_dll("vcomp140.dll", exports=["f"]))
+    path, root = needing(tmp_path, "vcomp140.dll"), folder_of(tmp_path / "root", "vcomp140.dll")
     options = ["--no-discover", "--no-config", "--with-vcredist", "--require-signed", "-w", str(tmp_path / "out")]
-    assert main(["repair", str(path), "--root", str(tmp_path / "root"), *options]) != Exit.OK
+    assert main(["repair", str(path), "--root", str(root), *options]) != Exit.OK
     assert "it is not signed, and --require-signed was given" in " ".join(capsys.readouterr().err.split())
 
 

@@ -79,6 +79,7 @@ def test_python(page, place, capsys):
                     assert comment.strip().partition("…")[0].strip() in printed, line
 
 
+@pytest.mark.slow
 def test_python_has_the_types_that_a_checker_wants(tmp_path):
     for page in ("README.md", "docs/howto/python.md"):
         text = "".join(block.text for block in blocks(HERE / page) if block.language == "python")

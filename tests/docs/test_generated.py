@@ -18,6 +18,7 @@ def test_pages_are_current():
 
 
 @pytest.mark.parametrize("picture", make_pictures.PICTURES, ids=lambda picture: picture.name)
+@pytest.mark.slow
 def test_pictures_are_current(picture):
     svg = (DOCS / "assets" / f"{picture.name}.svg").read_text(encoding="utf-8")
     assert make_pictures.words(svg) == make_pictures.words(make_pictures.draw(picture))

@@ -20,6 +20,8 @@ from wheelfix import RepairOptions, RootOptions, ScanOptions, repair, scan, veri
 from wheelfix.demo import example
 from wheelfix.demo.forge import forge_dll
 
+pytestmark = pytest.mark.slow  # what others do changes with their versions, and not with ours
+
 
 class Place:
     """A story's files on disk, and the tools to run on them."""

@@ -207,19 +207,20 @@ class TestTogether:
             archive.writestr("user/first.py", "import flux\n")
         assert scanned(wheels, together=True)["user"].first_failure is None
 
-    def test_a_load_in_the_code_of_others_that_could_not_be_read_leaves_it_open(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("code", "may"),
+        [
+            ("import ctypes, json\nfor one in json.loads(input()):\n    ctypes.CDLL(one)\n", "loads it first"),
+            ("import os\nos.add_dll_directory(input())\n", "adds that folder"),
+        ],
+        ids=["load", "folder"],
+    )
+    def test_code_of_others_that_could_not_be_read_leaves_it_open(self, tmp_path, code, may):
         """netgen loads DLLs that it computes, and ngsolve needs them: nobody may call ngsolve broken."""
-        code = "import ctypes, json\nfor one in json.loads(input()):\n    ctypes.CDLL(one)\n"
         found = scanned([user(tmp_path), flux(tmp_path, code)], together=True)
         assert found["user"].verdict is Verdict.UNSURE
         (said,) = [item for item in found["user"].findings if item.code == "WF305"]
-        assert "unless the code of flux loads it first" in said.message
-
-    def test_a_folder_in_the_code_of_others_that_could_not_be_read_leaves_it_open(self, tmp_path):
-        found = scanned([user(tmp_path), flux(tmp_path, "import os\nos.add_dll_directory(input())\n")], together=True)
-        assert found["user"].verdict is Verdict.UNSURE
-        (said,) = [item for item in found["user"].findings if item.code == "WF305"]
-        assert "unless the code of flux adds that folder" in said.message
+        assert f"unless the code of flux {may}" in said.message
 
     def test_a_load_that_nothing_runs_excuses_nothing(self, tmp_path):
         code = "import ctypes\ndef later(name):\n    ctypes.CDLL(name)\n"
@@ -462,27 +463,24 @@ class TestExtrasOfRequirements:
     """horn requires cups[gpu], whose METADATA says that cublas of NVIDIA comes with it."""
 
     @staticmethod
-    def subject(tmp_path):
+    def scanned(tmp_path, requires, *, cups=True):
         code = "import horn\nfrom . import _ext\n"
-        return user(tmp_path, code=code, needed="cublas64_12.dll", requires=("horn",))
+        subject = user(tmp_path, code=code, needed="cublas64_12.dll", requires=("horn",))
+        house = tmp_path / "house"
+        build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=(requires,))
+        if cups:
+            build_wheel(house, "cups", "1.0", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
+        return scanned([subject], beside=(house,))["user"]
 
     def test_followed_where_the_metadata_is_at_hand(self, tmp_path):
-        house = tmp_path / "house"
-        build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=("cups[gpu]",))
-        build_wheel(house, "cups", "1.0", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
-        found = scanned([self.subject(tmp_path)], beside=(house,))["user"]
+        found = self.scanned(tmp_path, "cups[gpu]")
         assert any("nvidia-cublas-cu12" in one.distributions for one in found.provided), found.findings
 
     def test_not_followed_without_the_extra(self, tmp_path):
-        house = tmp_path / "house"
-        build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=("cups",))
-        build_wheel(house, "cups", "1.0", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
-        assert scanned([self.subject(tmp_path)], beside=(house,))["user"].verdict is Verdict.BROKEN
+        assert self.scanned(tmp_path, "cups").verdict is Verdict.BROKEN
 
     def test_could_not_tell_without_the_metadata(self, tmp_path):
-        house = tmp_path / "house"
-        build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=("cups[gpu]",))
-        found = scanned([self.subject(tmp_path)], beside=(house,))["user"]
+        found = self.scanned(tmp_path, "cups[gpu]", cups=False)
         assert found.verdict is Verdict.UNSURE
         assert any("cups" in finding.message for finding in found.findings if finding.code == "WF318")
 

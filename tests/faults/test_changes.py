@@ -17,11 +17,10 @@ from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
 from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.tiers import program
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import folder_of, needing
 from wheelfix.archive.writer import Assembly
 from wheelfix.base.options import RepairOptions
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit, UsageError
 from wheelfix.repairs import repair as writing
 from wheelfix.repairs.repair import repair_wheel
@@ -206,14 +205,9 @@ def place(tmp_path: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What :func:`place` has, made once."""
     tmp_path = tmp_path_factory.mktemp("place")
-    module = extension("libiomp5md.dll:omp_get_num_threads", name="ext")
-    files = {"pkg/__init__.py": b"", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "oi", files=files)
+    wheel = needing(tmp_path / "oi", "libiomp5md.dll")
     shutil.copy(wheel, tmp_path / "second-1.0-py3-none-any.whl")
-    (tmp_path / "root").mkdir()
-    dll = forge_dll("libiomp5md.dll", exports=["omp_get_num_threads"])
-    (tmp_path / "root" / "libiomp5md.dll").write_bytes(dll)
-    (tmp_path / "root" / "unused.dll").write_bytes(dll)
+    folder_of(tmp_path / "root", "libiomp5md.dll", "unused.dll")
     for name, text in {
         "error.txt": "ImportError: DLL load failed while importing ext: The specified module",
         "requirements.txt": "pkg==1.0\n",

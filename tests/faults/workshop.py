@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, folder_of, needing
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
@@ -77,12 +77,7 @@ def large(folder: Path, megabytes: int = 50) -> Bench:
 
 def renamed(folder: Path) -> Bench:
     """A wheel whose DLL is of no known family, so that delvewheel renames it."""
-    module = extension("frobnicate.dll:frob", name="ext")
-    files = {"pkg/__init__.py": b"", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(folder / "dist", files=files)
-    root = folder / "root"
-    root.mkdir(parents=True)
-    (root / "frobnicate.dll").write_bytes(forge_dll("frobnicate.dll", exports=["frob"]))
+    wheel, root = needing(folder / "dist", "frobnicate.dll"), folder_of(folder / "root", "frobnicate.dll")
     return Bench(folder, wheel, (root,), folder / "out")
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.roots.test_choice import with_code
 from tests.support.commands import Run
 from tests.support.signing import Recipe, identity, signed, trust
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, needing
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
@@ -425,8 +425,7 @@ PART = "cudnn_ops_infer64_8.dll"
 
 
 def wheel(folder: Path) -> Path:
-    module = extension(f"{NEEDED}:cudnnCreate", name="ext")
-    return build_wheel(folder, files={"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module})
+    return needing(folder, f"{NEEDED}:cudnnCreate")
 
 
 def root(folder: Path, **files: bytes) -> Path:

@@ -17,7 +17,7 @@ import wheelfix
 from tests.real.commands import ALONE, scan
 from tests.real.forging import FORGERIES, Osslsigncode, compare, forge, seeds_of, signed_dlls
 from tests.support.tiers import absent, require, wheel, wheels_folder
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, needing
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.model import TargetVerdict, Verdict
 
@@ -195,9 +195,7 @@ def test_what_to_rebuild_for_a_new_card(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_candidate_without_code_is_refused_and_said_so(tmp_path: Path, run) -> None:
     root = wheel(CUDNN)
-    module = extension("cudnn64_8.dll:cudnnCreate")
-    files = {"pkg/__init__.py": "", "pkg/_x.cp311-win_amd64.pyd": module}
-    lacking = build_wheel(tmp_path, files=files)
+    lacking = needing(tmp_path, "cudnn64_8.dll:cudnnCreate")
     said = " ".join(run("repair", lacking, *ALONE, "--root", root, "--gpu", "K40c", "--dry-run", code=1).out.split())
     assert "has no code for sm_35" in said
     assert "take cuDNN 8.7.0, the last that is known to have code for sm_35" in said

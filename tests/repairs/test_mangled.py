@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.signing import signed, trust
-from tests.support.wheels import EPOCH, build_wheel, extension
+from tests.support.wheels import EPOCH, build_wheel, extension, folder_of, needing
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.pe.signature import read_signature
+from wheelfix.repairs import mangled
+from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.source import MemorySource
 
@@ -25,12 +27,7 @@ from wheelfix.streams.source import MemorySource
 def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """delvewheel writes its command line and the time of day into the wheel, unless SOURCE_DATE_EPOCH is set."""
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-    module = extension("frobnicate.dll:frob", name="ext")
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", files=files)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "frobnicate.dll").write_bytes(forge_dll("frobnicate.dll", exports=["frob"]))
+    wheel, root = needing(tmp_path / "dist", "frobnicate.dll"), folder_of(tmp_path / "root", "frobnicate.dll")
     options = RepairOptions(
         wheel_dir=tmp_path / "out",
         layout="libs",
@@ -50,9 +47,7 @@ def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path: Path) -> Non
     """delvewheel changes a DLL that imports another renamed one, and removes its signature; the plan and the bill of
     materials used to go on naming the signer. Before 1.13.1 it did not find a file with capital letters on Linux.
     """
-    module = extension("outer.dll", name="_C")
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/_C.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", files=files)
+    wheel = needing(tmp_path / "dist", "outer.dll", module="_C")
     root = tmp_path / "root"
     root.mkdir()
     (root / "outer.dll").write_bytes(signed(forge_dll("outer.dll", exports=["f"], imports={"inner.dll": ["g"]})))
@@ -164,6 +159,25 @@ def test_namespace_package(tmp_path: Path, root: Path, capsys) -> None:
     assert "the wheel has no such package" in capsys.readouterr().err
 
 
+def test_the_order_of_the_file_system_does_not_show(tmp_path: Path, root: Path, monkeypatch) -> None:
+    """delvewheel writes files as its folder lists them: on a tmpfs a lock gave other bytes each time."""
+    made = run_delvewheel
+
+    def reversed_wheel(*arguments, **more):
+        path = made(*arguments, **more)
+        with zipfile.ZipFile(path) as archive:
+            members = [(info, archive.read(info)) for info in archive.infolist()]
+        with zipfile.ZipFile(path, "w") as archive:
+            for info, data in reversed(members):
+                rows = b"".join(reversed(data.splitlines(keepends=True)))
+                archive.writestr(info, rows if info.filename.endswith("/RECORD") else data)
+        return path
+
+    first = repair(wheel_of(tmp_path), root).read_bytes()
+    monkeypatch.setattr(mangled, "run_delvewheel", reversed_wheel)
+    assert repair(wheel_of(tmp_path), root).read_bytes() == first
+
+
 def test_a_lock_repeats_it(tmp_path: Path, root: Path, run) -> None:
     lock = tmp_path / "plan.json"
     first = repair(wheel_of(tmp_path), root, "-L", ".dlls", "--no-mangle-all", "--lock", str(lock)).read_bytes()
@@ -182,8 +196,7 @@ def test_a_lock_cannot_pass_other_options_to_delvewheel(tmp_path: Path, root: Pa
 
 
 def test_an_option_that_is_not_used_is_mentioned(tmp_path: Path, run) -> None:
-    plain = extension("KERNEL32.dll:Sleep", name="ext")
-    wheel = wheel_of(tmp_path, {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": plain})
+    wheel = needing(tmp_path / "dist", "KERNEL32.dll:Sleep")
     assert (
         "--no-mangle-all: not used"
         in run("repair", wheel, "--no-discover", "-w", tmp_path / "out", "--no-mangle-all").out

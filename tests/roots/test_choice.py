@@ -527,26 +527,6 @@ def test_folders_of_path_are_not_mixed(tmp_path: Path) -> None:
     assert take(search_path_roots(host), NAMES, CU117)[1] == dict.fromkeys(NAMES, "11.7")
 
 
-def test_another_release_is_taken_when_it_was_asked_for_by_name(tmp_path: Path) -> None:
-    first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
-    (first / "bin/cufft64_10.dll").unlink()
-    second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
-    terms = Terms(included=frozenset({"cufft64_10.dll"}))
-    _, found = take([named_root(first, HOST), named_root(second, HOST)], NAMES, CU117, terms)
-    assert found["cufft64_10.dll"] == "11.8"
-    assert found["curand64_10.dll"] == "11.7"
-
-
-def test_cupti_of_the_same_release_may_lie_elsewhere(tmp_path: Path) -> None:
-    toolkit = named_root(grow(tmp_path / "v11.7", toolkit_files("11.7", cupti=False)), HOST)
-    version = "11.7.101"
-    cupti = build_wheel(
-        tmp_path, "nvidia-cuda-cupti-cu11", version, "py3-none-win_amd64", {f"x/{CUPTI['11.7']}": dll(CUPTI["11.7"])}
-    )
-    _, found = take([toolkit, named_root(cupti, HOST)], (*NAMES, CUPTI["11.7"]), CU117)
-    assert found == dict.fromkeys((*NAMES, CUPTI["11.7"]), "11.7")
-
-
 def test_a_release_of_another_major_is_never_chosen(tmp_path: Path) -> None:
     roots = bins(tmp_path, "12.1", "11.8")
     one, found = take(roots, NAMES, CU117)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.roots.trees import dll
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import needing
 from wheelfix.base.options import Limits
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, InputError
@@ -263,9 +263,7 @@ def test_a_limit_can_be_raised(tmp_path: Path) -> None:
 
 
 def test_the_command_line_raises_it_too(tmp_path: Path, run) -> None:
-    module = extension("0.dll", name="_m")
-    files = {"pkg/__init__.py": b"", "pkg/_m.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path, files=files)
+    wheel = needing(tmp_path, "0.dll")
     path = old_package(tmp_path, {f"{number}.dll": forge_dll("0.dll", exports=["f"]) for number in range(9)})
     repair = ["repair", str(wheel), "-w", str(tmp_path / "out"), "--no-discover", "--root", str(path)]
     assert "--limit members" in run(*repair, "--max-members", "5", code=3).err

@@ -101,7 +101,7 @@ pytest.importorskip("deflate")
 
 
 def some_bytes(size: int, seed: int, values: int) -> bytes:
-    return bytes(random.Random(seed).choices(range(values), k=size))
+    return random.Random(seed).randbytes(size).translate(bytes(number % values for number in range(256)))
 
 
 @pytest.mark.parametrize("size", [1, 2, 50, 100, 5_000, 60_000, codec.PIECE])

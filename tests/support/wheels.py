@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.demo.forge import forge_dll
@@ -63,6 +64,24 @@ def extension(*needs: str, name: str = "_x") -> bytes:
     parts = [need.partition(":") for need in needs]
     imports = {dll: functions.split(",") if functions else ["f"] for dll, _, functions in parts}
     return forge_dll(f"{name}.pyd", imports=imports, exports=[f"PyInit_{name}"])
+
+
+def needing(
+    folder: Path, *needs: str, module: str = "ext", files: Mapping[str, bytes | str] | None = None, **more: Any
+) -> Path:
+    """The wheel of a package with an extension module that imports these DLLs, as :func:`extension` takes them."""
+    image = extension(*needs, name=module)
+    own = {"pkg/__init__.py": b"", f"pkg/{module}.cp311-win_amd64.pyd": image}
+    return build_wheel(folder, files={**own, **(files or {})}, **more)
+
+
+def folder_of(folder: Path, *dlls: str) -> Path:
+    """A folder with DLLs that export ``f``, or what follows a colon: ``a.dll:g,h``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for dll in dlls:
+        name, _, functions = dll.partition(":")
+        (folder / name).write_bytes(forge_dll(name, exports=functions.split(",") if functions else ["f"]))
+    return folder
 
 
 def _escape(name: str) -> str:

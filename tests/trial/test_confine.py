@@ -17,6 +17,13 @@ from wheelfix.errors import UsageError
 from wheelfix.trial.wine import NOT_SEALED, OUTLIVES, Confinement, confined, in_container, refuse_root
 
 
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """On a disk, because a confined command may write below /dev, where fast tests have their folders."""
+    with tempfile.TemporaryDirectory(dir=None if sys.platform == "win32" else "/tmp") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("mark", ["/.dockerenv", "/run/.containerenv"])
 def test_a_container_is_known_by_its_mark(mark: str, tmp_path: Path) -> None:
     assert not in_container(tmp_path, {})

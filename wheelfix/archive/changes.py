@@ -72,6 +72,8 @@ class WheelChanges:
     """New members; one with an old name replaces the old member."""
     rows: tuple[Row, ...] = ()
     """Rows of kept members under their new names, in the order RECORD shall have; rows that are missing are made."""
+    by_name: bool = False
+    """Order the kept members by name: a file system has listed those of the source, each in its own order."""
 
 
 @frozen
@@ -79,7 +81,7 @@ class MemberOrder:
     """The members of the new wheel, in the order in which they are written; RECORD follows them."""
 
     kept_first: tuple[Member, ...]
-    """Old members outside dist-info, in the order of the file."""
+    """Old members outside dist-info, in the order of the file or of their names."""
     new_first: tuple[NewMember, ...]
     kept_last: tuple[Member, ...]
     """Old members in dist-info."""
@@ -100,7 +102,7 @@ def arrange(source: Archive, changes: WheelChanges) -> MemberOrder:
     final: list[str] = []
     replaced: dict[str, Member] = {}
     rename = changes.rename.get
-    for member in sorted(source.members, key=attrgetter("header_offset")):
+    for member in sorted(source.members, key=attrgetter("name" if changes.by_name else "header_offset")):
         name = rename(member.name, member.name)
         if member.entry in gone or not name:
             continue

@@ -131,7 +131,8 @@ def repair_with_libs(
             _refuse_if_broken(after, archive.path)
             named = replace(plan, additions=tuple(_as_named(plan, made, options.scan.roots.trusted_roots)))
             close_if_replaced(archive, target)
-            written = rewrite(made, WheelInfo.from_archive(made), named, (), set(), target, options)
+            # delvewheel writes the files as its temporary folder lists them, which differs between file systems.
+            written = rewrite(made, WheelInfo.from_archive(made), named, (), set(), target, options, by_name=True)
     return named, after.report, written.size
 
 

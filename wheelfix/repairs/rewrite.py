@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember, WheelChanges
@@ -52,6 +53,8 @@ def rewrite(
     target: Path,
     options: RepairOptions,
     wait_for_hashes: Callable[[], None] | None = None,
+    *,
+    by_name: bool = False,
 ) -> Written:
     """Write the wheel under a temporary name, read it back, and rename it; ``wait_for_hashes`` may still stop it."""
     new = [*additions, *_documents(archive, info, plan)]
@@ -60,12 +63,14 @@ def rewrite(
     if plan.recompress:
         taken = {member.name for member in new}
         new += [member for member in _stored(archive, info, names, gone) if member.name not in taken]
+    rows = kept_rows(archive, stale)
     changes = WheelChanges(
         dist_info=info.dist_info,
         drop=gone,
         rename=names,
         add=tuple(new),
-        rows=tuple(kept_rows(archive, stale)),
+        rows=tuple(sorted(rows, key=attrgetter("path")) if by_name else rows),
+        by_name=by_name,
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
     in_place = options.wheel_dir is None
