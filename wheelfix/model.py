@@ -13,7 +13,7 @@ import importlib
 import re
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from wheelfix.base.values import field, frozen
+from wheelfix.base.values import field, frozen, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -733,6 +733,10 @@ class ScanReport:
     def verdict(self) -> Verdict:
         """Broken with an error, unsure where that could not be decided, risky with a warning, else ok."""
         return verdict_of(self.findings)
+
+    def without_images(self) -> ScanReport:
+        """Return the report with its findings and verdicts alone, of which a thousand fit into memory."""
+        return replace(self, images=(), resolution=Resolution())
 
     def to_dict(self) -> dict[str, Json]:
         """Return the report as ``wheelfix scan --format json`` has it for one wheel."""

@@ -169,7 +169,9 @@ def read_pylock(path: Path, tree: dict[str, Any], profile: Profile, parts: LockP
     rows = _packages(path, tree, "packages", "lock-version", "a tool that follows PEP 751")
     extras, groups = _names(tree, "extras"), _names(tree, "dependency-groups")
     check_parts(path, parts, extras, groups)
-    _check_python(path, tree, profile)
+    wanted = tree.get("requires-python")
+    if profile.python is not None and isinstance(wanted, str) and not fits(_python(profile), wanted):
+        raise InputError(str(path), because=f"it is for Python {wanted}, and the wheels are for {_python(profile)}")
     chosen = parts.groups if parts.groups is not None else _names(tree, "default-groups")
     found = []
     for row in rows:
@@ -197,12 +199,6 @@ def _names(tree: dict[str, Any], key: str) -> tuple[str, ...]:
 def _python(profile: Profile) -> str:
     major, minor = profile.python or (3, 11)
     return f"{major}.{minor}"
-
-
-def _check_python(path: Path, tree: dict[str, Any], profile: Profile) -> None:
-    wanted = tree.get("requires-python")
-    if profile.python is not None and isinstance(wanted, str) and not fits(_python(profile), wanted):
-        raise InputError(str(path), because=f"it is for Python {wanted}, and the wheels are for {_python(profile)}")
 
 
 _OWN = ("virtual", "editable", "directory")

@@ -53,6 +53,7 @@ from wheelfix.roots.release import GROUPS, LEARNED, broken_requirements, shown_v
 from wheelfix.rules.archive import lasting_faults, only_on_request, record_faults
 from wheelfix.rules.cuda import partial_cuda
 from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
+from wheelfix.rules.wording import and_more
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import Task, WorkerPool
 from wheelfix.streams.source import sha256_of
@@ -269,11 +270,6 @@ def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: 
             )
 
 
-def fetched_notes(chosen: Iterable[Chosen]) -> list[str]:
-    """Return what the user should know about the wheels that DLLs were fetched from."""
-    return [note for root in dict.fromkeys(file.root for file in _fetched(chosen)) for note in root.notes]
-
-
 def finding_in_words(finding: Finding) -> str:
     """Return a finding as a reason why a repair does not succeed."""
     text = finding.message if finding.subject in finding.message else f"{finding.subject}: {finding.message}"
@@ -332,9 +328,9 @@ def hint(plan: Plan, releases: Mapping[str, str]) -> str:
     nowhere = [item.name for item in items if not item.because or item.because.startswith(NOWHERE)]
     included = [item.name for item in items if "--include" in item.because]
     on_index = [name for name in nowhere if name in releases]
-    steps = [f"add --fetch to take {_listing(on_index)} from the package index"] if on_index else []
+    steps = [f"add --fetch to take {and_more(on_index)} from the package index"] if on_index else []
     if nowhere:
-        steps.append(f"name the folder of {_listing(nowhere)} with --root")
+        steps.append(f"name the folder of {and_more(nowhere)} with --root")
     if included:
         options = " ".join(f"--include {name}" for name in included)
         steps.append(
@@ -346,11 +342,6 @@ def hint(plan: Plan, releases: Mapping[str, str]) -> str:
     if len(nowhere) + len(included) < len(items):
         steps.append("name a root with a suitable file")
     return ", or ".join([*steps, "accept it with --allow-missing NAME"])
-
-
-def _listing(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 @frozen
@@ -391,7 +382,7 @@ def make_plan(
         *warnings,
         *outcome.layout.notes,
         *waiting,
-        *fetched_notes(chosen),
+        *(note for file in _fetched(chosen) for note in file.root.notes),
         *_left_to_users(planner, outcome.outside),
     )
     plan = _described(planner, outcome, archive)
@@ -558,10 +549,9 @@ class _FileReading:
             self._files.add(file)
             self._roots.open().packed(file)
             heapq.heappush(self._waiting, (-file.size, len(self._files), file))
-            self._tasks.append(self._pool.submit(self._read_largest))
-
-    def _read_largest(self) -> None:
-        self._roots.open().read_whole(heapq.heappop(self._waiting)[-1])
+            self._tasks.append(
+                self._pool.submit(lambda: self._roots.open().read_whole(heapq.heappop(self._waiting)[-1]))
+            )
 
     def finish(self) -> None:
         """Wait until all of them have been read."""

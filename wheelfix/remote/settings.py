@@ -6,7 +6,6 @@ import configparser
 import importlib
 import os
 import re
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from urllib.parse import quote, urlunsplit
 
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import load_toml, parse_json
-from wheelfix.base.programs import find_program, run_program
+from wheelfix.base.programs import find_program, quoted_words, run_program
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError, shown_url
 from wheelfix.remote.addresses import identity, server_of, split_url, userinfo
@@ -261,9 +260,7 @@ class _PipSettings:
         """Return a value that is a list; words in quotes may hold blanks, and backslashes are backslashes."""
         text = self.get(name).value
         try:
-            lexer = shlex.shlex(text, posix=True, punctuation_chars="")
-            lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
-            return tuple(lexer)
+            return tuple(quoted_words(text))
         except ValueError:
             return tuple(text.split())
 

@@ -91,13 +91,9 @@ def _proxy_of(url: str, connection: Connection) -> Setting:
     """Return the proxy that is used for a URL, as far as a setting or a variable names it."""
     scheme = split_url(url).scheme.lower()
     own = connection.https_proxy if scheme == "https" else connection.http_proxy
-    found = own or _from_environment(scheme, os.environ)
-    return found if not found or "://" in found.value else replace(found, value=f"http://{found.value}")
-
-
-def _from_environment(scheme: str, environ: Mapping[str, str]) -> Setting:
     names = [name for kind in (scheme, "all") for name in (f"{kind}_proxy", f"{kind}_proxy".upper())]
-    return next((Setting(environ[name], name) for name in names if environ.get(name)), Setting())
+    found = own or next((Setting(said, name) for name in names if (said := os.environ.get(name))), Setting())
+    return found if not found or "://" in found.value else replace(found, value=f"http://{found.value}")
 
 
 def _about_certificates(error: Exception, shown: str, connection: Connection) -> NetworkFailure:
