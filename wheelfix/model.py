@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | JsonObject"
+JsonObject: TypeAlias = "dict[str, Json]"
 Symbol: TypeAlias = str | int
 """An imported or exported name, or an ordinal."""
 
@@ -738,10 +739,10 @@ class ScanReport:
         """Return the report with its findings and verdicts alone, of which a thousand fit into memory."""
         return replace(self, images=(), resolution=Resolution())
 
-    def to_dict(self) -> dict[str, Json]:
+    def to_dict(self) -> JsonObject:
         """Return the report as ``wheelfix scan --format json`` has it for one wheel."""
         # What draws reports stands above this module, and is asked for by its name.
-        value: dict[str, Json] = importlib.import_module("wheelfix.report.json_").scan_value(self)
+        value: JsonObject = importlib.import_module("wheelfix.report.json_").scan_value(self)
         return value
 
     def to_json(self) -> str:

@@ -213,9 +213,7 @@ def _scan_one(
 # --------------------------------------------------------------------------------------------- what is not a wheel
 
 
-def examine_folder(
-    path: Path, options: ScanOptions, index: LazyIndex | None = None, progress: Progress | None = None
-) -> Examination:
+def examine_folder(path: Path, options: ScanOptions, index: LazyIndex | None, progress: Progress | None) -> Examination:
     """Scan a package that lies in a folder, as if it were installed."""
     view, installed = view_of_folder(path), distribution_in(path)
     distribution = installed or Distribution(path.name)
@@ -226,7 +224,7 @@ def examine_installed(
     environment: Environment,
     distribution: Distribution,
     options: ScanOptions,
-    index: LazyIndex | None = None,
+    index: LazyIndex | None,
     progress: Progress | None = None,
 ) -> Examination:
     """Scan one distribution within its environment."""

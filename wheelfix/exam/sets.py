@@ -110,7 +110,7 @@ def wheel_part(path: WheelPath, options: ScanOptions, stack: contextlib.ExitStac
 
 @contextlib.contextmanager
 def open_set(
-    options: ScanOptions, subjects: Sequence[WheelPath] = (), client: Client | None = None
+    options: ScanOptions, subjects: Sequence[WheelPath], client: Client | None = None
 ) -> Iterator[InstalledSet]:
     """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it.
 
@@ -344,7 +344,7 @@ def choose_wheels(
     wheels: Iterable[Path],
     profile: Profile,
     locked: tuple[Locked, ...] | None,
-    asked_for: Callable[[], dict[str, str]] = dict,
+    asked_for: Callable[[], dict[str, str]],
 ) -> list[Path]:
     """Of each distribution the one wheel that an installer on the target takes; of a lock only what it names.
 

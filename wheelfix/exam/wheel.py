@@ -143,7 +143,7 @@ def _no_images(view: FileView, archive: Archive) -> list[Member]:
 class Images:
     """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
 
-    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool, begin: bool = True) -> None:
+    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool, begin: bool) -> None:
         """Begin with the largest image, before anything else is known about the wheel: nothing takes longer."""
         self._archive, self._pool, self._verify = archive, pool, verify
         self.digests: dict[int, Digest] = {}

@@ -347,7 +347,7 @@ def _merged(nvidia: GpuCode | None, others: OffloadCode | None) -> GpuCode | Non
 class _Walk:
     """Goes from header to header, and counts."""
 
-    def __init__(self, source: ByteSource, headers: Headers, most: int | None = None) -> None:
+    def __init__(self, source: ByteSource, headers: Headers, most: int | None) -> None:
         self.most = MAX_ENTRIES if most is None else most
         self.source = source
         self.headers = headers

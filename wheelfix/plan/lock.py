@@ -237,7 +237,7 @@ class WheelHashCheck:
     which has size and CRC of every member, has been compared already, and the members are believed.
     """
 
-    def __init__(self, plan: Plan, archive: Archive, where: str, *, trust: bool = False) -> None:
+    def __init__(self, plan: Plan, archive: Archive, where: str, *, trust: bool) -> None:
         self._wanted = "" if trust else plan.wheel.sha256
         self._archive, self._where = archive, where
         self._stop = threading.Event()

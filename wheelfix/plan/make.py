@@ -536,7 +536,7 @@ def output_name(name: str, build_tag: str | None) -> str:
 class _FileReading:
     """Reads what the plan says about each file while it is still being made, several at a time, the largest first."""
 
-    def __init__(self, roots: LazyIndex, pool: WorkerPool, *, preview: bool = False) -> None:
+    def __init__(self, roots: LazyIndex, pool: WorkerPool, *, preview: bool) -> None:
         """For a ``preview`` nothing is read of files on servers."""
         self._roots, self._pool, self._preview = roots, pool, preview
         self._files: set[RootFile] = set()

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import wheelfix
 from wheelfix.base.values import frozen, replace
 from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, NetworkFailure, redacted, shown_url
-from wheelfix.remote.addresses import is_safe, server_of, split_url, userinfo, without_userinfo
+from wheelfix.remote.addresses import Account, is_safe, server_of, split_url, userinfo, without_userinfo
 from wheelfix.remote.settings import Connection, Setting
 
 if TYPE_CHECKING:
@@ -357,10 +357,10 @@ class Transport:
     def __init__(
         self,
         *,
-        patience: Patience | None = None,
+        patience: Patience | None,
         connection: Connection | None = None,
-        credentials: Callable[[str], tuple[str, str] | None] = userinfo,
-        after_refusal: Callable[[str], tuple[str, str] | None] = lambda _: None,
+        credentials: Callable[[str], Account | None] = userinfo,
+        after_refusal: Callable[[str], Account | None] = lambda _: None,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
         """``credentials`` knows user and password of a URL, ``after_refusal`` where a server asks for them."""
@@ -425,12 +425,12 @@ class Transport:
             time.sleep(max(wait, self._retry_after(answer, url)))
         raise AssertionError("every way through the loop ends it")
 
-    def _account(self, url: str) -> tuple[str, str] | None:
+    def _account(self, url: str) -> Account | None:
         """Return user and password for a URL; netrc counts before a user name without a password, as for pip."""
         found = self._credentials(url)
         if found is None or found[1]:
             return found
-        netrc: tuple[str, str] | None = self._requests.utils.get_netrc_auth(without_userinfo(url))
+        netrc: Account | None = self._requests.utils.get_netrc_auth(without_userinfo(url))
         return netrc or found
 
     def _retry_after(self, answer: ServerAnswer, url: str) -> float:
@@ -449,7 +449,7 @@ class Transport:
             self.requests += requests
             self.received += received
 
-    def start(self, url: str, headers: Mapping[str, str], auth: tuple[str, str] | None) -> requests.Response:
+    def start(self, url: str, headers: Mapping[str, str], auth: Account | None) -> requests.Response:
         """Send a request and return the answer, of which only the headers have been read."""
         return self._session.get(  # type: ignore[no-any-return]
             without_userinfo(url),
@@ -474,7 +474,7 @@ class ServerAnswer:
         transport: Transport,
         url: str,
         headers: Mapping[str, str],
-        auth: tuple[str, str] | None,
+        auth: Account | None,
         decoded: bool,
     ) -> None:
         self._transport, self.url, self._decoded = transport, url, decoded
@@ -499,7 +499,7 @@ class ServerAnswer:
             host = shown_url(self.unsafe).split("/")[2]
             transport.say_once(f"{host} is asked over plain http: anyone on the network can change what it answers")
 
-    def _read_all(self, url: str, headers: Mapping[str, str], auth: tuple[str, str] | None) -> None:
+    def _read_all(self, url: str, headers: Mapping[str, str], auth: Account | None) -> None:
         """In a thread: ask, and hand over the answer and its bytes."""
         try:
             with self._transport.start(url, headers, auth) as response:

@@ -28,7 +28,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Json, ScanReport, fold
+from wheelfix.model import JsonObject, ScanReport, fold
 from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
 from wheelfix.repairs.rewrite import bytes_of
@@ -200,7 +200,7 @@ def read_journal(place: JournalPlace) -> Journal:
     return _checked(document, path, place)
 
 
-def _checked(document: dict[str, Json], path: Path, place: JournalPlace) -> Journal:
+def _checked(document: JsonObject, path: Path, place: JournalPlace) -> Journal:
     record, after = document.get("record"), document.get("after")
     if not isinstance(record, str) or not is_hash(after):
         raise _not_ours(path, "fields of a journal are missing")

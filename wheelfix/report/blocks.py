@@ -58,6 +58,8 @@ class Bullets:
 
 Value: TypeAlias = "Span | list[str] | Code"
 """A text, several names, or a command."""
+Fields: TypeAlias = "list[tuple[str, Value]]"
+"""What is known about something, by labels."""
 
 
 @frozen

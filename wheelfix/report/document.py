@@ -125,9 +125,7 @@ class InputRow:
 class Document:
     """A run as every format shows it: its reports, the inputs that failed, and the figures over all of them."""
 
-    def __init__(
-        self, reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT
-    ) -> None:
+    def __init__(self, reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> None:
         self.reports, self.failures, self.context = reports, failures, context
         paths = {report.path for report in reports}
         self.failed = {failure.path: failure for failure in failures if failure.path in paths}

@@ -9,12 +9,12 @@ from wheelfix.model import TRUSTED
 from wheelfix.report.blocks import (
     Block,
     Bullets,
+    Fields,
     Part,
     Record,
     Records,
     Span,
     Table,
-    Value,
     chapter,
     counted,
     labelled,
@@ -122,7 +122,7 @@ def _changes(plan: Plan, *, verbose: bool) -> Iterator[Block]:
     missing = []
     for item in plan.remaining:
         if item.required:
-            fields: list[tuple[str, Value]] = [("", item.because)]
+            fields: Fields = [("", item.because)]
             fields += [("comes with", text) for text in item.providers[:3]]
             missing.append(Record(((item.name, "bad"), ("  (allowed)" if item.allowed else "", "dim")), tuple(fields)))
     yield from recorded("Still missing", missing, "DLL")
@@ -138,7 +138,7 @@ def _addition(addition: Addition, additions: Sequence[Addition], *, verbose: boo
     if addition.kind == "family" and not verbose:
         return
     source = addition.source
-    fields: list[tuple[str, Value]] = [("", addition.because)] if addition.because else []
+    fields: Fields = [("", addition.because)] if addition.because else []
     fields.append(("from", f"{source.path}{f'!{source.member}' if source.member else ''} ({addition.chosen})"))
     fields += [("trusted", TRUST.get(source.trust, source.trust))] if source.trust else []
     fields += [("warning", warning) for warning in addition.warnings]
@@ -167,7 +167,7 @@ HEADINGS = {
 }
 
 
-def render_signed(result: Signed, look: TextStyle, *, quiet: bool = False) -> str:
+def render_signed(result: Signed, look: TextStyle, *, quiet: bool) -> str:
     """Return what became of each PE file of one wheel."""
     blocks: list[Block] = []
     for action, title in {} if quiet else HEADINGS.items():
@@ -203,11 +203,11 @@ class RootsReport:
     """Where they are: path, version, whose it is."""
 
 
-def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool, quiet: bool) -> str:
     """Return the list; ``quiet`` leaves one line per root, ``verbose`` adds what was left out."""
     records = []
     for row in report.rows:
-        fields: list[tuple[str, Value]] = [("learned", row.learned), ("folders", ", ".join(row.folders))]
+        fields: Fields = [("learned", row.learned), ("folders", ", ".join(row.folders))]
         fields += [("warning", text) for text in row.warnings]
         fields += [("note", text) for text in row.notes]
         title = ((f"{row.kind} {row.version}".strip(), "name"), "  ", (row.path, "path"))

@@ -31,6 +31,7 @@ from wheelfix.report.blocks import (
     Block,
     Bullets,
     Code,
+    Fields,
     Link,
     Para,
     Part,
@@ -38,7 +39,6 @@ from wheelfix.report.blocks import (
     Records,
     Span,
     Table,
-    Value,
     chapter,
     labelled,
     line,
@@ -302,7 +302,7 @@ def _missing_dlls(items: Sequence[MissingDll], fatal: set[str], consequences: Ma
             names += [", ", (item.name, "bad" if loaded else "warn")]
         # Where nothing is known to load the file that needs it, it is not known whether the DLL is required.
         need = "" if first.required and not loaded else ", required" if first.required else ", optional"
-        fields: list[tuple[str, Value]] = [("needed by", [*map(short_path, first.needed_by)])]
+        fields: Fields = [("needed by", [*map(short_path, first.needed_by)])]
         fields += [("", text)] if (text := consequences.get(dll_key(first.name))) else []
         for candidate in first.candidates:
             fields.append(("found at", [f"{candidate.path} {candidate.version}".rstrip()]))
@@ -319,7 +319,7 @@ def _provided(report: ScanReport) -> list[Part]:
     for item in report.provided:
         specifier = f" ({item.specifier})" if item.specifier else ""
         by = [f"{name}{specifier}" for name in item.distributions]
-        fields: list[tuple[str, Value]] = [("provided by", by), ("how", WAYS.get(item.how, item.how))]
+        fields: Fields = [("provided by", by), ("how", WAYS.get(item.how, item.how))]
         fields += [("where", text)] if (text := item.path or item.because) else []
         fields.append(("needed by", [*map(short_path, item.needed_by)]))
         records.append(Record(((item.name, "file"),), tuple(fields)))
@@ -514,7 +514,7 @@ def _needs(edges: Sequence[Edge]) -> Iterator[Span]:
 
 
 def render_summary(
-    reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context = DEFAULT
+    reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context
 ) -> str:
     """Return a table of the inputs that are not clean, the totals, and how often each rule was broken."""
     document = Document(reports, failures, context)

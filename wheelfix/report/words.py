@@ -206,7 +206,7 @@ _HINTED = re.compile(r"'(wheelfix repair|python -m pip install)( [^']*)?'")
 _PLACEHOLDERS = frozenset("FOLDER FILE PREFIX NAME PATH ORIGINAL.whl".split())
 
 
-def next_steps(report: ScanReport, findings: Iterable[Finding], repeated: Sequence[str] = ()) -> tuple[Step, ...]:
+def next_steps(report: ScanReport, findings: Iterable[Finding], repeated: Sequence[str]) -> tuple[Step, ...]:
     """Return the commands that fix what was found, in the order in which to try them.
 
     ``findings`` are those that count, ``repeated`` is what a repair has to hear again about roots.

@@ -357,7 +357,7 @@ def expectations(
 class Expectations:
     """The predictions for one wheel, by module."""
 
-    def __init__(self, examination: Examination, *, bare: bool = False) -> None:
+    def __init__(self, examination: Examination, *, bare: bool) -> None:
         self.examination = examination
         self._bare = bare
         self.report = examination.report
