@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | JsonObject"
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 JsonObject: TypeAlias = "dict[str, Json]"
 Symbol: TypeAlias = str | int
 """An imported or exported name, or an ordinal."""

@@ -374,7 +374,7 @@ def _difference_part(difference: Difference, *, quiet: bool) -> Part:
         change = f", DLLs {human_change(old.size, new.size)}"
         blocks.append(line((old.verdict, old.verdict), " → ", (new.verdict, new.verdict), change))
         blocks += [line("Nothing changed.")] if difference.is_empty else _changes(difference)
-    return Part(((title, "name"), f": {numbers}"), tuple(blocks), 1)
+    return Part(((title, "name"), f": {numbers}"), blocks, 1)
 
 
 def _changes(difference: Difference) -> Iterator[Block]:

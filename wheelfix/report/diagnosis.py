@@ -131,10 +131,10 @@ def _remedies(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[Block]:
         fields: Fields = [("", Code(remedy.command, "code"))] if remedy.command else []
         told = {"": remedy.why, "only if:": remedy.when, "danger:": remedy.danger}
         fields += [(label, (text, "" if label else "dim")) for label, text in told.items() if text]
-        records.append(Record((f"{remedy.rank}. ", remedy.title), tuple(fields)))
+        records.append(Record((f"{remedy.rank}. ", remedy.title), fields))
     if records:
         more = len(diagnosis.remedies) - len(records)
         title = "What to do, best first" + (f" (-v shows {more} more)" if more else "")
-        yield chapter(title, Records(tuple(records)))
+        yield chapter(title, Records(records))
     if records and any(one.cause.likely_missing for one in diagnosis.explained):
         yield para(("Do not download DLLs from DLL download sites.", "dim"))

@@ -129,7 +129,7 @@ def render_trial(trial: Trial, look: TextStyle, *, verbose: bool = False, quiet:
             "'wheelfix try --format json' and of 'wheelfix scan --format json' for it."
         )
         blocks += [para(), para(report, lead=("report ", "bad"))]
-    whole = Part(((last_part(trial.path), "name"),), tuple(blocks), 1, WORDS[trial.outcome])
+    whole = Part(((last_part(trial.path), "name"),), blocks, 1, WORDS[trial.outcome])
     return render_text([whole], look, verbose=verbose)
 
 
@@ -155,7 +155,7 @@ def _details(one: ModuleTrial, *, verbose: bool) -> Part:
         blocks += [*labelled("ended ", [ended]), *([para(seen.output)] if seen.output else [])]
     blocks += [line(("not found ", "dim"), f"{dll}, which {by} needs") for dll, by in seen.missing]
     blocks += [Code(seen.traceback.rstrip("\n"), "dim")] if verbose and seen.traceback else []
-    return Part((f"import {one.module}",), tuple(blocks))
+    return Part((f"import {one.module}",), blocks)
 
 
 def _files(trial: Trial) -> list[Part]:

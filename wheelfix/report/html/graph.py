@@ -560,4 +560,4 @@ def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> 
         }
         records.append(Record((short_path(node.path),), tuple(item for item in known.items() if item[1])))
     title = f"All {', '.join(image_counts(report))}, the largest first"
-    return chapter(title, Records(tuple(records), "file"), closed=True)
+    return chapter(title, Records(records, "file"), closed=True)
