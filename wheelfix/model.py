@@ -13,13 +13,14 @@ import importlib
 import re
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from wheelfix.base.values import field, frozen
+from wheelfix.base.values import field, frozen, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+JsonObject: TypeAlias = "dict[str, Json]"
 Symbol: TypeAlias = str | int
 """An imported or exported name, or an ordinal."""
 
@@ -734,10 +735,14 @@ class ScanReport:
         """Broken with an error, unsure where that could not be decided, risky with a warning, else ok."""
         return verdict_of(self.findings)
 
-    def to_dict(self) -> dict[str, Json]:
+    def without_images(self) -> ScanReport:
+        """Return the report with its findings and verdicts alone, of which a thousand fit into memory."""
+        return replace(self, images=(), resolution=Resolution())
+
+    def to_dict(self) -> JsonObject:
         """Return the report as ``wheelfix scan --format json`` has it for one wheel."""
         # What draws reports stands above this module, and is asked for by its name.
-        value: dict[str, Json] = importlib.import_module("wheelfix.report.json_").scan_value(self)
+        value: JsonObject = importlib.import_module("wheelfix.report.json_").scan_value(self)
         return value
 
     def to_json(self) -> str:

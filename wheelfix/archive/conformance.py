@@ -21,7 +21,7 @@ from wheelfix.archive.directory import (
     extra_fields,
     read_locals,
 )
-from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
+from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList, Faults
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import MAX_SIZE, Record, Rendered, check_record, digests, encode_digest, record_member
 from wheelfix.base.parsing import human_size
@@ -31,7 +31,7 @@ from wheelfix.streams import codec
 from wheelfix.streams.codec import STORED, Compressor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
     from wheelfix.base.options import Limits
@@ -88,7 +88,7 @@ NOT_IRREGULAR = frozenset({"stored", "path-limit", "long-path", "long-path-somew
 """Faults of archives that are as the format says."""
 
 
-def size_faults(archive: Archive) -> Iterator[ArchiveFault]:
+def size_faults(archive: Archive) -> Faults:
     """Yield what is too long for Windows, or too large for PyPI."""
     longest = max((installed_path(member.name) for member in archive.members), key=len, default="")
     said = f"{len(longest)} characters below site-packages"
@@ -204,7 +204,7 @@ def _end_of(archive: Archive, local: Local) -> tuple[int, str]:
     return local.end, "no data descriptor follows its data" if local.flags & member.flags & DESCRIPTOR else ""
 
 
-def _member_faults(archive: Archive, local: Local) -> Iterator[ArchiveFault]:
+def _member_faults(archive: Archive, local: Local) -> Faults:
     name = local.member.name
     if local.flags & DESCRIPTOR and not local.member.flags & DESCRIPTOR:
         message = "sizes and CRC follow the data, which only the local header says"
@@ -242,7 +242,7 @@ _MISMATCH_REJECTED_BY = {
 }
 
 
-def _extra_faults(archive: Archive, local: Local, place: str, extra: bytes) -> Iterator[ArchiveFault]:
+def _extra_faults(archive: Archive, local: Local, place: str, extra: bytes) -> Faults:
     name = local.member.name
     seen: set[int] = set()
     for tag, body in extra_fields(extra):
@@ -264,7 +264,7 @@ def _extra_faults(archive: Archive, local: Local, place: str, extra: bytes) -> I
             yield ArchiveFault("unicode-path", name, message, (UV,) if counts else ())
 
 
-def _zip64_faults(archive: Archive, local: Local, place: str, body: bytes) -> Iterator[ArchiveFault]:
+def _zip64_faults(archive: Archive, local: Local, place: str, body: bytes) -> Faults:
     """Give what is odd about a ZIP64 field; uv wants exactly the values that the header leaves to it."""
     member, size = local.member, len(body)
     sizes = struct.unpack_from("<QQ", body) if size >= 16 else ()

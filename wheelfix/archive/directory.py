@@ -14,10 +14,11 @@ from wheelfix.errors import InputError
 from wheelfix.streams import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from wheelfix.base.options import Limits
+    from wheelfix.streams.source import ReadAt
 
 
 # ------------------------------------------------------------------------------------------------------------ directory
@@ -52,7 +53,7 @@ class DirectoryLayout:
     faults: tuple[ArchiveFault, ...]
 
 
-def locate(read: Callable[[int, int], bytes], size: int, path: Path | str) -> DirectoryLayout:
+def locate(read: ReadAt, size: int, path: Path | str) -> DirectoryLayout:
     """Find the central directory of the file; InputError if there is none."""
     at, tail, tail_at = _find_end(read, size, path)
     faults: list[ArchiveFault] = []
@@ -87,7 +88,7 @@ def locate(read: Callable[[int, int], bytes], size: int, path: Path | str) -> Di
     return DirectoryLayout(start, end - length, length, entries, comment, tuple(faults))
 
 
-def _find_end(read: Callable[[int, int], bytes], size: int, path: Path | str) -> tuple[int, bytes, int]:
+def _find_end(read: ReadAt, size: int, path: Path | str) -> tuple[int, bytes, int]:
     """Return where the last end record is, and the tail of the file that holds it with its place."""
     tail_at = max(0, size - END.size - MAX16)
     tail = read(tail_at, size - tail_at)
@@ -151,9 +152,7 @@ def contains_mark(comment: bytes) -> bool:
     return any(mark in comment for mark in _MARKS)
 
 
-def _find_end64(
-    read: Callable[[int, int], bytes], end: int, faults: list[ArchiveFault]
-) -> tuple[int, int, int, int] | None:
+def _find_end64(read: ReadAt, end: int, faults: list[ArchiveFault]) -> tuple[int, int, int, int] | None:
     """Return place, entries, size and offset from the ZIP64 end record, if a locator points to one."""
     raw = read(end - LOCATOR.size, LOCATOR.size) if end >= LOCATOR.size else b""
     if len(raw) < LOCATOR.size:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 PIP, UV, PYPI, INSTALLER = "pip", "uv", "pypi", "installer"
 
@@ -28,6 +28,10 @@ class ArchiveFault:
     """What RECORD says, where that helps."""
     found: str = ""
     """What the archive holds."""
+
+
+Faults: TypeAlias = "Iterator[ArchiveFault]"
+"""What a check finds."""
 
 
 class FaultList:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault
+from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, Faults
 from wheelfix.archive.names import MAX_TAGS, FileName, expand_tag, placement_faults
 from wheelfix.base.parsing import as_requirement, as_specifiers, as_version, number_pair, parse_json
 from wheelfix.base.values import field, frozen
@@ -13,7 +13,7 @@ from wheelfix.errors import InputError
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive
 
@@ -40,7 +40,7 @@ _OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
 _OBJECT_FOR_PIP = re.compile(r"\w+(?:\.\w+)*:\w+")
 
 
-def undecodable(data: bytes, name: str, rejected_by: tuple[str, ...]) -> Iterator[ArchiveFault]:
+def undecodable(data: bytes, name: str, rejected_by: tuple[str, ...]) -> Faults:
     """Give the fault of a file that is not UTF-8."""
     try:
         data.decode("utf-8")
@@ -49,7 +49,7 @@ def undecodable(data: bytes, name: str, rejected_by: tuple[str, ...]) -> Iterato
         yield ArchiveFault("metadata-invalid", name, message, rejected_by)
 
 
-def line_faults(text: str, name: str) -> Iterator[ArchiveFault]:
+def line_faults(text: str, name: str) -> Faults:
     """Give the first line of METADATA that is not a field: Python's parser takes it for the end of all fields."""
     before: set[str] = set()
     for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1):
@@ -70,7 +70,7 @@ MAX_ODD = 2000
 """Requirements that are read with packaging, which is slow; no package has a tenth of that."""
 
 
-def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Iterator[ArchiveFault]:
+def requirement_faults(headers: HeaderFields, name: str) -> Faults:
     """Give the requirements in METADATA that cannot be read."""
     odd = 0
     for line in headers.get("requires-dist", ()):
@@ -140,7 +140,7 @@ def _is_specifier(line: str) -> bool:
     return True
 
 
-def wheel_version_fault(version: str, spelled: bool, name: str) -> Iterator[ArchiveFault]:
+def wheel_version_fault(version: str, spelled: bool, name: str) -> Faults:
     """Give the fault of a format version that not every installer accepts; ``spelled``: in the usual letters."""
     major, dot, _ = version.partition(".")
     by: list[str] = []
@@ -170,7 +170,7 @@ def script_names(text: str) -> list[str]:
     return found
 
 
-def entry_point_faults(data: bytes, name: str) -> Iterator[ArchiveFault]:
+def entry_point_faults(data: bytes, name: str) -> Faults:
     """Give what is wrong with entry_points.txt."""
     everybody = (PIP, UV, INSTALLER)
     try:
@@ -200,7 +200,7 @@ def entry_point_faults(data: bytes, name: str) -> Iterator[ArchiveFault]:
             yield from _script_faults(parser.items(group), name)
 
 
-def _script_faults(scripts: Sequence[tuple[str, str]], name: str) -> Iterator[ArchiveFault]:
+def _script_faults(scripts: Sequence[tuple[str, str]], name: str) -> Faults:
     for script, value in scripts:
         by = [] if _OBJECT_FOR_PIP.match(value) else [PIP]
         if _OBJECT.fullmatch(value) is None:
@@ -222,17 +222,7 @@ def _script_faults(scripts: Sequence[tuple[str, str]], name: str) -> Iterator[Ar
 _PLAIN_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.post|\.dev)[0-9]+)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?")
 
 
-class Named(Protocol):
-    """What has a project's name and version: a file name, or METADATA."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
-
-
-def check_file_name(file_name: Named) -> Iterator[ArchiveFault]:
+def check_file_name(file_name: FileName) -> Faults:
     """Give what installers refuse in a file name before they open the file."""
     name, by = file_name.name, list[str]()
     if "__" in name or re.fullmatch(r"[\w.]*", name) is None:
@@ -247,7 +237,7 @@ def check_file_name(file_name: Named) -> Iterator[ArchiveFault]:
         yield ArchiveFault("version-invalid", name, message, (PIP, UV, PYPI))
 
 
-def check_folder(file_name: Named, dist_info: str) -> Iterator[ArchiveFault]:
+def check_folder(file_name: FileName, dist_info: str) -> Faults:
     """Give what the name of the dist-info folder says otherwise than the file name."""
     name, dash, version = dist_info.removesuffix(".dist-info").partition("-")
     wanted = canonical(file_name.name)
@@ -265,7 +255,7 @@ def check_folder(file_name: Named, dist_info: str) -> Iterator[ArchiveFault]:
         yield ArchiveFault("dist-info-spelling", dist_info, message)
 
 
-def check_metadata(file_name: Named, dist_info: str, metadata: Named) -> Iterator[ArchiveFault]:
+def check_metadata(file_name: FileName, dist_info: str, metadata: Metadata) -> Faults:
     """Give what METADATA says otherwise than the file name."""
     if canonical(metadata.name) != canonical(file_name.name):
         message = f"the file name says {file_name.name!r}, METADATA says {metadata.name!r}"
@@ -306,7 +296,7 @@ _KEYS = ("$schema", "default-priorities", "variants")
 """What the document must have, by the PEP and for uv."""
 
 
-def variant_faults(archive: Archive, path: str, label: str) -> Iterator[ArchiveFault]:
+def variant_faults(archive: Archive, path: str, label: str) -> Faults:
     """Yield what a variant wheel has to be checked for: who knows the label, and whether it is described."""
     message = (
         f"the file name has the variant label {label!r}; installers without wheel variants, such as pip 26, refuse it"
@@ -339,7 +329,8 @@ def variant_faults(archive: Archive, path: str, label: str) -> Iterator[ArchiveF
 
 HEADER_LIMIT = 4 << 20
 _SHOWN_TAGS = 20
-Headers = "Mapping[str, tuple[str, ...]]"
+HeaderFields: TypeAlias = "Mapping[str, tuple[str, ...]]"
+"""The fields of a file such as METADATA, by lower-case name."""
 
 
 @frozen
@@ -351,7 +342,7 @@ class Metadata:
     requires_dist: tuple[str, ...] = ()
     requires_python: str = ""
     license_files: tuple[str, ...] = ()
-    headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    headers: HeaderFields = field(default_factory=dict)
     """All fields, by lower-case name."""
 
 
@@ -369,7 +360,7 @@ class WheelInfo:
     dist_info: str
     """The folder's name, such as ``torch-2.7.1.dist-info``, without prefix."""
     metadata: Metadata
-    headers: Mapping[str, tuple[str, ...]]
+    headers: HeaderFields
     """The fields of the WHEEL file, by lower-case name."""
     prefix: str = ""
     """The folder below which everything lies by mistake, with a slash at the end; usually empty."""
@@ -509,7 +500,7 @@ def _decode(data: bytes | None) -> str:
     return (data or b"").decode("utf-8", "replace")
 
 
-def _check_places(archive: Archive, prefix: str, dist_info: str, file_name: FileName) -> Iterator[ArchiveFault]:
+def _check_places(archive: Archive, prefix: str, dist_info: str, file_name: FileName) -> Faults:
     """Give what is wrong with where members are installed, and with the programs that entry points ask for."""
     name = f"{prefix}{dist_info}/entry_points.txt"
     member, scripts = archive.find(name), list[str]()
@@ -525,7 +516,7 @@ def _check_places(archive: Archive, prefix: str, dist_info: str, file_name: File
     yield from placement_faults(inside, f"{stem}.data", f"{file_name.name}-{file_name.version}.data", scripts)
 
 
-def _metadata(headers: dict[str, tuple[str, ...]]) -> Metadata:
+def _metadata(headers: HeaderFields) -> Metadata:
     def first(name: str) -> str:
         return headers.get(name, ("",))[0]
 
@@ -539,7 +530,7 @@ def _metadata(headers: dict[str, tuple[str, ...]]) -> Metadata:
     )
 
 
-def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Iterator[ArchiveFault]:
+def _check_tags(file_name: FileName, headers: HeaderFields) -> Faults:
     if any(tag != tag.lower() for tag in file_name.tags):
         message = "the file name has tags in capital letters, which uv does not recognise"
         yield ArchiveFault("tag-mismatch", "WHEEL", message, (UV,))
@@ -560,7 +551,7 @@ def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Ite
         yield ArchiveFault("tag-mismatch", "WHEEL", message)
 
 
-def _check_licenses(archive: Archive, where: str, metadata: Metadata) -> Iterator[ArchiveFault]:
+def _check_licenses(archive: Archive, where: str, metadata: Metadata) -> Faults:
     stated = metadata.headers.get("metadata-version", ("",))[0]
     major, _, minor = stated.partition(".")
     if (number_pair(major, minor) or (0, 0)) < (2, 4):

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault
+from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault, Faults
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.model import fold
@@ -287,9 +287,7 @@ def installed_path(name: str, data_folder: str) -> str:
     return f"{SITE_PACKAGES}/{name}"
 
 
-def placement_faults(
-    members: Sequence[str], data_folder: str, named_data: str, scripts: Iterable[str]
-) -> Iterator[ArchiveFault]:
+def placement_faults(members: Sequence[str], data_folder: str, named_data: str, scripts: Iterable[str]) -> Faults:
     """Give what is wrong with the places of members.
 
     ``members`` are names below the wheel's root, ``data_folder`` belongs to the dist-info folder and ``named_data`` to
@@ -306,7 +304,7 @@ def placement_faults(
             yield ArchiveFault("pycache" if name.endswith(".pyc") else "pycache-other", name, message)
 
 
-def _data_faults(moved: Iterable[str], data_folder: str, named_data: str) -> Iterator[ArchiveFault]:
+def _data_faults(moved: Iterable[str], data_folder: str, named_data: str) -> Faults:
     for name in moved:
         folder, _, below = name.partition("/")
         scheme, _, rest = below.partition("/")
@@ -329,7 +327,7 @@ def _data_faults(moved: Iterable[str], data_folder: str, named_data: str) -> Ite
             yield ArchiveFault("data-folder", name, message)
 
 
-def _same_places(members: Sequence[str], data_folder: str, scripts: Sequence[str]) -> Iterator[ArchiveFault]:
+def _same_places(members: Sequence[str], data_folder: str, scripts: Sequence[str]) -> Faults:
     """Give members of a .data folder that share a place with another member, or with a program of an entry point."""
     owners: dict[str, tuple[str, bool]] = {}
     for script in scripts:
@@ -356,7 +354,7 @@ def _same_place(subject: str, place: str, other: str) -> ArchiveFault:
     return ArchiveFault("same-place", subject, message)
 
 
-def _files_as_folders(members: Sequence[str], data_folder: str) -> Iterator[ArchiveFault]:
+def _files_as_folders(members: Sequence[str], data_folder: str) -> Faults:
     """Give files that are installed where others need a folder, if the .data folder has part in it."""
     files = {windows_key(installed_path(name, data_folder)): name for name in members if name[-1:] != "/"}
     for file, folder in files_as_folders(files):

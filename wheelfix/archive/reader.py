@@ -37,13 +37,13 @@ from wheelfix.archive.directory import (
     parse_directory,
     too_much,
 )
-from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, FaultList
+from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, FaultList, Faults
 from wheelfix.base.inputfiles import UnfitFile
 from wheelfix.base.options import Limits
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
-from wheelfix.streams.source import FileSource, InflatedSource, Packed, Position, StoredSource, chunks
+from wheelfix.streams.source import FileSource, InflatedSource, Packed, Position, ReadAt, StoredSource, chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -79,7 +79,7 @@ class Inspection:
             self.faults.add(self._member_faults(member))
         self.faults.add(self._bounds_faults(members))
 
-    def _member_faults(self, member: Member) -> Iterator[ArchiveFault]:
+    def _member_faults(self, member: Member) -> Faults:
         """Give what is irregular in one entry by itself; remember if it must not be read."""
         name, limits = member.name, self.limits
 
@@ -138,7 +138,7 @@ class Inspection:
         if member.spelled is not None and not member.spelled.isascii():
             yield from _encoding_faults(member)
 
-    def _bounds_faults(self, members: Sequence[Member]) -> Iterator[ArchiveFault]:
+    def _bounds_faults(self, members: Sequence[Member]) -> Faults:
         """Give members that reach beyond the directory or into one another, by what the directory says."""
         starts = [*map(operator.attrgetter("header_offset"), members)]
         ends = [at + 30 + len(name) + size for at, name, size in map(_SPAN, members)]
@@ -163,7 +163,7 @@ class Inspection:
             edge, previous = min(edge, member.header_offset), member
 
 
-def _encoding_faults(member: Member) -> Iterator[ArchiveFault]:
+def _encoding_faults(member: Member) -> Faults:
     raw = member.raw_name
     try:
         raw.decode("utf-8")
@@ -176,7 +176,7 @@ def _encoding_faults(member: Member) -> Iterator[ArchiveFault]:
         yield ArchiveFault("utf8-flag-missing", member.name, message, (UV, PYPI))
 
 
-def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[ArchiveFault]:
+def _name_faults(members: Sequence[Member], index: Collection[str]) -> Faults:
     """Give what is wrong with the names, alone and together."""
     spelled = [member.name if member.spelled is None else decode_name(member.spelled) for member in members]
     if not names.all_plain(spelled):
@@ -219,7 +219,7 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
     yield from _file_as_folder_faults(index)
 
 
-def _file_as_folder_faults(index: Collection[str]) -> Iterator[ArchiveFault]:
+def _file_as_folder_faults(index: Collection[str]) -> Faults:
     """Give files that are folders too, as they are spelled and as Windows reads them."""
     files = [name for name in index if name[-1:] != "/"]
     keys = dict(zip(names.windows_keys(files), files, strict=True))
@@ -380,7 +380,7 @@ class Archive:
             raise self.unreadable(member, "its data run into the directory")
         return offset, member.csize
 
-    def reader(self, member: Member, *, ahead: bool = True) -> Callable[[int, int], bytes]:
+    def reader(self, member: Member, *, ahead: bool = True) -> ReadAt:
         """Return a function that reads the member's packed bytes by offset and length.
 
         Without ``ahead`` nothing more than that is fetched from a server.

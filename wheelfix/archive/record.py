@@ -12,11 +12,11 @@ import struct
 import threading
 import weakref
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wheelfix.archive import names
 from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
-from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault
+from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault, Faults
 from wheelfix.base.options import all_cores
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
@@ -50,6 +50,10 @@ _NUL = "\udc00"
 """Stands for U+0000 while csv reads, which refuses that in Python 3.10; decoded text has no such character."""
 _ODD_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """Where ``str.splitlines`` ends a line and csv does not."""
+
+
+OnBytes: TypeAlias = "Callable[[int], None] | None"
+"""Is given how many bytes were hashed."""
 
 
 class Row(NamedTuple):
@@ -324,7 +328,7 @@ def digests(
     *,
     algorithms: Mapping[str, str] | None = None,
     jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: OnBytes = None,
     known: Mapping[int, Digest] | None = None,
 ) -> dict[int, Digest]:
     """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
@@ -368,7 +372,7 @@ def _digest_batch(
     batch: list[Member],
     algorithms: Mapping[str, str],
     stop: threading.Event | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: OnBytes = None,
 ) -> list[Digest]:
     """Hash a batch; a large member is a batch of its own."""
     start, window = batch[0].header_offset, b""
@@ -424,7 +428,7 @@ def _digest_large(
     member: Member,
     algorithm: str,
     stop: threading.Event | None,
-    progress: Callable[[int], None] | None,
+    progress: OnBytes,
 ) -> Digest:
     total = codec.hasher(algorithm)
     try:
@@ -449,7 +453,7 @@ def check_record(
     *,
     hashes: bool = False,
     jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: OnBytes = None,
 ) -> tuple[ArchiveFault, ...]:
     """Return every disagreement between RECORD and the members: names and sizes, and with ``hashes`` their bytes.
 
@@ -477,7 +481,7 @@ def _counterparts(archive: Archive, record: Record, own: Member) -> tuple[dict[s
     return rows, members, own.name.removeprefix(prefix)
 
 
-def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Iterator[ArchiveFault]:
+def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Faults:
     for row in rows:
         if row is not first[row.path]:
             same = "the same" if row == first[row.path] else "different"
@@ -487,7 +491,7 @@ def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Iterator[Arch
             yield ArchiveFault("row-duplicate", row.path, message)
 
 
-def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> Iterator[ArchiveFault]:
+def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> Faults:
     folder = own.removesuffix("RECORD")
     signatures = {folder + name for name in SIGNATURES}
     for path, member in members.items():
@@ -533,7 +537,7 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _check_row(row: Row, member: Member) -> Iterator[ArchiveFault]:
+def _check_row(row: Row, member: Member) -> Faults:
     path = row.path
     if not row.algorithm:
         yield ArchiveFault("hash-missing", path, "the row has no hash", (INSTALLER,))
@@ -550,10 +554,10 @@ def check_hashes(
     archive: Archive,
     record: Record | None,
     *,
-    jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    jobs: int | None,
+    progress: OnBytes = None,
     known: Mapping[int, Digest] | None = None,
-) -> Iterator[ArchiveFault]:
+) -> Faults:
     """Give what :func:`check_record` reports about hashes, and nothing else; ``known`` are digests of members."""
     own = record_member(archive)
     if own is None or record is None:
@@ -573,7 +577,7 @@ def check_hashes(
             yield from _compare(rows[path], digest)
 
 
-def _compare(row: Row, digest: Digest) -> Iterator[ArchiveFault]:
+def _compare(row: Row, digest: Digest) -> Faults:
     real = encode_digest(digest.value)
     if row.digest.rstrip("=") != real:
         message = f"the member's {row.algorithm} is not what RECORD says"

@@ -14,6 +14,7 @@ import ntpath
 import os
 import posixpath
 import select
+import shlex
 import signal
 import site
 import subprocess
@@ -58,6 +59,13 @@ class Finished:
 
 
 # --------------------------------------------------------------------------------------------------- finding programs
+
+
+def quoted_words(text: str) -> list[str]:
+    """Return the words of a command line: quotes keep blanks together, and backslashes stay."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
+    return list(lexer)
 
 
 def find_program(

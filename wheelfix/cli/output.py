@@ -24,7 +24,6 @@ from wheelfix.report.document import (
     Context,
     render,
     slim,
-    without_images,
 )
 from wheelfix.report.scans import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.report.words import count
@@ -185,7 +184,7 @@ class Output:
                 return
             self._tell(text if self.quiet or not self._needs_blank(text) else "\n" + text)
             if not self.requests:
-                self.reports[-1] = without_images(report)
+                self.reports[-1] = report.without_images()
 
     def _text_of(self, report: ScanReport) -> str:
         if self._hints is None:

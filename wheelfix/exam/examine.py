@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.loader.installations import Distribution
-    from wheelfix.roots.root import Candidates
+    from wheelfix.roots.lazy import LazyIndex
 
 
 def examine_view(
@@ -76,7 +76,7 @@ def examine_view(
     distribution: Distribution,
     options: ScanOptions,
     facts: ArchiveFacts,
-    index: Candidates | None = None,
+    index: LazyIndex | None = None,
     progress: Progress | None = None,
     python: tuple[int, int] | None = None,
     *,
@@ -130,7 +130,7 @@ def _gone(view: FileView, distribution: Distribution) -> Iterator[ArchiveFault]:
             yield ArchiveFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
 
 
-def _judged(subject: Subject, path: str, options: ScanOptions, index: Candidates | None) -> ScanReport:
+def _judged(subject: Subject, path: str, options: ScanOptions, index: LazyIndex | None) -> ScanReport:
     """Run the rules on what was read and resolved, and put the report together."""
     images = tuple(scanned_images(subject, options))
     check_patterns(options.select, "select")
@@ -333,14 +333,14 @@ def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
     return GpuFit(subject.gpu, subject.card, fit_of_image(code, image.size, subject.card).value)
 
 
-def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll, ...]:
+def list_missing(subject: Subject, index: LazyIndex | None) -> tuple[MissingDll, ...]:
     """Every DLL that is needed and has no provider, required ones first, by name."""
     unmet = (edge for edge in subject.edges if isinstance(edge.provider, Missing))
     found = [_described(subject, need, index) for need in gather(unmet, lambda edge: edge.required)]
     return tuple(sorted(found, key=lambda missing: not missing.required))
 
 
-def _described(subject: Subject, need: Need, index: Candidates | None) -> MissingDll:
+def _described(subject: Subject, need: Need, index: LazyIndex | None) -> MissingDll:
     return MissingDll(
         name=need.name,
         kind=need.kind,
@@ -370,7 +370,7 @@ def _release_on_index(name: str, subject: Subject) -> str:
     return ""
 
 
-def _candidates(name: str, index: Candidates | None, subject: Subject) -> tuple[Candidate, ...]:
+def _candidates(name: str, index: LazyIndex | None, subject: Subject) -> tuple[Candidate, ...]:
     """The files of that name in the roots, and with ``--fetch`` on the package index, as a report shows them."""
     if index is None:
         return ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from wheelfix.base.inputfiles import read_file
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
 
 
+TomlTable: TypeAlias = "dict[str, Any]"
 MOST = 16 << 20
 """Bytes of a lock file."""
 _HINT = "give a pylock.toml, a uv.lock or a requirements.txt"
@@ -121,7 +122,7 @@ class LockedSet:
     """Lines that name a place from which something is installed, without saying what."""
 
 
-def _packages(path: Path, tree: dict[str, Any], key: str, format_key: str, writer: str) -> list[dict[str, Any]]:
+def _packages(path: Path, tree: TomlTable, key: str, format_key: str, writer: str) -> list[TomlTable]:
     """Return the tables of packages of a lock file, each with a name; InputError for another tool's or a newer one."""
     rows = tree.get(key)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -159,17 +160,19 @@ def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def as_table(value: object) -> dict[str, Any]:
+def as_table(value: object) -> TomlTable:
     """Return a table of a file as it is, and anything else as an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def read_pylock(path: Path, tree: dict[str, Any], profile: Profile, parts: LockParts) -> list[Locked]:
+def read_pylock(path: Path, tree: TomlTable, profile: Profile, parts: LockParts) -> list[Locked]:
     """Return the packages whose markers hold, and those that other extras or groups would install."""
     rows = _packages(path, tree, "packages", "lock-version", "a tool that follows PEP 751")
     extras, groups = _names(tree, "extras"), _names(tree, "dependency-groups")
     check_parts(path, parts, extras, groups)
-    _check_python(path, tree, profile)
+    wanted = tree.get("requires-python")
+    if profile.python is not None and isinstance(wanted, str) and not fits(_python(profile), wanted):
+        raise InputError(str(path), because=f"it is for Python {wanted}, and the wheels are for {_python(profile)}")
     chosen = parts.groups if parts.groups is not None else _names(tree, "default-groups")
     found = []
     for row in rows:
@@ -185,12 +188,12 @@ def read_pylock(path: Path, tree: dict[str, Any], profile: Profile, parts: LockP
     return found
 
 
-def _locked(row: dict[str, Any], unless: str) -> Locked:
+def _locked(row: TomlTable, unless: str) -> Locked:
     version = row.get("version")
     return Locked(canonical(row["name"]), f"=={version}" if isinstance(version, str) else "", unless=unless)
 
 
-def _names(tree: dict[str, Any], key: str) -> tuple[str, ...]:
+def _names(tree: TomlTable, key: str) -> tuple[str, ...]:
     return tuple(name for name in as_list(tree.get(key)) if isinstance(name, str))
 
 
@@ -199,19 +202,13 @@ def _python(profile: Profile) -> str:
     return f"{major}.{minor}"
 
 
-def _check_python(path: Path, tree: dict[str, Any], profile: Profile) -> None:
-    wanted = tree.get("requires-python")
-    if profile.python is not None and isinstance(wanted, str) and not fits(_python(profile), wanted):
-        raise InputError(str(path), because=f"it is for Python {wanted}, and the wheels are for {_python(profile)}")
-
-
 _OWN = ("virtual", "editable", "directory")
 """Kinds of sources that are folders: the project itself, members of its workspace, packages beside it."""
 _DEFAULT_GROUPS = ("dev",)
 """What ``uv sync`` installs unless the project says otherwise, which its lock file does not repeat."""
 
 
-def read_uv_lock(path: Path, tree: dict[str, Any], profile: Profile, parts: LockParts) -> list[Locked]:
+def read_uv_lock(path: Path, tree: TomlTable, profile: Profile, parts: LockParts) -> list[Locked]:
     """Return what the project requires on the target, and what other extras or groups would install."""
     rows = _packages(path, tree, "package", "version", "uv")
     graph = _LockGraph(rows, profile)
@@ -230,7 +227,7 @@ def read_uv_lock(path: Path, tree: dict[str, Any], profile: Profile, parts: Lock
     return found
 
 
-def _members(rows: Iterable[dict[str, Any]], unless: str = "") -> Iterator[Locked]:
+def _members(rows: Iterable[TomlTable], unless: str = "") -> Iterator[Locked]:
     for row in rows:
         source = as_table(row.get("source"))
         if "virtual" not in source:
@@ -240,11 +237,11 @@ def _members(rows: Iterable[dict[str, Any]], unless: str = "") -> Iterator[Locke
 class _LockGraph:
     """The packages of a lock file and the edges between them."""
 
-    def __init__(self, rows: list[dict[str, Any]], profile: Profile) -> None:
+    def __init__(self, rows: list[TomlTable], profile: Profile) -> None:
         self.rows, self.profile = rows, profile
         self._by_name = grouped((row["name"], row) for row in rows)
 
-    def roots(self, manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    def roots(self, manifest: TomlTable) -> list[TomlTable]:
         """The project, the members of its workspace, or what a script requires; everything where none of them is."""
         if manifest.get("members"):
             return [row for name in as_list(manifest["members"]) for row in self._by_name.get(str(name), ())]
@@ -256,10 +253,10 @@ class _LockGraph:
         return project or own or [row for row in self.rows if self._is_for_target(row)]
 
     def reached(
-        self, roots: list[dict[str, Any]], extras: tuple[str, ...], groups: tuple[str, ...]
-    ) -> dict[tuple[str, str], dict[str, Any]]:
+        self, roots: list[TomlTable], extras: tuple[str, ...], groups: tuple[str, ...]
+    ) -> dict[tuple[str, str], TomlTable]:
         """All packages that are installed with some extras and groups of the project, by name and version."""
-        found: dict[tuple[str, str], dict[str, Any]] = {}
+        found: dict[tuple[str, str], TomlTable] = {}
         seen: set[tuple[str, str, str]] = set()
         asked = tuple(
             encoded
@@ -284,14 +281,14 @@ class _LockGraph:
                     pending += [(target, more, ()) for target in self._targets(edge)]
         return found
 
-    def _targets(self, edge: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _targets(self, edge: TomlTable) -> Iterator[TomlTable]:
         """The package at the end of an edge; of several versions the one that it names or that is for the target."""
         rows, version = self._by_name.get(str(edge.get("name")), []), edge.get("version")
         for row in rows:
             if row.get("version") == version if isinstance(version, str) else self._is_for_target(row):
                 yield row
 
-    def _is_for_target(self, row: dict[str, Any]) -> bool:
+    def _is_for_target(self, row: TomlTable) -> bool:
         """A package with several versions says for each on which systems and Pythons it is installed."""
         markers = as_list(row.get("resolution-markers"))
         return not markers or any(marker_holds(str(one), self.profile) for one in markers)

@@ -30,7 +30,7 @@ from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
 from wheelfix.remote.client import Client
-from wheelfix.roots.lazy import lazy_index
+from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.workers import Work
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.roots.root import Candidates
 
 
 # ------------------------------------------------------------------------------------------------- public functions
@@ -163,7 +162,7 @@ def _scanning(
 
 
 def _gathered(
-    path: WheelPath, options: ScanOptions, index: Candidates, shares: Shares
+    path: WheelPath, options: ScanOptions, index: LazyIndex, shares: Shares
 ) -> list[ScanReport | FailedInput]:
     return list(_results(path, options, index, functools.partial(shares.report, path)))
 
@@ -171,7 +170,7 @@ def _gathered(
 def _results(
     path: WheelPath,
     options: ScanOptions,
-    index: Candidates,
+    index: LazyIndex,
     progress: Progress | None,
 ) -> Iterator[ScanReport | FailedInput]:
     try:
@@ -183,7 +182,7 @@ def _results(
 def _scan_one(
     path: WheelPath,
     options: ScanOptions,
-    index: Candidates | None,
+    index: LazyIndex | None,
     progress: Progress | None,
 ) -> Iterator[ScanReport | FailedInput]:
     if not isinstance(path, Path) or not path.is_dir():
@@ -214,9 +213,7 @@ def _scan_one(
 # --------------------------------------------------------------------------------------------- what is not a wheel
 
 
-def examine_folder(
-    path: Path, options: ScanOptions, index: Candidates | None = None, progress: Progress | None = None
-) -> Examination:
+def examine_folder(path: Path, options: ScanOptions, index: LazyIndex | None, progress: Progress | None) -> Examination:
     """Scan a package that lies in a folder, as if it were installed."""
     view, installed = view_of_folder(path), distribution_in(path)
     distribution = installed or Distribution(path.name)
@@ -227,7 +224,7 @@ def examine_installed(
     environment: Environment,
     distribution: Distribution,
     options: ScanOptions,
-    index: Candidates | None = None,
+    index: LazyIndex | None,
     progress: Progress | None = None,
 ) -> Examination:
     """Scan one distribution within its environment."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import ScanOptions
     from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.roots.root import Candidates
+    from wheelfix.roots.lazy import LazyIndex
 
 
 NOT_FOUND = "it is in the lock file, but its wheel was not found"
@@ -110,7 +110,7 @@ def wheel_part(path: WheelPath, options: ScanOptions, stack: contextlib.ExitStac
 
 @contextlib.contextmanager
 def open_set(
-    options: ScanOptions, subjects: Sequence[WheelPath] = (), client: Client | None = None
+    options: ScanOptions, subjects: Sequence[WheelPath], client: Client | None = None
 ) -> Iterator[InstalledSet]:
     """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it.
 
@@ -255,7 +255,7 @@ def refuse_folders(paths: Iterable[WheelPath]) -> None:
 def scan_set(
     paths: list[WheelPath],
     options: ScanOptions,
-    index: Candidates | None,
+    index: LazyIndex | None,
     progress: Progress | None,
     client: Client | None = None,
 ) -> Iterator[ScanReport | FailedInput]:
@@ -283,7 +283,7 @@ def scan_set(
 
 
 def examine_set(
-    paths: Sequence[Path], options: ScanOptions, index: Candidates | None, stack: contextlib.ExitStack
+    paths: Sequence[Path], options: ScanOptions, index: LazyIndex | None, stack: contextlib.ExitStack
 ) -> Iterator[tuple[Path, Examination]]:
     """Examine wheels within one installation; ``stack`` keeps their archives open.
 
@@ -302,7 +302,7 @@ def examine_set(
 
 
 def _examined(
-    part: Part, whole: FileView, options: ScanOptions, index: Candidates | None, progress: Progress | None = None
+    part: Part, whole: FileView, options: ScanOptions, index: LazyIndex | None, progress: Progress | None = None
 ) -> Examination:
     assert part.archive is not None
     view = focused_on(whole, part.distribution)
@@ -314,7 +314,7 @@ def _scan_parts(
     parts: list[Part],
     beside: InstalledSet,
     options: ScanOptions,
-    index: Candidates | None,
+    index: LazyIndex | None,
     progress: Progress | None,
 ) -> Iterator[ScanReport | FailedInput]:
     whole = beside.around(parts)
@@ -344,7 +344,7 @@ def choose_wheels(
     wheels: Iterable[Path],
     profile: Profile,
     locked: tuple[Locked, ...] | None,
-    asked_for: Callable[[], dict[str, str]] = dict,
+    asked_for: Callable[[], dict[str, str]],
 ) -> list[Path]:
     """Of each distribution the one wheel that an installer on the target takes; of a lock only what it names.
 

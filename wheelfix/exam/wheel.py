@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.options import ScanOptions
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.roots.root import Candidates
+    from wheelfix.roots.lazy import LazyIndex
 
 
 class RecordIsWrong(Exception):
     """A hash in RECORD is wrong, although all of them were taken to be correct."""
 
 
-def examine_wheel(archive: Archive, options: ScanOptions, index: Candidates | None = None) -> Examination:
+def examine_wheel(archive: Archive, options: ScanOptions, index: LazyIndex | None = None) -> Examination:
     """Scan an open wheel."""
     with WorkerPool(options.jobs) as pool:
         return WheelScan(archive, options, pool).examine(index)
@@ -98,7 +98,7 @@ class WheelScan:
         return self._info.metadata.requires_dist
 
     def examine(
-        self, index: Candidates | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
+        self, index: LazyIndex | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
     ) -> Examination:
         """Return what was found; without ``wait`` the hashes in RECORD are taken to be correct.
 
@@ -145,7 +145,7 @@ def _no_images(view: FileView, archive: Archive) -> list[Member]:
 class Images:
     """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
 
-    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool, begin: bool = True) -> None:
+    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool, begin: bool) -> None:
         """Begin with the largest image, before anything else is known about the wheel: nothing takes longer."""
         self._archive, self._pool, self._verify = archive, pool, verify
         self.digests: dict[int, Digest] = {}

@@ -195,7 +195,7 @@ class _Bundles:
         if len(head) < 32:
             return 0, b""
         version, method = struct.unpack_from("<HH", head, 4)
-        header, length = {1: (20, 0), 2: (24, _u32(head, 8)), 3: (32, _u64(head, 8))}.get(version, (0, 0))
+        header, length = {1: (20, 0), 2: (24, _u64(head, 8) & 0xFFFFFFFF), 3: (32, _u64(head, 8))}.get(version, (0, 0))
         if not header:
             self._found.unread = f"a bundle is compressed in version {version} of the format, which is not known"
             return 0, b""
@@ -245,10 +245,6 @@ class _Bundles:
                 self._found.targets[match[1].decode("ascii")] += 1
             at += 24 + length
         return end
-
-
-def _u32(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + 4], "little")
 
 
 def _u64(data: bytes, at: int) -> int:
@@ -351,7 +347,7 @@ def _merged(nvidia: GpuCode | None, others: OffloadCode | None) -> GpuCode | Non
 class _Walk:
     """Goes from header to header, and counts."""
 
-    def __init__(self, source: ByteSource, headers: Headers, most: int | None = None) -> None:
+    def __init__(self, source: ByteSource, headers: Headers, most: int | None) -> None:
         self.most = MAX_ENTRIES if most is None else most
         self.source = source
         self.headers = headers

@@ -98,7 +98,7 @@ def _sound(plan: Plan, where: str) -> Plan:
     if plan.layout not in ("beside", "libs"):
         faults.append(f"there is no layout {plan.layout!r}")
     faults += plan.renaming.faults
-    if not _is_hash(plan.wheel.sha256) or not _is_hash(plan.wheel.directory_sha256):
+    if not is_hash(plan.wheel.sha256) or not is_hash(plan.wheel.directory_sha256):
         faults.append(f"{plan.wheel.path} has no hash, so that it could be any wheel")
     faults += member_faults(plan)
     if faults:
@@ -106,8 +106,9 @@ def _sound(plan: Plan, where: str) -> Plan:
     return plan
 
 
-def _is_hash(text: str) -> bool:
-    return re.fullmatch("[0-9a-f]{64}", text) is not None
+def is_hash(value: object) -> bool:
+    """Whether this is a SHA-256 in hexadecimal."""
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
 def member_faults(plan: Plan, names: Collection[str] | None = None) -> list[str]:
@@ -127,7 +128,7 @@ def member_faults(plan: Plan, names: Collection[str] | None = None) -> list[str]
         source, target, key = addition.source, addition.target, windows_key(addition.target)
         if source.kind not in SOURCES or (source.kind == "index" and not is_url(source.path)):
             faults.append(f"{target!r} comes from {source.kind!r} {source.path!r}, which is not a known kind of source")
-        if not _is_hash(addition.sha256) or (source.wheel_sha256 and not _is_hash(source.wheel_sha256)):
+        if not is_hash(addition.sha256) or (source.wheel_sha256 and not is_hash(source.wheel_sha256)):
             faults.append(f"{target!r} has no hash, so that anything could be put there")
         if reason := _why_no_dll(target) or _why_no_dll(addition.name):
             faults.append(f"{target!r} is not added by any repair: {reason}")
@@ -236,7 +237,7 @@ class WheelHashCheck:
     which has size and CRC of every member, has been compared already, and the members are believed.
     """
 
-    def __init__(self, plan: Plan, archive: Archive, where: str, *, trust: bool = False) -> None:
+    def __init__(self, plan: Plan, archive: Archive, where: str, *, trust: bool) -> None:
         self._wanted = "" if trust else plan.wheel.sha256
         self._archive, self._where = archive, where
         self._stop = threading.Event()

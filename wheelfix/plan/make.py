@@ -33,7 +33,18 @@ from wheelfix.model import (
     fold,
 )
 from wheelfix.pe.version import read_version
-from wheelfix.plan.model import Addition, ArchiveFix, Chosen, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
+from wheelfix.plan.model import (
+    Addition,
+    ArchiveFix,
+    Chosen,
+    Plan,
+    Remaining,
+    Rename,
+    Source,
+    Supplied,
+    TakenRelease,
+    WheelRef,
+)
 from wheelfix.plan.needs import processed_by, signature_in_words
 from wheelfix.plan.planner import TRUST, Planner
 from wheelfix.plan.ways import is_supply, relying, supplies, ways
@@ -43,6 +54,7 @@ from wheelfix.roots.release import GROUPS, LEARNED, broken_requirements, shown_v
 from wheelfix.rules.archive import lasting_faults, only_on_request, record_faults
 from wheelfix.rules.cuda import partial_cuda
 from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
+from wheelfix.rules.wording import and_more
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import Task, WorkerPool
 from wheelfix.streams.source import sha256_of
@@ -186,21 +198,23 @@ def left_to_others(after: Examination) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def _fetched(chosen: Iterable[Chosen]) -> list[RootFile]:
+    """The files among these that come from wheels on servers, each once."""
+    files = dict.fromkeys(entry.file for entry in chosen if entry.file is not None)
+    return [file for file in files if file.root.remote is not None]
+
+
 def trust_fetched(chosen: Iterable[Chosen], roots: LazyIndex, path: str) -> dict[Root, str]:
     """Return why the bytes of each fetched wheel count; NetworkFailure or CannotRepair if they do not.
 
     The weakest reason of a wheel's DLLs is that of all: ``table``, then ``signature``, then ``wheel``.
     """
-    fetched: dict[Root, dict[str, RootFile]] = {}
-    for entry in chosen:
-        if entry.file is not None and entry.file.root.remote is not None:
-            fetched.setdefault(entry.file.root, {})[entry.file.path] = entry.file
     found = {}
-    for root, files in fetched.items():
+    for root, files in grouped((file.root, file) for file in _fetched(chosen)).items():
         index = roots.open()
-        reasons = {trusted_by(one.package, index.sha256(one), index.signature(one)) for one in files.values()}
+        reasons = {trusted_by(one.package, index.sha256(one), index.signature(one)) for one in files}
         if "" in reasons:
-            _check_whole(root, files.values(), index, path)
+            _check_whole(root, files, index, path)
             found[root] = "wheel"
         else:
             found[root] = "signature" if "signature" in reasons else "table"
@@ -210,10 +224,9 @@ def trust_fetched(chosen: Iterable[Chosen], roots: LazyIndex, path: str) -> dict
 def expect_fetched(chosen: Iterable[Chosen]) -> dict[Root, str]:
     """Return what is known about fetched wheels before their DLLs are downloaded: ``table`` or ``not-fetched``."""
     found: dict[Root, str] = {}
-    for entry in chosen:
-        if entry.file is not None and entry.file.root.remote is not None:
-            known = found.get(entry.file.root) != "not-fetched" and expected_sha256(entry.file)
-            found[entry.file.root] = "table" if known else "not-fetched"
+    for file in _fetched(chosen):
+        known = found.get(file.root) != "not-fetched" and expected_sha256(file)
+        found[file.root] = "table" if known else "not-fetched"
     return found
 
 
@@ -224,8 +237,7 @@ def expected_sha256(file: RootFile) -> str:
 
 def still_to_fetch(chosen: Iterable[Chosen], roots: LazyIndex) -> list[str]:
     """Return how much a repair will download for a plan for which no DLL was downloaded."""
-    files = {entry.file for entry in chosen if entry.file is not None and entry.file.root.remote is not None}
-    packed = [found[1].csize for file in files if (found := roots.open().packed(file)) is not None]
+    packed = [found[1].csize for file in _fetched(chosen) if (found := roots.open().packed(file)) is not None]
     if not packed:
         return []
     size = f"{human_size(sum(packed))} for {len(packed)} DLL{'s' if len(packed) > 1 else ''}"
@@ -257,12 +269,6 @@ def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: 
                 because="the parts that the server sent differ from the whole wheel, which has the right hash",
                 hint="nothing was written; use another index",
             )
-
-
-def fetched_notes(chosen: Iterable[Chosen]) -> list[str]:
-    """Return what the user should know about the wheels that DLLs were fetched from."""
-    roots = dict.fromkeys(entry.file.root for entry in chosen if entry.file is not None)
-    return [note for root in roots if root.remote is not None for note in root.notes]
 
 
 def finding_in_words(finding: Finding) -> str:
@@ -323,9 +329,9 @@ def hint(plan: Plan, releases: Mapping[str, str]) -> str:
     nowhere = [item.name for item in items if not item.because or item.because.startswith(NOWHERE)]
     included = [item.name for item in items if "--include" in item.because]
     on_index = [name for name in nowhere if name in releases]
-    steps = [f"add --fetch to take {_listing(on_index)} from the package index"] if on_index else []
+    steps = [f"add --fetch to take {and_more(on_index)} from the package index"] if on_index else []
     if nowhere:
-        steps.append(f"name the folder of {_listing(nowhere)} with --root")
+        steps.append(f"name the folder of {and_more(nowhere)} with --root")
     if included:
         options = " ".join(f"--include {name}" for name in included)
         steps.append(
@@ -337,11 +343,6 @@ def hint(plan: Plan, releases: Mapping[str, str]) -> str:
     if len(nowhere) + len(included) < len(items):
         steps.append("name a root with a suitable file")
     return ", or ".join([*steps, "accept it with --allow-missing NAME"])
-
-
-def _listing(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 @frozen
@@ -366,65 +367,98 @@ def make_plan(
     For a ``preview`` no DLL is downloaded from the package index, only read as far as the choice needs it. Such a plan
     has the hashes that are known without that, and cannot be carried out.
     """
-    info = before.facts.info
     with WorkerPool(options.scan.jobs) as pool:
         reading = _FileReading(roots, pool, preview=preview)
         planner = _agreed(before, roots, options, reading, preview=preview)
+        outcome = _Outcome.of(planner)
+        reading.finish()
+        chosen = outcome.chosen
+        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.report.path)
+        waiting = still_to_fetch(chosen, roots) if preview else []
+    additions = tuple(
+        _addition(entry, planner, entry.path in outcome.layout.renamed, trust, preview=preview) for entry in chosen
+    )
+    warnings = [warning for addition in additions for warning in addition.warnings]
+    notes = (
+        *warnings,
+        *outcome.layout.notes,
+        *waiting,
+        *(note for file in _fetched(chosen) for note in file.root.notes),
+        *_left_to_users(planner, outcome.outside),
+    )
+    plan = _described(planner, outcome, archive)
+    ways_there = ways(before, additions, plan.remaining) if archive and options.via == "vendor" else ()
+    plan = replace(plan, additions=additions, ways=ways_there, notes=tuple(dict.fromkeys(notes)))
+    return Planned(plan, chosen, outcome.after)
+
+
+@frozen
+class _Outcome:
+    """What becomes of a planner's choices: files in the wheel or outside of it, and the wheel with them."""
+
+    chosen: tuple[Chosen, ...]
+    """What goes into the wheel."""
+    outside: tuple[Chosen, ...]
+    """What comes from distributions that it requires."""
+    layout: Layout
+    supplied: tuple[Supplied, ...]
+    patched: tuple[str, ...]
+    after: Examination
+
+    @classmethod
+    def of(cls, planner: Planner) -> _Outcome:
+        """Divide what was chosen, and examine the wheel that comes of it."""
+        before, options = planner.before, planner.options
         everything = tuple(planner.chosen[path] for path in sorted(planner.chosen))
-        outside = [one for one in everything if options.via == "wheels" and one.file and is_supply(one.file)]
+        outside = tuple(one for one in everything if options.via == "wheels" and one.file and is_supply(one.file))
         chosen = tuple(one for one in everything if one not in outside)
         layout = choose_layout(planner, chosen)
         chosen = one_of_each(chosen, layout)
-        fixed = replace(info, faults=(), prefix="") if info else None
-        gone = _deleted_files(before, everything, planner)
-        facts = replace(before.facts, info=fixed, faults=lasting_faults(before.facts.faults), record_faults=gone)
         result, patched = planner.view.changed(dropped=[one.path for one in outside]), tuple[str, ...]()
         supplied = supplies(outside, planner.index, before) if outside else ()
-        described = before
+        described, facts = before, before.facts
         if supplied:
             files = {one.file for one in outside if one.file is not None}
             described, result, patched = relying(before, result, supplied, files, planner.index)
-        unread: dict[tuple[object, str], object] = {
-            (read_version, planner.view.origin(entry.path)): None
-            for entry in chosen
-            if preview and entry.file is not None and entry.file.root.remote is not None
+        facts = replace(
+            facts,
+            info=replace(facts.info, faults=(), prefix="") if facts.info else None,
+            faults=lasting_faults(facts.faults),
+            record_faults=_deleted_files(before, everything, planner),
+        )
+        unread = _fetched(chosen) if planner.preview else ()
+        known: dict[tuple[object, str], object] = {
+            (read_version, planner.view.origin(entry.path)): None for entry in chosen if entry.file in unread
         }
-        after = examine_again(described, result, facts, options, unread)
-        reading.finish()
-        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.report.path)
-        waiting = still_to_fetch(chosen, roots) if preview else []
+        after = examine_again(described, result, facts, options, known)
+        return cls(chosen, outside, layout, supplied, patched, after)
+
+
+def _described(planner: Planner, outcome: _Outcome, archive: Archive | None) -> Plan:
+    """The plan, but for what is added and how that is obtained."""
+    before, options, renamed = planner.before, planner.options, bool(outcome.layout.renamed)
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    additions = tuple(
-        _addition(entry, planner, entry.path in layout.renamed, trust, preview=preview) for entry in chosen
-    )
-    warnings = [warning for addition in additions for warning in addition.warnings]
-    notes = [*warnings, *layout.notes, *waiting, *fetched_notes(chosen), *_left_to_users(planner, outside)]
-    remaining = tuple(_remaining(after, planner))
-    prefix = info.prefix if info else ""
-    plan = Plan(
+    prefix = before.facts.info.prefix if before.facts.info else ""
+    return Plan(
         wheel=reference(archive, before, hash_file=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
-        layout="libs" if layout.renamed else "beside",
+        layout="libs" if renamed else "beside",
         releases=tuple(_releases(planner)),
-        additions=additions,
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
-        renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
-        mends=_archive_fixes(before, options, bool(chosen or planner.drops or supplied)),
+        renames=(Rename(prefix, "", "everything lay one folder too deep"),) if prefix else (),
+        mends=_archive_fixes(before, options, bool(outcome.chosen or planner.drops or outcome.supplied)),
         refused=tuple(planner.refused[key] for key in sorted(planner.refused)),
-        supplied=supplied,
-        patched=tuple(path.removeprefix(prefix) for path in patched),
-        remaining=remaining,
-        ways=ways(before, additions, remaining) if archive and options.via == "vendor" else (),
+        supplied=outcome.supplied,
+        patched=tuple(path.removeprefix(prefix) for path in outcome.patched),
+        remaining=tuple(_remaining(outcome.after, planner)),
         kept=(len(archive.members) if archive else len(before.subject.view.files)) - len(planner.drops),
         compressor=f"{compressor.name} {compressor.version}",
         compression=compressor.compression,
-        sbom=options.sbom and bool(chosen),
+        sbom=options.sbom and bool(outcome.chosen),
         recompress=options.recompress and any(map(only_on_request, before.report.findings)),
-        left_alone=left_to_others(after) if layout.renamed else (),
-        renaming=options.renaming if layout.renamed else Renaming(),
-        notes=tuple(dict.fromkeys(notes)),
+        left_alone=left_to_others(outcome.after) if renamed else (),
+        renaming=options.renaming if renamed else Renaming(),
     )
-    return Planned(plan, chosen, after)
 
 
 def _left_to_users(planner: Planner, outside: Sequence[Chosen]) -> Iterator[str]:
@@ -505,7 +539,7 @@ def output_name(name: str, build_tag: str | None) -> str:
 class _FileReading:
     """Reads what the plan says about each file while it is still being made, several at a time, the largest first."""
 
-    def __init__(self, roots: LazyIndex, pool: WorkerPool, *, preview: bool = False) -> None:
+    def __init__(self, roots: LazyIndex, pool: WorkerPool, *, preview: bool) -> None:
         """For a ``preview`` nothing is read of files on servers."""
         self._roots, self._pool, self._preview = roots, pool, preview
         self._files: set[RootFile] = set()
@@ -518,10 +552,9 @@ class _FileReading:
             self._files.add(file)
             self._roots.open().packed(file)
             heapq.heappush(self._waiting, (-file.size, len(self._files), file))
-            self._tasks.append(self._pool.submit(self._read_largest))
-
-    def _read_largest(self) -> None:
-        self._roots.open().read_whole(heapq.heappop(self._waiting)[-1])
+            self._tasks.append(
+                self._pool.submit(lambda: self._roots.open().read_whole(heapq.heappop(self._waiting)[-1]))
+            )
 
     def finish(self) -> None:
         """Wait until all of them have been read."""

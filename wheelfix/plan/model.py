@@ -11,7 +11,7 @@ from wheelfix.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from wheelfix.model import Json
+    from wheelfix.model import JsonObject
     from wheelfix.roots.root import RootFile
 
 SCHEMA = "wheelfix.plan/1"
@@ -227,9 +227,9 @@ class Plan:
         same_name = self.output == self.wheel.path.replace("\\", "/").rpartition("/")[2]
         return bool(self.additions or self.drops or self.renames or self.mends or self.supplied) or not same_name
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> JsonObject:
         """The plan as JSON values."""
-        tree: dict[str, Json] = {"schema": SCHEMA}
+        tree: JsonObject = {"schema": SCHEMA}
         tree.update(as_tree(self))
         return tree
 

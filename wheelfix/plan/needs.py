@@ -136,7 +136,7 @@ WORDS = {
 
 
 def objections(
-    index: RootIndex, options: RepairOptions, unmet: Mapping[RootFile, str] | None = None, required: Required = ()
+    index: RootIndex, options: RepairOptions, unmet: Mapping[RootFile, str] | None, required: Required
 ) -> Callable[[RootFile], Objection | None]:
     """Return the first objection to a candidate, those that reject it before those that only rank it lower.
 

@@ -64,6 +64,7 @@ from wheelfix.rules.dependencies import Need, says_out_of_reach
 from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
 from wheelfix.rules.registry import matches_any
+from wheelfix.rules.wording import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -635,11 +636,8 @@ def _because(view: FileView, need: Need) -> str:
     names = tuple(
         dict.fromkeys(view.origin(path) if path.endswith(".py") else base_name(path) for path in need.importers)
     )
-    who = ", ".join(names[:3])
-    more = len(names) - 3
-    who += f" and {more} more" if more > 0 else ""
     words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
-    return f"{words.get(str(need.kind), 'a forwarder target of')} {who}"
+    return f"{words.get(str(need.kind), 'a forwarder target of')} {and_more(names)}"
 
 
 TRUST = "--trust-distribution"

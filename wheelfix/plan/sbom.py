@@ -15,7 +15,7 @@ from wheelfix import __version__
 from wheelfix.archive.changes import source_date_epoch
 from wheelfix.base.parsing import parse_json
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import Json, Signature, canonical
+from wheelfix.model import Json, JsonObject, Signature, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 FILE_NAME = "wheelfix.cdx.json"
 
 
-def make_sbom(plan: Plan, earlier: Sequence[dict[str, Json]] = ()) -> bytes:
+def make_sbom(plan: Plan, earlier: Sequence[JsonObject] = ()) -> bytes:
     """The document for one plan, as bytes that depend on nothing but the plan and what was vendored earlier."""
     package = _package(plan)
     components = [_component(addition) for addition in plan.additions if addition.source.kind != "own"]
     components += earlier
     refs: list[Json] = [component["bom-ref"] for component in components]
-    document: dict[str, Json] = {
+    document: JsonObject = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "serialNumber": "urn:uuid:" + _identity(plan),
@@ -46,23 +46,23 @@ def make_sbom(plan: Plan, earlier: Sequence[dict[str, Json]] = ()) -> bytes:
     return (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
-def earlier_components(document: bytes, plan: Plan) -> list[dict[str, Json]] | None:
+def earlier_components(document: bytes, plan: Plan) -> list[JsonObject] | None:
     """The components of an earlier repair that stay in the wheel; None for a document that is not ours."""
     gone = {*(drop.path for drop in plan.drops), *(addition.target for addition in plan.additions)}
     try:
-        components: list[dict[str, Json]] = parse_json(document)["components"]
+        components: list[JsonObject] = parse_json(document)["components"]
         return [one for one in components if _path(one) not in gone and one["bom-ref"]]
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _metadata(plan: Plan, package: dict[str, Json]) -> dict[str, Json]:
-    tool: dict[str, Json] = {"type": "application", "name": "wheelfix", "version": __version__}
+def _metadata(plan: Plan, package: JsonObject) -> JsonObject:
+    tool: JsonObject = {"type": "application", "name": "wheelfix", "version": __version__}
     settings: Json = [
         {"name": "wheelfix:compressor", "value": plan.compressor},
         {"name": "wheelfix:compression", "value": plan.compression},
     ]
-    metadata: dict[str, Json] = {"tools": {"components": [tool]}, "component": package, "properties": settings}
+    metadata: JsonObject = {"tools": {"components": [tool]}, "component": package, "properties": settings}
     epoch = source_date_epoch()
     if epoch is not None:
         moment = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
@@ -70,13 +70,13 @@ def _metadata(plan: Plan, package: dict[str, Json]) -> dict[str, Json]:
     return metadata
 
 
-def _package(plan: Plan) -> dict[str, Json]:
+def _package(plan: Plan) -> JsonObject:
     name = canonical(plan.wheel.name)
     purl = f"pkg:pypi/{name}@{plan.wheel.version}"
     return {"type": "library", "bom-ref": purl, "name": name, "version": plan.wheel.version, "purl": purl}
 
 
-def _component(addition: Addition) -> dict[str, Json]:
+def _component(addition: Addition) -> JsonObject:
     member = family_of(addition.name)
     properties: list[Json] = [
         {"name": "wheelfix:path", "value": addition.target},
@@ -87,7 +87,7 @@ def _component(addition: Addition) -> dict[str, Json]:
         properties.append({"name": "wheelfix:signature", "value": addition.signer})
     if addition.signature:
         properties.append({"name": "wheelfix:signature-answer", "value": addition.signature})
-    component: dict[str, Json] = {
+    component: JsonObject = {
         "type": "library",
         "bom-ref": f"file:{addition.target}#{addition.sha256[:16]}",
         "name": addition.name,

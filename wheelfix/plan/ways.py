@@ -136,7 +136,7 @@ def _check_together(files: Iterable[RootFile], index: RootIndex, path: str, requ
         )
 
 
-def version_range(distribution: str, version: str, names: Sequence[str], cuda: str = "") -> str:
+def version_range(distribution: str, version: str, names: Sequence[str], cuda: str) -> str:
     """Return the versions that serve: from the one that was looked at, as long as the major and the DLLs stay.
 
     Vendors keep what a library exports within a major version. The range ends before a version that is known not to

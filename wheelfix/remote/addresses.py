@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from wheelfix.errors import UsageError, shown_url
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from urllib.parse import SplitResult
 
+Account: TypeAlias = tuple[str, str]
+"""User name and password."""
 _REQUIREMENT = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:\[[^\]]*\]\s*)?(?:===?|~=|!=|[<>]=?)\s*[^/\\]+"
 
 
@@ -44,7 +46,7 @@ def without_userinfo(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def userinfo(url: str) -> tuple[str, str] | None:
+def userinfo(url: str) -> Account | None:
     """Return user name and password that stand in a URL, or None."""
     before, at, _ = split_url(url).netloc.rpartition("@")
     if not at:
@@ -64,7 +66,7 @@ def server_of(url: str) -> tuple[str, str, int]:
     return parts.scheme, (parts.hostname or "").lower(), port
 
 
-def is_safe(url: str, trusted_hosts: Iterable[str] = ()) -> bool:
+def is_safe(url: str, trusted_hosts: Iterable[str]) -> bool:
     """Whether nobody on the way can change what comes from a URL, or the user trusts its host; as pip decides it."""
     scheme, host, port = server_of(url)
     if scheme in ("https", "file", "") or (scheme == "http" and host == "localhost"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import itertools
 import mimetypes
 import re
 from pathlib import Path
@@ -148,9 +149,9 @@ def _html_files(data: bytes, url: str) -> Iterator[IndexFile]:
         )  # fmt: skip
 
 
-def _refuse_many(found: int, most: int) -> None:
+def _refuse_many(found: int, most: int, what: str = "files") -> None:
     if found > most:
-        raise ValueError(f"it has more than {most} files")
+        raise ValueError(f"it has more than {most} {what}")
 
 
 def _short(requires: object) -> str:
@@ -206,9 +207,9 @@ def links(data: bytes, most: int) -> tuple[list[tuple[dict[str, str], str]], str
 
 def _tags(page: str) -> Iterator[tuple[int, int, str, dict[str, str]]]:
     """Yield where each tag begins and ends, its name and its attributes; a search that finds no end is the last one."""
-    at, steps = page.find("<"), _Steps()
+    at, steps = page.find("<"), itertools.count(1)
     while at >= 0:
-        steps.count()
+        _refuse_many(next(steps), MOST_STEPS, "tags and attributes")
         found = _NAME.match(page, at + 1)
         if page.startswith(("<!", "<?"), at):
             comment = page.startswith("<!--", at)
@@ -222,7 +223,7 @@ def _tags(page: str) -> Iterator[tuple[int, int, str, dict[str, str]]]:
             name, place = found[0].lower(), found.end()
             own: dict[str, str] = {}
             while page[place : place + 1] != ">":
-                steps.count()
+                _refuse_many(next(steps), MOST_STEPS, "tags and attributes")
                 one = _ATTRIBUTE.match(page, place)
                 if one is None or place >= len(page):
                     return
@@ -236,19 +237,6 @@ def _tags(page: str) -> Iterator[tuple[int, int, str, dict[str, str]]]:
             if raw is None and name in _RAW:
                 return
             at = raw.start() if raw is not None else page.find("<", place)
-
-
-class _Steps:
-    """Counts what is done for a page."""
-
-    def __init__(self) -> None:
-        self._done = 0
-
-    def count(self) -> None:
-        """ValueError when it was too much."""
-        self._done += 1
-        if self._done > MOST_STEPS:
-            raise ValueError(f"it has more than {MOST_STEPS} tags and attributes")
 
 
 # --------------------------------------------------------------------------------------------------------- packageindex

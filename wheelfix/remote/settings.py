@@ -6,18 +6,17 @@ import configparser
 import importlib
 import os
 import re
-import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlunsplit
 
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import load_toml, parse_json
-from wheelfix.base.programs import find_program, run_program
+from wheelfix.base.programs import find_program, quoted_words, run_program
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError, shown_url
-from wheelfix.remote.addresses import identity, server_of, split_url, userinfo
+from wheelfix.remote.addresses import Account, identity, server_of, split_url, userinfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,11 +28,12 @@ if TYPE_CHECKING:
 # The configuration files of pip and uv that belong to the user or the system, and how they are read.
 # Files of the current project are not among them: a checkout must not decide where bytes come from.
 
+Environ: TypeAlias = "Mapping[str, str]"
 _LARGEST = 1 << 20
 """Bytes of a configuration file."""
 
 
-def pip_files(environ: Mapping[str, str]) -> Iterator[Path]:
+def pip_files(environ: Environ) -> Iterator[Path]:
     """Yield the files that pip reads, those that win last."""
     named = environ.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
@@ -54,7 +54,7 @@ def pip_files(environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(named)
 
 
-def uv_files(environ: Mapping[str, str]) -> Iterator[Path]:
+def uv_files(environ: Environ) -> Iterator[Path]:
     """Yield the files that uv reads, those that win first."""
     if environ.get("UV_NO_CONFIG"):
         return
@@ -68,12 +68,12 @@ def uv_files(environ: Mapping[str, str]) -> Iterator[Path]:
         yield folder / "uv" / "uv.toml"
 
 
-def home_folder(environ: Mapping[str, str]) -> Path:
+def home_folder(environ: Environ) -> Path:
     """Return the folder of the user."""
     return Path(environ.get("USERPROFILE") or environ.get("HOME") or Path.home())
 
 
-def _system_folders(environ: Mapping[str, str]) -> list[Path]:
+def _system_folders(environ: Environ) -> list[Path]:
     if sys.platform == "win32":
         return [Path(environ.get("PROGRAMDATA", "C:/ProgramData"))]
     if sys.platform == "darwin":
@@ -81,7 +81,7 @@ def _system_folders(environ: Mapping[str, str]) -> list[Path]:
     return [Path(folder) for folder in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep) if folder]
 
 
-def _user_folder(environ: Mapping[str, str], home: Path) -> Path:
+def _user_folder(environ: Environ, home: Path) -> Path:
     if sys.platform == "win32":
         return Path(environ.get("APPDATA") or home / "AppData/Roaming")
     return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -190,7 +190,7 @@ class IndexSettings:
         return Credentials(self.urls, self.connection.keyring)
 
 
-def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = None) -> IndexSettings:
+def index_settings(options: RemoteOptions, environ: Environ | None = None) -> IndexSettings:
     """Return the indexes to ask: options first, then what pip is configured for, then uv, then PyPI."""
     environ = os.environ if environ is None else environ
     pip, uv = _PipSettings(environ), _UvSettings(environ)
@@ -207,7 +207,7 @@ def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = N
     return settings
 
 
-def _connection(pip: _PipSettings, uv: _UvSettings, environ: Mapping[str, str]) -> Connection:
+def _connection(pip: _PipSettings, uv: _UvSettings, environ: Environ) -> Connection:
     """Return how servers are reached: as pip is configured, and where it is not, as uv and the environment say."""
 
     def variable(name: str) -> Setting:
@@ -240,7 +240,7 @@ def _connection(pip: _PipSettings, uv: _UvSettings, environ: Mapping[str, str]) 
 class _PipSettings:
     """The values that pip would use, by the names of its options; an empty value counts as not set, as for pip."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Environ) -> None:
         self._found: dict[str, Setting] = {}
         for path in pip_files(environ):
             sections = read_ini(path)
@@ -261,9 +261,7 @@ class _PipSettings:
         """Return a value that is a list; words in quotes may hold blanks, and backslashes are backslashes."""
         text = self.get(name).value
         try:
-            lexer = shlex.shlex(text, posix=True, punctuation_chars="")
-            lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
-            return tuple(lexer)
+            return tuple(quoted_words(text))
         except ValueError:
             return tuple(text.split())
 
@@ -297,7 +295,7 @@ _NOT_FIRST = ("unsafe-first-match", "unsafe-best-match")
 class _UvSettings:
     """The values that uv would use; variables come before files, the file of the user before those of the system."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Environ) -> None:
         self._environ = environ
         self._trees: list[tuple[str, dict[str, Any]]] = []
         for path in uv_files(environ):
@@ -353,7 +351,7 @@ def _of_file(tree: Mapping[str, Any]) -> tuple[str, list[str], list[str]]:
     return default, extra, list(_strings(tree.get("find-links")))
 
 
-def _with_account(word: str, environ: Mapping[str, str]) -> str:
+def _with_account(word: str, environ: Environ) -> str:
     """Return the URL of an index such as ``private=https://…``, with the account that variables have for its name."""
     found = re.match(_NAMED, word)
     if found is None:
@@ -385,11 +383,11 @@ class Credentials:
 
     def __init__(
         self,
-        indexes: Iterable[str] = (),
+        indexes: Iterable[str],
         keyring: str = "auto",
         *,
         module: Callable[[], Any] | None = None,
-        program: Callable[[str, str], tuple[str, str] | None] | None = None,
+        program: Callable[[str, str], Account | None] | None = None,
     ) -> None:
         """``keyring`` as pip's ``keyring-provider``; ``module`` and ``program`` are the two ways to ask it."""
         self._indexes = tuple(indexes)
@@ -397,7 +395,7 @@ class Credentials:
         self._module = module or (lambda: importlib.import_module("keyring"))
         self._program = program or _ask_program
 
-    def of(self, url: str) -> tuple[str, str] | None:
+    def of(self, url: str) -> Account | None:
         """Return the account for a URL: that in the URL itself, or of an index on the same server.
 
         One with a password comes first; the password is empty where only a user name or a token is known.
@@ -405,7 +403,7 @@ class Credentials:
         found = [account for one in (url, *self._same_server(url)) if (account := userinfo(one)) and any(account)]
         return next((account for account in found if account[1]), found[0] if found else None)
 
-    def after_refusal(self, url: str) -> tuple[str, str] | None:
+    def after_refusal(self, url: str) -> Account | None:
         """Return the account that the keyring has for a URL, its index or its server; None where it has none."""
         if self._keyring == "disabled":
             return None
@@ -429,7 +427,7 @@ class Credentials:
         found = [index for index in self._indexes if server_of(index) == server_of(url)]
         return sorted(found, key=common, reverse=True)
 
-    def _ask_module(self, services: Iterable[str], user: str) -> tuple[str, str] | None:
+    def _ask_module(self, services: Iterable[str], user: str) -> Account | None:
         try:
             keyring = self._module()
             for service in services:
@@ -441,7 +439,7 @@ class Credentials:
         return None
 
 
-def _ask_program(service: str, user: str) -> tuple[str, str] | None:
+def _ask_program(service: str, user: str) -> Account | None:
     """Return what the program keyring knows about a service; a user whose name is not known needs a newer one."""
     program = find_program("keyring")
     if program is None:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import wheelfix
 from wheelfix.base.values import frozen, replace
 from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, NetworkFailure, redacted, shown_url
-from wheelfix.remote.addresses import is_safe, server_of, split_url, userinfo, without_userinfo
+from wheelfix.remote.addresses import Account, is_safe, server_of, split_url, userinfo, without_userinfo
 from wheelfix.remote.settings import Connection, Setting
 
 if TYPE_CHECKING:
@@ -91,13 +91,9 @@ def _proxy_of(url: str, connection: Connection) -> Setting:
     """Return the proxy that is used for a URL, as far as a setting or a variable names it."""
     scheme = split_url(url).scheme.lower()
     own = connection.https_proxy if scheme == "https" else connection.http_proxy
-    found = own or _from_environment(scheme, os.environ)
-    return found if not found or "://" in found.value else replace(found, value=f"http://{found.value}")
-
-
-def _from_environment(scheme: str, environ: Mapping[str, str]) -> Setting:
     names = [name for kind in (scheme, "all") for name in (f"{kind}_proxy", f"{kind}_proxy".upper())]
-    return next((Setting(environ[name], name) for name in names if environ.get(name)), Setting())
+    found = own or next((Setting(said, name) for name in names if (said := os.environ.get(name))), Setting())
+    return found if not found or "://" in found.value else replace(found, value=f"http://{found.value}")
 
 
 def _about_certificates(error: Exception, shown: str, connection: Connection) -> NetworkFailure:
@@ -361,10 +357,10 @@ class Transport:
     def __init__(
         self,
         *,
-        patience: Patience | None = None,
+        patience: Patience | None,
         connection: Connection | None = None,
-        credentials: Callable[[str], tuple[str, str] | None] = userinfo,
-        after_refusal: Callable[[str], tuple[str, str] | None] = lambda _: None,
+        credentials: Callable[[str], Account | None] = userinfo,
+        after_refusal: Callable[[str], Account | None] = lambda _: None,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
         """``credentials`` knows user and password of a URL, ``after_refusal`` where a server asks for them."""
@@ -429,12 +425,12 @@ class Transport:
             time.sleep(max(wait, self._retry_after(answer, url)))
         raise AssertionError("every way through the loop ends it")
 
-    def _account(self, url: str) -> tuple[str, str] | None:
+    def _account(self, url: str) -> Account | None:
         """Return user and password for a URL; netrc counts before a user name without a password, as for pip."""
         found = self._credentials(url)
         if found is None or found[1]:
             return found
-        netrc: tuple[str, str] | None = self._requests.utils.get_netrc_auth(without_userinfo(url))
+        netrc: Account | None = self._requests.utils.get_netrc_auth(without_userinfo(url))
         return netrc or found
 
     def _retry_after(self, answer: ServerAnswer, url: str) -> float:
@@ -453,7 +449,7 @@ class Transport:
             self.requests += requests
             self.received += received
 
-    def start(self, url: str, headers: Mapping[str, str], auth: tuple[str, str] | None) -> requests.Response:
+    def start(self, url: str, headers: Mapping[str, str], auth: Account | None) -> requests.Response:
         """Send a request and return the answer, of which only the headers have been read."""
         return self._session.get(  # type: ignore[no-any-return]
             without_userinfo(url),
@@ -478,7 +474,7 @@ class ServerAnswer:
         transport: Transport,
         url: str,
         headers: Mapping[str, str],
-        auth: tuple[str, str] | None,
+        auth: Account | None,
         decoded: bool,
     ) -> None:
         self._transport, self.url, self._decoded = transport, url, decoded
@@ -503,7 +499,7 @@ class ServerAnswer:
             host = shown_url(self.unsafe).split("/")[2]
             transport.say_once(f"{host} is asked over plain http: anyone on the network can change what it answers")
 
-    def _read_all(self, url: str, headers: Mapping[str, str], auth: tuple[str, str] | None) -> None:
+    def _read_all(self, url: str, headers: Mapping[str, str], auth: Account | None) -> None:
         """In a thread: ask, and hand over the answer and its bytes."""
         try:
             with self._transport.start(url, headers, auth) as response:

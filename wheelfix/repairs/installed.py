@@ -18,17 +18,20 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.changes import NewMember
 from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record, Row, encode_digest, render
-from wheelfix.base.inputfiles import distrust, open_regular, read_file
+from wheelfix.base.inputfiles import distrust, read_file
 from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import frozen, replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Json, ScanReport, fold
+from wheelfix.model import JsonObject, ScanReport, fold
+from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
+from wheelfix.repairs.rewrite import bytes_of
 from wheelfix.streams.output import AtomicFile, remove_stale
 from wheelfix.streams.source import FileSource, sha256_of
 
@@ -197,16 +200,16 @@ def read_journal(place: JournalPlace) -> Journal:
     return _checked(document, path, place)
 
 
-def _checked(document: dict[str, Json], path: Path, place: JournalPlace) -> Journal:
+def _checked(document: JsonObject, path: Path, place: JournalPlace) -> Journal:
     record, after = document.get("record"), document.get("after")
-    if not isinstance(record, str) or not _is_hash(after):
+    if not isinstance(record, str) or not is_hash(after):
         raise _not_ours(path, "fields of a journal are missing")
     found = {}
     for key in ("added", "dropped"):
         entries, pairs = document.get(key), []
         for entry in entries if isinstance(entries, list) else [None]:
             name, sha256 = (entry.get("path"), entry.get("sha256")) if isinstance(entry, dict) else (None, None)
-            if not isinstance(name, str) or not isinstance(sha256, str) or not _is_hash(sha256):
+            if not isinstance(name, str) or not isinstance(sha256, str) or not is_hash(sha256):
                 raise _not_ours(path, f"a file in {key!r} has no path or no hash")
             pairs.append((name, sha256))
         found[key] = tuple(pairs)
@@ -230,10 +233,6 @@ def why_not_undone(journal: Journal, place: JournalPlace) -> str:
         if fold(name) in before - dropped:
             return f"{name!r} was there before the repair"
     return next((f"{name!r} {why}" for name, _ in journal.dropped if (why := place.why_not_changed(name))), "")
-
-
-def _is_hash(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
 def _not_ours(path: Path, because: str) -> InputError:
@@ -435,7 +434,11 @@ def _apply(
         for path in replaced:
             path.replace(set_aside(path))
         for entry, change in zip(planned.chosen, changes, strict=True):
-            source = roots.open().chunks(entry.file) if entry.file else _file_chunks(environment.disk_path(entry.own))
+            source = (
+                roots.open().chunks(entry.file)
+                if entry.file
+                else bytes_of(NewMember(change.row, path=environment.disk_path(entry.own)))
+            )
             _put(source, change)
         for path in drops:
             if path not in replaced:
@@ -451,12 +454,6 @@ def _rows(old: bytes, environment: Environment, changes: tuple[_Change, ...], dr
     for change in changes:
         rows[change.row] = Row(change.row, "sha256", encode_digest(bytes.fromhex(change.sha256)), change.size)
     return rows.values()
-
-
-def _file_chunks(path: Path) -> Iterator[bytes]:
-    with open_regular(path) as file:
-        while piece := file.read(1 << 20):
-            yield piece
 
 
 def _put(source: Iterator[bytes], change: _Change) -> None:

@@ -18,7 +18,7 @@ from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import CannotRepair, failure_of
 from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
 from wheelfix.exam.wheel import RecordIsWrong, WheelScan, looking_at
-from wheelfix.model import TRUSTED, Finding, Repairable, Resolution, ScanReport, Severity
+from wheelfix.model import TRUSTED, Finding, Repairable, ScanReport, Severity
 from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
 from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
@@ -172,12 +172,8 @@ def _result(
         result = repair(path, options, index, dry_run=dry_run, progress=progress)
     except Exception as error:  # whatever it is, it costs this wheel only
         return FailedInput(str(path), failure_of(error, path), "repair")
-    return replace(result, before=_slim(result.before), after=_slim(result.after))
-
-
-def _slim(report: ScanReport | None) -> ScanReport | None:
-    """Return a report with its findings alone, so that a folder of wheels fits into memory."""
-    return replace(report, images=(), resolution=Resolution()) if report is not None else None
+    reports = {name: report.without_images() for name in ("before", "after") if (report := getattr(result, name))}
+    return replace(result, **reports)
 
 
 class RepairOutcome(str, enum.Enum):

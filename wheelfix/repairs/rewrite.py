@@ -58,7 +58,8 @@ def rewrite(
 ) -> Written:
     """Write the wheel under a temporary name, read it back, and rename it; ``wait_for_hashes`` may still stop it."""
     new = [*additions, *_documents(archive, info, plan)]
-    names = _renames(archive, info)
+    prefix = info.prefix
+    names = {member.name: member.name.removeprefix(prefix) for member in archive.members} if prefix else {}
     gone = frozenset(_dropped(archive, plan))
     if plan.recompress:
         taken = {member.name for member in new}
@@ -164,12 +165,6 @@ def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
             found = digests(archive, copies)
             if len({(found[copy.entry].value, found[copy.entry].error) for copy in copies}) == 1:
                 yield from copies[1:]  # where they differ, the writer refuses, because it is not known which is meant
-
-
-def _renames(archive: Archive, info: WheelInfo) -> Mapping[str, str]:
-    if not info.prefix:
-        return {}
-    return {member.name: member.name.removeprefix(info.prefix) for member in archive.members}
 
 
 def _stored(

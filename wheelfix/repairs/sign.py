@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-import shlex
 import stat
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,7 +21,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import SIGNATURES
 from wheelfix.base.inputfiles import refuse_same
 from wheelfix.base.options import ScanOptions, SignOptions
-from wheelfix.base.programs import find_program, run_program
+from wheelfix.base.programs import find_program, quoted_words, run_program
 from wheelfix.base.values import frozen
 from wheelfix.errors import CannotSign, EnvironmentFailure, MissingExtra, UsageError
 from wheelfix.exam.verify import archive_findings
@@ -175,10 +174,8 @@ class SignCommand:
 
 def split_command(text: str) -> list[str]:
     """Split a command into words: quotes keep blanks together, and backslashes stay, as Windows paths need them."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
-    lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
     try:
-        return list(lexer)
+        return quoted_words(text)
     except ValueError as error:
         raise UsageError(
             "the command of --command cannot be split into words",

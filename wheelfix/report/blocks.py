@@ -58,6 +58,9 @@ class Bullets:
 
 Value: TypeAlias = "Span | list[str] | Code"
 """A text, several names, or a command."""
+Fields: TypeAlias = "list[tuple[str, Value]]"
+"""What is known about something, by labels."""
+Rows: TypeAlias = "list[list[Span]]"
 
 
 @frozen
@@ -65,7 +68,7 @@ class Record:
     """A title and what is known about it, by labels; what has no label is said below the title."""
 
     title: Spans
-    fields: tuple[tuple[str, Value], ...] = ()
+    fields: Sequence[tuple[str, Value]] = ()
 
     def get(self, label: str) -> list[Value]:
         """Return what is known under a label."""
@@ -76,7 +79,7 @@ class Record:
 class Records:
     """Records of one kind: in a text one after the other, elsewhere the rows of a table."""
 
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     head: str = ""
     """What the titles are, as the head of their column."""
     most: int = 1000
@@ -111,7 +114,7 @@ class Part:
     """A section: of level 1 a whole report, of 2 a chapter of it, of 3 what belongs together in a chapter."""
 
     title: Spans
-    blocks: tuple[Block, ...]
+    blocks: Sequence[Block]
     level: int = 2
     badge: Span = ""
     """What came of it, at the end of the title."""
@@ -154,4 +157,4 @@ def counted(title: str, texts: Sequence[str], most: int = 1000) -> list[Part]:
 
 def recorded(title: str, records: Sequence[Record], head: str = "", most: int = 1000) -> list[Part]:
     """Return a chapter of records, with their number; nothing where there are none."""
-    return [chapter(f"{title} ({len(records)})", Records(tuple(records), head, most))] if records else []
+    return [chapter(f"{title} ({len(records)})", Records(records, head, most))] if records else []

@@ -14,7 +14,7 @@ from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
-from wheelfix.model import Json, ScanReport, Severity, Verdict, canonical, fold
+from wheelfix.model import JsonObject, ScanReport, Severity, Verdict, canonical, fold
 from wheelfix.report.blocks import Block, Bullets, Part, Record, Value, chapter, line, para, recorded
 from wheelfix.report.json_ import SCAN_SCHEMA, dump, pick, scan_value, tool
 from wheelfix.report.words import about, count, human_change, human_size
@@ -299,7 +299,7 @@ DIFF_SCHEMA = "wheelfix.diff/1"
 
 def render_json(comparison: Comparison) -> str:
     """Return the ``wheelfix.diff/1`` document."""
-    document: dict[str, Json] = {
+    document: JsonObject = {
         "schema": DIFF_SCHEMA,
         "tool": tool(),
         "wheels": [_difference(difference) for difference in comparison.differences],
@@ -311,7 +311,7 @@ def render_json(comparison: Comparison) -> str:
     return dump(document)
 
 
-def _difference(difference: Difference) -> dict[str, Json]:
+def _difference(difference: Difference) -> JsonObject:
     build, file = "path name version verdict size", "path size version machine"
     problem = "code name severity subject message"
     return {
@@ -374,7 +374,7 @@ def _difference_part(difference: Difference, *, quiet: bool) -> Part:
         change = f", DLLs {human_change(old.size, new.size)}"
         blocks.append(line((old.verdict, old.verdict), " → ", (new.verdict, new.verdict), change))
         blocks += [line("Nothing changed.")] if difference.is_empty else _changes(difference)
-    return Part(((title, "name"), f": {numbers}"), tuple(blocks), 1)
+    return Part(((title, "name"), f": {numbers}"), blocks, 1)
 
 
 def _changes(difference: Difference) -> Iterator[Block]:

@@ -291,12 +291,11 @@ class Canvas:
 
     def _shown(self, spans: Iterable[Span]) -> Styled:
         """Return spans as this canvas can show them."""
-        pairs = (_pair(span) for span in spans)
-        return [(self._piece(text, style), STYLES[style] if style else "") for text, style in pairs if text]
-
-    def _piece(self, text: str, style: str) -> str:
-        plain = self.plain(text)
-        return plain.replace(" ", _HARD_BLANK) if style in _UNBROKEN else plain
+        pairs = ((self.plain(text), style) for text, style in map(_pair, spans) if text)
+        return [
+            (text.replace(" ", _HARD_BLANK) if style in _UNBROKEN else text, STYLES[style] if style else "")
+            for text, style in pairs
+        ]
 
     def _write_wrapped(self, head: Styled, before: int, body: Styled) -> None:
         """Write a head and behind it a text in as many lines as it takes, which all begin at the same column."""

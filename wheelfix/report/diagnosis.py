@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.report.blocks import Block, Code, Record, Records, Value, bullets, chapter, labelled, line, para
+from wheelfix.report.blocks import Block, Code, Fields, Record, Records, bullets, chapter, labelled, line, para
 from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.json_ import dump, pick, tool
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from wheelfix.diagnosis.machine import ReportBlock
     from wheelfix.diagnosis.model import Diagnosis, Explained
-    from wheelfix.model import Json
+    from wheelfix.model import JsonObject
 
 SCHEMA = "wheelfix.diagnosis/1"
 
 
 def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
     """Return the document; ``report`` is there only when the block was asked for."""
-    causes: list[dict[str, Json]] = [
+    causes: list[JsonObject] = [
         {
             **pick(one.cause, "id summary"),
             **pick(one, "explanation chain"),
@@ -31,9 +31,9 @@ def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
         }
         for one in diagnosis.explained
     ]
-    first: dict[str, Json] = causes[0] if causes else {}
+    first: JsonObject = causes[0] if causes else {}
     symptom = "kind code path dlls module package language line count excerpt confidence details"
-    document: dict[str, Json] = {
+    document: JsonObject = {
         "schema": SCHEMA,
         "tool": tool(),
         "outcome": diagnosis.outcome.value,
@@ -128,13 +128,13 @@ def _remedies(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[Block]:
     most = len(diagnosis.remedies) if verbose else 2 * _SHOWN if proven else _FROM_TEXT
     records = []
     for remedy in diagnosis.remedies[:most]:
-        fields: list[tuple[str, Value]] = [("", Code(remedy.command, "code"))] if remedy.command else []
+        fields: Fields = [("", Code(remedy.command, "code"))] if remedy.command else []
         told = {"": remedy.why, "only if:": remedy.when, "danger:": remedy.danger}
         fields += [(label, (text, "" if label else "dim")) for label, text in told.items() if text]
-        records.append(Record((f"{remedy.rank}. ", remedy.title), tuple(fields)))
+        records.append(Record((f"{remedy.rank}. ", remedy.title), fields))
     if records:
         more = len(diagnosis.remedies) - len(records)
         title = "What to do, best first" + (f" (-v shows {more} more)" if more else "")
-        yield chapter(title, Records(tuple(records)))
+        yield chapter(title, Records(records))
     if records and any(one.cause.likely_missing for one in diagnosis.explained):
         yield para(("Do not download DLLs from DLL download sites.", "dim"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import field, frozen, grouped, replace
 from wheelfix.errors import failure_of
 from wheelfix.exam.examination import STAGES, FailedInput
-from wheelfix.model import Exports, Finding, Image, Import, Resolution, ScannedImage, ScanReport, Severity, Verdict
+from wheelfix.model import Exports, Finding, Image, Import, ScannedImage, ScanReport, Severity, Verdict
 from wheelfix.report.words import Step, count, label, next_steps
 from wheelfix.rules.registry import Theme, is_about
 
@@ -125,9 +125,7 @@ class InputRow:
 class Document:
     """A run as every format shows it: its reports, the inputs that failed, and the figures over all of them."""
 
-    def __init__(
-        self, reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT
-    ) -> None:
+    def __init__(self, reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> None:
         self.reports, self.failures, self.context = reports, failures, context
         paths = {report.path for report in reports}
         self.failed = {failure.path: failure for failure in failures if failure.path in paths}
@@ -268,11 +266,6 @@ def render(
 def slim(report: ScanReport) -> ScanReport:
     """Return a report without symbol tables: what every renderer needs, small enough to keep a thousand of."""
     return replace(report, images=tuple(_slim_image(image) for image in report.images))
-
-
-def without_images(report: ScanReport) -> ScanReport:
-    """Return a report with its findings and verdicts alone, which is what a summary needs."""
-    return replace(report, images=(), resolution=Resolution())
 
 
 def _slim_image(image: ScannedImage) -> ScannedImage:

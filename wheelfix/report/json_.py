@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.exam.examination import STAGES
-from wheelfix.model import Finding, Json, Malformed, Prediction, ScannedImage, ScanReport, Signature
+from wheelfix.model import Finding, Json, JsonObject, Malformed, Prediction, ScannedImage, ScanReport, Signature
 from wheelfix.report import safe
 from wheelfix.report.document import DEFAULT, Context, Document, by_words
 
@@ -32,12 +32,12 @@ def dump(value: Json) -> str:
     return text.replace("##", "#\\u0023") + "\n"
 
 
-def tool() -> dict[str, Json]:
+def tool() -> JsonObject:
     """Return who wrote the document."""
     return {"name": "wheelfix", "version": wheelfix.__version__}
 
 
-def pick(value: object, names: str) -> dict[str, Json]:
+def pick(value: object, names: str) -> JsonObject:
     """Return some attributes of a value, named in the order of the document, as plain values."""
     return {name: plain(getattr(value, name)) for name in names.split()}
 
@@ -55,7 +55,7 @@ def plain(value: object) -> Json:
 
 def render_scan(document: Document) -> str:
     """Return the ``wheelfix.scan/1`` document; keys about failures are there only when something failed."""
-    value: dict[str, Json] = {
+    value: JsonObject = {
         "schema": SCAN_SCHEMA,
         "tool": tool(),
         "wheels": [scan_value(report, document.context) for report in document.reports],
@@ -70,7 +70,7 @@ def render_scan(document: Document) -> str:
     return dump(value)
 
 
-def summary_value(document: Document) -> dict[str, Json]:
+def summary_value(document: Document) -> JsonObject:
     """Return the figures over all inputs."""
     failed = by_words([*document.alone, *document.failed.values()])
     return {
@@ -83,7 +83,7 @@ def summary_value(document: Document) -> dict[str, Json]:
     }
 
 
-def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json]:
+def scan_value(report: ScanReport, context: Context = DEFAULT) -> JsonObject:
     """Return the report on one wheel as plain values."""
     value = pick(report, "path name version tags machine verdict")
     value |= {
@@ -111,11 +111,11 @@ def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json
     return value
 
 
-def _image(image: ScannedImage) -> dict[str, Json]:
+def _image(image: ScannedImage) -> JsonObject:
     """Return one PE image; facts that were not asked for are left out."""
     facts = image.facts
     if isinstance(facts, Malformed):
-        value: dict[str, Json] = {"path": image.path, "machine": "unknown", "size": facts.size}
+        value: JsonObject = {"path": image.path, "machine": "unknown", "size": facts.size}
         return value | {"imports": [], "delay_imports": [], "malformed": facts.reason}
     value = {
         "path": image.path,
@@ -138,7 +138,7 @@ def _image(image: ScannedImage) -> dict[str, Json]:
     return value
 
 
-def _signature(signature: Signature) -> dict[str, Json]:
+def _signature(signature: Signature) -> JsonObject:
     """Return what is known about a signature; what is empty is left out, except for the status."""
     found = pick(signature, "status signer issuer timestamp reason")
     return {key: text for key, text in found.items() if text or key == "status"}
@@ -148,7 +148,7 @@ def _prediction(prediction: Prediction | None) -> Json:
     return pick(prediction, "path code message chain") if prediction else None
 
 
-def _finding(finding: Finding, *, known: bool) -> dict[str, Json]:
+def _finding(finding: Finding, *, known: bool) -> JsonObject:
     """Return one finding; evidence is ordered by its keys, ``known`` is there when the baseline has it."""
     value = pick(finding, "code name severity subject message hint")
     value["evidence"] = {key: finding.evidence[key] for key in sorted(finding.evidence)}
@@ -156,7 +156,7 @@ def _finding(finding: Finding, *, known: bool) -> dict[str, Json]:
     return value | {"known": True} if known else value
 
 
-def signed_value(result: Signed) -> dict[str, Json]:
+def signed_value(result: Signed) -> JsonObject:
     """Return what ``wheelfix sign`` has done with one wheel."""
     files: list[Json] = [
         pick(file, "path action") | ({"signature": _signature(file.signature)} if file.signature is not None else {})

@@ -83,5 +83,5 @@ def render_rules(rules: Iterable[Rule], look: TextStyle) -> str:
     blocks: list[Block] = []
     for group, records in groups.items():
         blocks += [para()] if blocks else []
-        blocks.append(Part(((group.value, "head"),), (Records(tuple(records)),), 3))
+        blocks.append(Part(((group.value, "head"),), (Records(records),), 3))
     return render_text([*blocks, para(), para("'wheelfix explain CODE' shows the page of one.")], look)

@@ -9,12 +9,12 @@ from wheelfix.model import TRUSTED
 from wheelfix.report.blocks import (
     Block,
     Bullets,
+    Fields,
     Part,
     Record,
     Records,
-    Span,
+    Rows,
     Table,
-    Value,
     chapter,
     counted,
     labelled,
@@ -86,7 +86,7 @@ def _balance(report: PlanReport) -> Iterator[Block]:
 
 def render_balance(reports: Sequence[PlanReport], failures: Sequence[FailedInput], look: TextStyle) -> str:
     """Return what became of several wheels: those with something left to do, and the figures."""
-    rows: list[list[Span]] = [[("FAILED", "bad"), failure.words, (failure.path, "path")] for failure in failures]
+    rows: Rows = [[("FAILED", "bad"), failure.words, (failure.path, "path")] for failure in failures]
     rows += [
         [(report.outcome.upper(), "warn"), f"{len(report.remaining)} remain", (report.plan.wheel.path, "path")]
         for report in reports
@@ -110,7 +110,7 @@ def _changes(plan: Plan, *, verbose: bool) -> Iterator[Block]:
     if plan.additions:
         total = human_size(sum(one.size for one in plan.additions))
         records = [record for one in plan.additions for record in _addition(one, plan.additions, verbose=verbose)]
-        yield chapter(f"Added ({len(plan.additions)}, {total})", Records(tuple(records), "DLL"))
+        yield chapter(f"Added ({len(plan.additions)}, {total})", Records(records, "DLL"))
     supplied = [f"{one.requirement}: {', '.join(one.names)} ({human_size(one.size)})" for one in plan.supplied]
     yield from counted("Required instead", supplied)
     yield from counted("Loads them first", plan.patched)
@@ -122,9 +122,9 @@ def _changes(plan: Plan, *, verbose: bool) -> Iterator[Block]:
     missing = []
     for item in plan.remaining:
         if item.required:
-            fields: list[tuple[str, Value]] = [("", item.because)]
+            fields: Fields = [("", item.because)]
             fields += [("comes with", text) for text in item.providers[:3]]
-            missing.append(Record(((item.name, "bad"), ("  (allowed)" if item.allowed else "", "dim")), tuple(fields)))
+            missing.append(Record(((item.name, "bad"), ("  (allowed)" if item.allowed else "", "dim")), fields))
     yield from recorded("Still missing", missing, "DLL")
     optional = [item.name for item in plan.remaining if not item.required]
     if optional:
@@ -138,7 +138,7 @@ def _addition(addition: Addition, additions: Sequence[Addition], *, verbose: boo
     if addition.kind == "family" and not verbose:
         return
     source = addition.source
-    fields: list[tuple[str, Value]] = [("", addition.because)] if addition.because else []
+    fields: Fields = [("", addition.because)] if addition.because else []
     fields.append(("from", f"{source.path}{f'!{source.member}' if source.member else ''} ({addition.chosen})"))
     fields += [("trusted", TRUST.get(source.trust, source.trust))] if source.trust else []
     fields += [("warning", warning) for warning in addition.warnings]
@@ -153,7 +153,7 @@ def _addition(addition: Addition, additions: Sequence[Addition], *, verbose: boo
         names = ", ".join(part.name for part in parts)
         fields += [("with", f"{names} ({total}; {parts[0].because})")] if parts else []
     version = f"  {addition.version}" if addition.version else ""
-    yield Record(((addition.target, "good"), (f"{version}  {human_size(addition.size)}", "dim")), tuple(fields))
+    yield Record(((addition.target, "good"), (f"{version}  {human_size(addition.size)}", "dim")), fields)
 
 
 # ------------------------------------------------------------------------------------------------------------- signing
@@ -167,7 +167,7 @@ HEADINGS = {
 }
 
 
-def render_signed(result: Signed, look: TextStyle, *, quiet: bool = False) -> str:
+def render_signed(result: Signed, look: TextStyle, *, quiet: bool) -> str:
     """Return what became of each PE file of one wheel."""
     blocks: list[Block] = []
     for action, title in {} if quiet else HEADINGS.items():
@@ -184,7 +184,7 @@ def render_signed(result: Signed, look: TextStyle, *, quiet: bool = False) -> st
     planned = result.outcome == "planned"
     blocks.append(line("Nothing was started or written.") if planned else line(("-> ", "dim"), str(result.output)))
     badge = (result.outcome.upper(), OUTCOMES.get(result.outcome, "ok"))
-    return render_text([Part(((last_part(result.path), "name"),), tuple(blocks), 1, badge)], look)
+    return render_text([Part(((last_part(result.path), "name"),), blocks, 1, badge)], look)
 
 
 # --------------------------------------------------------------------------------------------------------------- roots
@@ -203,16 +203,16 @@ class RootsReport:
     """Where they are: path, version, whose it is."""
 
 
-def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool, quiet: bool) -> str:
     """Return the list; ``quiet`` leaves one line per root, ``verbose`` adds what was left out."""
     records = []
     for row in report.rows:
-        fields: list[tuple[str, Value]] = [("learned", row.learned), ("folders", ", ".join(row.folders))]
+        fields: Fields = [("learned", row.learned), ("folders", ", ".join(row.folders))]
         fields += [("warning", text) for text in row.warnings]
         fields += [("note", text) for text in row.notes]
         title = ((f"{row.kind} {row.version}".strip(), "name"), "  ", (row.path, "path"))
         records.append(Record(title, () if quiet else tuple(fields)))
-    blocks: list[Block] = [Records(tuple(records)) if records else para("No root was found. Name one with --root.")]
+    blocks: list[Block] = [Records(records) if records else para("No root was found. Name one with --root.")]
     if report.remarks and not quiet:
         named = [f"{remark.path}: {remark.reason}, {remark.learned}" for remark in report.remarks]
         blocks += counted("Named, but not a root", named)
@@ -222,5 +222,5 @@ def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool = False,
             Record(((path, "good"), f"  {version}".rstrip()), (("", (origin, "dim")),))
             for path, version, origin in report.found
         ]
-        blocks.append(chapter(f"{', '.join(report.asked)}: {count(len(found), 'file')}", Records(tuple(found))))
+        blocks.append(chapter(f"{', '.join(report.asked)}: {count(len(found), 'file')}", Records(found)))
     return render_text(blocks, look, verbose=verbose)

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
+from wheelfix.model import Finding, Json, JsonObject, ScanReport, Severity, canonical
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.json_ import dump, pick, summary_value
 from wheelfix.report.pages import render_page
@@ -38,7 +38,7 @@ def render_scan(document: Document) -> str:
     results: list[Json] = [
         _result(report, finding, places, document.context) for report in reports for finding in report.findings
     ]
-    run: dict[str, Json] = {
+    run: JsonObject = {
         "tool": {
             "driver": {
                 "name": "wheelfix",
@@ -73,7 +73,7 @@ def _documentation() -> str:
     return str(links.get("documentation", "")).rstrip("/")
 
 
-def _rule(rule: Rule, documentation: str) -> dict[str, Json]:
+def _rule(rule: Rule, documentation: str) -> JsonObject:
     text = page(rule.code)
     return {
         "id": rule.code,
@@ -94,9 +94,9 @@ def _rule(rule: Rule, documentation: str) -> dict[str, Json]:
     }
 
 
-def _result(report: ScanReport, finding: Finding, places: dict[str, int], context: Context) -> dict[str, Json]:
+def _result(report: ScanReport, finding: Finding, places: dict[str, int], context: Context) -> JsonObject:
     text = f"{sentence(finding)}\n{finding.hint}" if finding.hint else sentence(finding)
-    result: dict[str, Json] = {
+    result: JsonObject = {
         "ruleId": finding.code,
         "level": LEVELS[finding.severity],
         "message": {"text": _escape_links(f"{label(report)}: {text}")},
@@ -121,9 +121,9 @@ def _escape_links(text: str) -> str:
     return text.replace("](", "] (")
 
 
-def _location(report: ScanReport, finding: Finding) -> dict[str, Json]:
+def _location(report: ScanReport, finding: Finding) -> JsonObject:
     """GitHub shows a result at a line of a file; a wheel has no lines, so it is the first."""
-    location: dict[str, Json] = {
+    location: JsonObject = {
         "physicalLocation": {"artifactLocation": {"uri": file_uri(report.path)}, "region": {"startLine": 1}}
     }
     if finding.subject:
@@ -149,8 +149,8 @@ def fingerprint(report: ScanReport, finding: Finding) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _invocation(failures: Sequence[FailedInput]) -> dict[str, Json]:
-    invocation: dict[str, Json] = {"executionSuccessful": not failures}
+def _invocation(failures: Sequence[FailedInput]) -> JsonObject:
+    invocation: JsonObject = {"executionSuccessful": not failures}
     if failures:
         invocation["toolExecutionNotifications"] = [
             {

@@ -31,14 +31,15 @@ from wheelfix.report.blocks import (
     Block,
     Bullets,
     Code,
+    Fields,
     Link,
     Para,
     Part,
     Record,
     Records,
+    Rows,
     Span,
     Table,
-    Value,
     chapter,
     labelled,
     line,
@@ -132,7 +133,7 @@ def render_scan(
     worst = next((finding for finding in new if finding.severity is not Severity.INFO), None)
     if worst is not None and hints.is_new(worst.code):
         blocks.append(line((f"'wheelfix explain {worst.code}' says more.", "dim")))
-    whole = Part(((label(report), "name"),), tuple(blocks), 1, (word.upper(), word))
+    whole = Part(((label(report), "name"),), blocks, 1, (word.upper(), word))
     return render_text([whole], look, verbose=verbose)
 
 
@@ -197,7 +198,7 @@ def _prediction(report: ScanReport) -> list[Part]:
         spans = [span for name in before for span in ((name, "file"), " → ")]
         blocks.append(Para((*spans, (cause, "bad")), ("because: ", "dim")))
     blocks += [para(failure.explanation)] if failure.explanation else []
-    return [Part(((import_statement(report), "file"), " will raise:"), tuple(blocks))]
+    return [Part(((import_statement(report), "file"), " will raise:"), blocks)]
 
 
 # ----------------------------------------------------------------------------- what is missing, and the other findings
@@ -249,7 +250,7 @@ def _groups(
         blocks += labelled("hint: ", [hint for hint in shared if len(shared) == 1 and hints.is_new(hint)])
         blocks.append(para(Link(f"What {first.code} means", f"#{first.code}")))
         severity = first.severity.value
-        yield Part(((first.code, severity), " ", (first.name, "name")), tuple(blocks), 3)
+        yield Part(((first.code, severity), " ", (first.name, "name")), blocks, 3)
 
 
 def _missing(
@@ -302,14 +303,14 @@ def _missing_dlls(items: Sequence[MissingDll], fatal: set[str], consequences: Ma
             names += [", ", (item.name, "bad" if loaded else "warn")]
         # Where nothing is known to load the file that needs it, it is not known whether the DLL is required.
         need = "" if first.required and not loaded else ", required" if first.required else ", optional"
-        fields: list[tuple[str, Value]] = [("needed by", [*map(short_path, first.needed_by)])]
+        fields: Fields = [("needed by", [*map(short_path, first.needed_by)])]
         fields += [("", text)] if (text := consequences.get(dll_key(first.name))) else []
         for candidate in first.candidates:
             fields.append(("found at", [f"{candidate.path} {candidate.version}".rstrip()]))
             fields += [("found at", (candidate.reason, "dim"))] if candidate.reason else []
         if first.providers and not first.candidates:
             fields.append(("comes with", "; ".join(first.providers)))
-        yield Record((*names[1:], (f"  {KIND_WORDS[first.kind]}{need}", "dim")), tuple(fields))
+        yield Record((*names[1:], (f"  {KIND_WORDS[first.kind]}{need}", "dim")), fields)
 
 
 def _provided(report: ScanReport) -> list[Part]:
@@ -319,12 +320,12 @@ def _provided(report: ScanReport) -> list[Part]:
     for item in report.provided:
         specifier = f" ({item.specifier})" if item.specifier else ""
         by = [f"{name}{specifier}" for name in item.distributions]
-        fields: list[tuple[str, Value]] = [("provided by", by), ("how", WAYS.get(item.how, item.how))]
+        fields: Fields = [("provided by", by), ("how", WAYS.get(item.how, item.how))]
         fields += [("where", text)] if (text := item.path or item.because) else []
         fields.append(("needed by", [*map(short_path, item.needed_by)]))
-        records.append(Record(((item.name, "file"),), tuple(fields)))
+        records.append(Record(((item.name, "file"),), fields))
     title = f"Provided by other distributions ({len(records)}): {', '.join([*names][:6])}"
-    return [chapter(title, Records(tuple(records), "DLL"), closed=True)] if records else []
+    return [chapter(title, Records(records, "DLL"), closed=True)] if records else []
 
 
 # ------------------------------------------------------------------------------------------------- GPU code and targets
@@ -342,7 +343,7 @@ _OTHER_FITS = {"same-major": ("runs", "good"), "ptx": ("SPIR-V", "warn")}
 
 
 def _targets(report: ScanReport) -> list[Part]:
-    rows: list[list[Span]] = [
+    rows: Rows = [
         [
             (target.verdict.value, target.verdict.value),
             (target.name, "name"),
@@ -370,12 +371,10 @@ def _gpu(report: ScanReport) -> Iterator[Part]:
         yield chapter(f"GPU code for {card.arch}{asked_as}", table)
     else:
         note = "  SASS is machine code, PTX is compiled by the driver; 86 stands for sm_86"
-        rows: list[list[Span]] = [
-            [(_group_label(group), "name"), spell_archs(group[0].archs or ())] for group in groups
-        ]
+        rows: Rows = [[(_group_label(group), "name"), spell_archs(group[0].archs or ())] for group in groups]
         blocks: list[Block] = [Table(("DLLs", "code"), rows)]
         blocks += labelled("all together: ", [spell_archs(report.archs)] if len(groups) > 1 else [])
-        yield Part((("GPU code", "head"), (note, "dim")), tuple(blocks))
+        yield Part((("GPU code", "head"), (note, "dim")), blocks)
 
 
 def _fits(card: GpuFit, groups: list[list[ScannedImage]]) -> Iterator[list[Span]]:
@@ -453,7 +452,7 @@ def _abi(report: ScanReport) -> list[Part]:
                 built_for.append(f"NumPy {oldest} or later" if oldest else f"NumPy {headers}")
             if built_for:
                 groups.setdefault(", ".join(built_for), []).append(image)
-    rows: list[list[Span]] = [[(what, "name"), _first_name(images)] for what, images in groups.items()]
+    rows: Rows = [[(what, "name"), _first_name(images)] for what, images in groups.items()]
     return [chapter("Built for", Table(("built for", "modules"), rows), closed=True)] if rows else []
 
 
@@ -470,7 +469,7 @@ def _signers(report: ScanReport) -> list[Part]:
         name = (f"  {signer}", "name") if signer else ""
         fields = tuple(("", text) for text in (reason, ", ".join(paths)) if text)
         records.append(Record(((status, _SIGNATURES[status]), name, (f"  {count(len(paths), 'file')}", "dim")), fields))
-    return [chapter("Signatures", Records(tuple(records), "signature"), closed=True)] if records else []
+    return [chapter("Signatures", Records(records, "signature"), closed=True)] if records else []
 
 
 # ---------------------------------------------------------------------------------------- for --verbose: who loads what
@@ -514,11 +513,11 @@ def _needs(edges: Sequence[Edge]) -> Iterator[Span]:
 
 
 def render_summary(
-    reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context = DEFAULT
+    reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context
 ) -> str:
     """Return a table of the inputs that are not clean, the totals, and how often each rule was broken."""
     document = Document(reports, failures, context)
-    rows: list[list[Span]] = []
+    rows: Rows = []
     for row in document.rows:
         if row.report is None:
             rows.append([(row.kind.upper(), row.kind), row.words, (row.label, "path")])
@@ -560,7 +559,7 @@ def _totals(rules: Sequence[RuleTotal]) -> Part:
 def totals_table(rules: Sequence[RuleTotal]) -> Table:
     """Return how often each rule was broken, and in how many inputs."""
     heads = ("rule", "severity", "findings", "inputs")
-    rows: list[list[Span]] = [
+    rows: Rows = [
         [f"{row.code} {row.name}", (row.severity.value, row.severity.value), str(row.findings), str(row.inputs)]
         for row in rules
     ]
@@ -570,7 +569,7 @@ def totals_table(rules: Sequence[RuleTotal]) -> Table:
 def _target_table(reports: Sequence[ScanReport]) -> list[Part]:
     """Return a table of wheels and targets."""
     names = list(dict.fromkeys(target.name for report in reports for target in report.targets))
-    rows: list[list[Span]] = []
+    rows: Rows = []
     for report in reports:
         verdicts = {target.name: target.verdict.value for target in report.targets}
         rows.append([(label(report), "path"), *((word := verdicts.get(name, ""), word) for name in names)])

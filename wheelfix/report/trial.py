@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.exam.examination import FailedInput
-    from wheelfix.model import Json
+    from wheelfix.model import Json, JsonObject
 
 SCHEMA = "wheelfix.try/1"
 
 
 def render_json(trials: Sequence[Trial], failures: Sequence[FailedInput] = ()) -> str:
     """Return the ``wheelfix.try/1`` document."""
-    document: dict[str, Json] = {"schema": SCHEMA, "tool": tool(), "wheels": [_trial(trial) for trial in trials]}
+    document: JsonObject = {"schema": SCHEMA, "tool": tool(), "wheels": [_trial(trial) for trial in trials]}
     if failures:
         document["failures"] = [
             {
@@ -46,7 +46,7 @@ def _trial(trial: Trial) -> Json:
         errors: list[Json] = [
             {"class": error.error, **pick(error, "bases message code name frames")} for error in observed.errors
         ]
-        seen: dict[str, Json] = {
+        seen: JsonObject = {
             "outcome": observed.outcome,
             "errors": errors,
             "traceback": observed.traceback,
@@ -108,7 +108,7 @@ FILES = 12
 """Loaded files of packages that are listed without ``-v``."""
 
 
-def render_trial(trial: Trial, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_trial(trial: Trial, look: TextStyle, *, verbose: bool = False, quiet: bool) -> str:
     """Return what came of one wheel."""
     blocks: list[Block] = []
     if not quiet:
@@ -129,7 +129,7 @@ def render_trial(trial: Trial, look: TextStyle, *, verbose: bool = False, quiet:
             "'wheelfix try --format json' and of 'wheelfix scan --format json' for it."
         )
         blocks += [para(), para(report, lead=("report ", "bad"))]
-    whole = Part(((last_part(trial.path), "name"),), tuple(blocks), 1, WORDS[trial.outcome])
+    whole = Part(((last_part(trial.path), "name"),), blocks, 1, WORDS[trial.outcome])
     return render_text([whole], look, verbose=verbose)
 
 
@@ -155,7 +155,7 @@ def _details(one: ModuleTrial, *, verbose: bool) -> Part:
         blocks += [*labelled("ended ", [ended]), *([para(seen.output)] if seen.output else [])]
     blocks += [line(("not found ", "dim"), f"{dll}, which {by} needs") for dll, by in seen.missing]
     blocks += [Code(seen.traceback.rstrip("\n"), "dim")] if verbose and seen.traceback else []
-    return Part((f"import {one.module}",), tuple(blocks))
+    return Part((f"import {one.module}",), blocks)
 
 
 def _files(trial: Trial) -> list[Part]:

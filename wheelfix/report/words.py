@@ -38,6 +38,7 @@ from wheelfix.remote.addresses import is_remote
 from wheelfix.report.safe import legible as legible
 from wheelfix.rules.hints import may_be_vendored
 from wheelfix.rules.registry import Theme, is_about, missing_names
+from wheelfix.rules.wording import and_more as and_more
 from wheelfix.rules.wording import count as count
 from wheelfix.rules.wording import listing
 
@@ -47,11 +48,6 @@ if TYPE_CHECKING:
     from wheelfix.plan.model import Way
 
 SITE_PACKAGES = "Lib/site-packages/"
-
-
-def and_more(names: Sequence[str], most: int) -> str:
-    """Return ``a, b``, or ``a, b and 4 more``."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def way_words(way: Way) -> str:
@@ -210,7 +206,7 @@ _HINTED = re.compile(r"'(wheelfix repair|python -m pip install)( [^']*)?'")
 _PLACEHOLDERS = frozenset("FOLDER FILE PREFIX NAME PATH ORIGINAL.whl".split())
 
 
-def next_steps(report: ScanReport, findings: Iterable[Finding], repeated: Sequence[str] = ()) -> tuple[Step, ...]:
+def next_steps(report: ScanReport, findings: Iterable[Finding], repeated: Sequence[str]) -> tuple[Step, ...]:
     """Return the commands that fix what was found, in the order in which to try them.
 
     ``findings`` are those that count, ``repeated`` is what a repair has to hear again about roots.

@@ -259,7 +259,7 @@ def difference(best: Ranking, other: Ranking) -> tuple[str, str]:
     return words[first]
 
 
-def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str:
+def never_vendored(name: str, machine: Machine, *, runtime: bool) -> str:
     """Return why a DLL of that name is never taken, or an empty string when it may be."""
     known = classify(name, machine)
     if runtime and runtime_file(name) is not None and not known.debug:

@@ -36,7 +36,7 @@ MOST_RELEASES = 4
 class Fetcher:
     """Finds roots on the package index; a release is offered once."""
 
-    def __init__(self, client: Client, limits: Limits | None = None) -> None:
+    def __init__(self, client: Client, limits: Limits | None) -> None:
         self._client, self._limits = client, limits
         self._trusted = frozenset(map(canonical, client.options.trusted))
         self._lock = threading.Lock()
@@ -46,9 +46,7 @@ class Fetcher:
         """How many of them there were."""
         self._roots: dict[tuple[str, str, str], Root | None] = {}
 
-    def offer(
-        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
-    ) -> Root | None:
+    def offer(self, name: str, cuda: str, machine: Machine, releases: Iterable[str], required: Required) -> Root | None:
         """Return the next best wheel that ships a DLL of a name, or None when there are no more.
 
         ``cuda`` is the CUDA release of the wheel that needs it, ``releases`` are those of the toolkit that fit it,

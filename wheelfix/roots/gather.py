@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.base.values import frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.model import Json, fold
+from wheelfix.model import Json, JsonObject, fold
 from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
 from wheelfix.roots.host import Host, this_machine, with_warnings
@@ -421,7 +421,7 @@ def _plural(count: int) -> str:
     return "1 DLL" if count == 1 else f"{count} DLLs"
 
 
-def roots_document(index: RootIndex, remarks: Sequence[Remark] = ()) -> dict[str, Json]:
+def roots_document(index: RootIndex, remarks: Sequence[Remark]) -> JsonObject:
     """Return everything about the roots of an index, for JSON."""
     counts = _counts(index)
     return {
@@ -435,7 +435,7 @@ def roots_document(index: RootIndex, remarks: Sequence[Remark] = ()) -> dict[str
     }
 
 
-def _root(root: Root, counts: dict[tuple[str, str], int]) -> dict[str, Json]:
+def _root(root: Root, counts: dict[tuple[str, str], int]) -> JsonObject:
     folders: list[Json] = [
         {
             "path": entry.path,

@@ -271,8 +271,7 @@ def _writes(rights: str) -> bool:
             return bool(int(rights, 16) & _WRITING_BITS)
         except ValueError:
             return False
-    words = {rights[index : index + 2] for index in range(0, len(rights), 2)}
-    return bool(words & _WRITING_WORDS)
+    return any(rights[index : index + 2] in _WRITING_WORDS for index in range(0, len(rights), 2))
 
 
 _ASK_DRIVER = ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LazyIndex:
     """Discovers and lists the roots on the first question; safe from several threads after :meth:`prepare`."""
 
-    def __init__(self, options: RootOptions, client: Client | None = None) -> None:
+    def __init__(self, options: RootOptions, client: Client | None) -> None:
         self._options, self._client = options, client
         self._lock = threading.Lock()
         self._index: RootIndex | None = None

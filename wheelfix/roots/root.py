@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import Machine, dll_key, fold
+from wheelfix.model import dll_key, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -258,25 +258,3 @@ class Skipped:
 
 Required: TypeAlias = tuple[tuple[str, str], ...]
 """Distributions, each with the versions of it that another one requires: ``<2026,>=2024``."""
-
-
-class Candidates(Protocol):
-    """What a scan asks for: the DLLs of a name, wherever they are."""
-
-    def prepare(self) -> None:
-        """List the roots now, so that several threads may look up names afterwards."""
-        ...
-
-    def look_on_index(
-        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
-    ) -> bool:
-        """Add the next wheel of the package index that ships a name; whether there was one."""
-        ...
-
-    def candidates(self, name: str) -> tuple[RootFile, ...]:
-        """Return every file of that name, whatever its case."""
-        ...
-
-    def shown_version(self, file: RootFile) -> str:
-        """Return the version of the library that a file is, for a list."""
-        ...

@@ -21,12 +21,10 @@ from wheelfix.model import Finding, Image, PythonRuntime, Severity, canonical, d
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import install, reinstall
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import count, dotted, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from packaging.specifiers import SpecifierSet
 
 
@@ -77,7 +75,7 @@ def read_claim(tags: tuple[str, ...]) -> Claim:
     Severity.ERROR,
     "An extension module imports the DLL of another Python than the wheel's tags name.",
 )
-def python_abi(subject: Subject) -> Iterator[Finding]:
+def python_abi(subject: Subject) -> Findings:
     """Compare the interpreter DLL that images import with the Python that imports them."""
     claim, python = read_claim(subject.distribution.tags), subject.environment_python
     if for_another_python(subject):
@@ -160,7 +158,7 @@ def _does_without(subject: Subject, modules: list[str]) -> bool:
     return bool(imported) and all(end.decided and not end.error for end in ends)
 
 
-def _only_for_one_python(subject: Subject) -> Iterator[Finding]:
+def _only_for_one_python(subject: Subject) -> Findings:
     """Find modules for one Python in a wheel that its tags let every Python 3 install."""
     if not any(tag.startswith("py3-none-") for tag in subject.distribution.tags):
         return
@@ -205,7 +203,7 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
     Severity.UNSURE,
     "Whether a Python has what a module imports is not known: no table and no file says so.",
 )
-def unknown_python(subject: Subject) -> Iterator[Finding]:
+def unknown_python(subject: Subject) -> Findings:
     """Find imports from interpreters whose exports no table has and no file shows."""
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for edge in subject.edges:
@@ -233,7 +231,7 @@ def unknown_python(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("WF419", "newer-than-tables", Severity.INFO, "The wheel is of a release that came after the tables were made.")
-def newer_than_tables(subject: Subject) -> Iterator[Finding]:
+def newer_than_tables(subject: Subject) -> Findings:
     """Say once that a torch, or a CUDA, is newer than what the tables know."""
     version = subject.distribution.version
     torch = dotted_numbers(version.partition("+")[0])[:2] if canonical(subject.name) == "torch" else ()
@@ -260,7 +258,7 @@ def newer_than_tables(subject: Subject) -> Iterator[Finding]:
     Severity.ERROR,
     "An extension module is for another Python than the wheel, or has no function for Python to call.",
 )
-def unimportable(subject: Subject) -> Iterator[Finding]:
+def unimportable(subject: Subject) -> Findings:
     """Find modules whose file is sound and that Python cannot import all the same."""
     foreign = for_another_python(subject)
     for outcome in subject.outcomes:
@@ -290,7 +288,7 @@ def unimportable(subject: Subject) -> Iterator[Finding]:
     Severity.WARNING,
     "A module of an abi3 wheel uses functions that the oldest Python it claims does not have.",
 )
-def abi3_symbols(subject: Subject) -> Iterator[Finding]:
+def abi3_symbols(subject: Subject) -> Findings:
     """Compare what abi3 modules import from python3.dll with the list of the stable ABI."""
     claim, python = read_claim(subject.distribution.tags), subject.environment_python
     if claim.abi3 is None or newer_stable_abi(subject):
@@ -375,7 +373,7 @@ _FIRST_WHEELS = {
 @rule(
     "WF410", "numpy-abi", Severity.WARNING, "An extension module does not run with every NumPy that the wheel allows."
 )
-def numpy_abi(subject: Subject) -> Iterator[Finding]:
+def numpy_abi(subject: Subject) -> Findings:
     """Find modules whose NumPy is older, or newer, than one that pip may install beside them."""
     there, lines = _installed(subject), _numpy_lines(subject)
     if not there and not lines:
@@ -423,7 +421,7 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
 
 def _too_new(
     subject: Subject, required: str, oldest: tuple[int, int], there: str, needs: dict[str, tuple[int, ...]]
-) -> Iterator[Finding]:
+) -> Findings:
     """Tell which modules want a newer NumPy than the oldest that the wheel allows and its Python has wheels for."""
     young = [path for path, needed in needs.items() if needed > oldest]
     if young:

@@ -12,12 +12,12 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import CodeFault, Finding, Repairable, Severity, canonical, dll_key
+from wheelfix.model import CodeFault, Repairable, Severity, canonical, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, CodeBudget, OutOfBudget, budget_of
 from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code, python_source
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import reinstall, repair_command
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "Python code of the package loads a DLL that is not there.",
     Repairable.SOMETIMES,
 )
-def missing_code_loads(subject: Subject) -> Iterator[Finding]:
+def missing_code_loads(subject: Subject) -> Findings:
     """Find loads in Python code that find no file, and code that gives up after looking for one without success."""
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
         names = [inside(name) for name in fault.names]
@@ -66,7 +66,7 @@ def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     Severity.ERROR,
     "Python code of the package adds a folder that does not exist to the DLL search, or lists its files.",
 )
-def missing_code_folders(subject: Subject) -> Iterator[Finding]:
+def missing_code_folders(subject: Subject) -> Findings:
     """Find folders whose addition raises an exception by itself."""
     for fault in _first_per_name(subject, ("folder", "listing")):
         name = inside(fault.names[0])
@@ -89,7 +89,7 @@ def missing_code_folders(subject: Subject) -> Iterator[Finding]:
     Severity.ERROR,
     "Importing the package raises an exception, although nothing that it loads is missing.",
 )
-def raised_by_code(subject: Subject) -> Iterator[Finding]:
+def raised_by_code(subject: Subject) -> Findings:
     """Find exceptions that the package's code raises on every machine: for the wrong Python, or a symbol not there."""
     for fault in subject.resolution.code_faults:
         if fault.cause == "end" and fault.sure and fault.reached:
@@ -108,7 +108,7 @@ def raised_by_code(subject: Subject) -> Iterator[Finding]:
     Severity.UNSURE,
     "Python code of the package loads a DLL, and whether that succeeds is not known.",
 )
-def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
+def unsure_code_loads(subject: Subject) -> Findings:
     """Find loads that importing the package performs, and that depend on what was not read or is not in the wheel."""
     seen: set[tuple[str, ...]] = set()
     if any(fault.sure and fault.reached for fault in subject.resolution.code_faults):
@@ -163,7 +163,7 @@ def _left_out(subject: Subject) -> dict[str, str]:
 
 
 @rule("WF332", "own-module-missing", Severity.ERROR, "The package imports a module of its own that no file is.")
-def own_module_missing(subject: Subject) -> Iterator[Finding]:
+def own_module_missing(subject: Subject) -> Findings:
     """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
     followed = (absent for absent in subject.resolution.absent_modules if not absent.distribution)
     found = {absent.module: (absent.file, "") for absent in followed}
@@ -187,7 +187,7 @@ def own_module_missing(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("WF209", "nothing-to-import", Severity.ERROR, "A wheel for one kind of Python has no module to import.")
-def nothing_to_import(subject: Subject) -> Iterator[Finding]:
+def nothing_to_import(subject: Subject) -> Findings:
     """Find wheels whose only module was left out: their tags, or a list of theirs, say that there is one."""
     tags, listed = subject.distribution.tags, _listed(subject)
     if not _is_for_one_python(subject) or any(map(_is_module, _own_paths(subject))):
@@ -391,7 +391,7 @@ _SHOWN = 20
     Severity.WARNING,
     "Python code of the package was not read to the end, so that the DLLs it loads are not all known.",
 )
-def package_code_unread(subject: Subject) -> Iterator[Finding]:
+def package_code_unread(subject: Subject) -> Findings:
     """Find code that took more work than it is worth, or that is not Python; one finding for each reason."""
     budget = budget_of(subject.view)
     unread = (((reason, path in budget.loading), path) for path, reason in sorted(budget.unread.items()))

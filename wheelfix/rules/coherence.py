@@ -16,11 +16,11 @@ from wheelfix.loader.resolve import orders_of
 from wheelfix.model import FileVersion, Finding, Image, Repairable, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import drop_option, repair_command
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import arrow, dotted, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.view import Beside
@@ -34,7 +34,7 @@ _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 
 
 @rule("WF405", "several-openmp", Severity.WARNING, "Two OpenMP runtimes are loaded into one process.")
-def several_openmp(subject: Subject) -> Iterator[Finding]:
+def several_openmp(subject: Subject) -> Findings:
     """Find import closures with more than one OpenMP runtime."""
     reported: set[frozenset[str]] = set()
     for process in subject.processes:
@@ -66,7 +66,7 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
     yield from _openmp_of_others(subject)
 
 
-def _openmp_of_others(subject: Subject) -> Iterator[Finding]:
+def _openmp_of_others(subject: Subject) -> Findings:
     """Find runtimes of other distributions that a process has beside the subject's own, after importing both."""
     beside, name = subject.view.beside, canonical(subject.name)
     own = [path for path in subject.images if subject.reached(path) and _is_llvm(subject, path)]
@@ -142,7 +142,7 @@ def _is_stub(subject: Subject, path: str) -> bool:
     Severity.WARNING,
     "Two different DLLs have one name, and one process can load either.",
 )
-def same_name(subject: Subject) -> Iterator[Finding]:
+def same_name(subject: Subject) -> Findings:
     """Find DLLs of one name of which the first that is loaded serves everyone."""
     places = grouped((key_of(path), path) for path in subject.images if path.lower().endswith(".dll"))
     for key, paths in sorted(places.items()):
@@ -223,7 +223,7 @@ def _family(subject: Subject, family: str) -> dict[str, dict[str, str]]:
 
 def _mixed(
     subject: Subject, code: str, what: tuple[str, ...], paths: list[str], compared: list[str], digits: int
-) -> Iterator[Finding]:
+) -> Findings:
     """Find parts whose version resources have different numbers.
 
     ``what`` has the library, the consequence, and with which option a repair takes which files from one release.
@@ -255,7 +255,7 @@ def _unused(subject: Subject, code: str, paths: list[str], message: str) -> Find
 
 
 @rule("WF404", "mixed-cudnn", Severity.WARNING, "cuDNN's parts are of different releases.", Repairable.SOMETIMES)
-def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
+def mixed_cudnn(subject: Subject) -> Findings:
     """Find folders where cuDNN was put together from two downloads."""
     for parts in _family(subject, "cudnn").values():
         by_major = grouped((major, path) for path, major in parts.items())
@@ -275,7 +275,7 @@ def _is_main(path: str) -> bool:
 
 
 @rule("WF408", "mixed-mkl", Severity.WARNING, "MKL's parts are of different releases.", Repairable.SOMETIMES)
-def mixed_mkl(subject: Subject) -> Iterator[Finding]:
+def mixed_mkl(subject: Subject) -> Findings:
     """Find folders where MKL was put together from two releases."""
     for _, parts in sorted(_family(subject, "mkl").items()):
         own = {path: found["version"] for path in parts if (found := _MKL_PART.fullmatch(demangle(key_of(path))))}
@@ -295,7 +295,7 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
     "libiomp5md.dll is older than the MKL that uses it.",
     Repairable.SOMETIMES,
 )
-def openmp_too_old(subject: Subject) -> Iterator[Finding]:
+def openmp_too_old(subject: Subject) -> Findings:
     """Hold the date of Intel's OpenMP runtime against the year of MKL."""
     for edge in subject.edges:
         mkl_needs_it = dll_key(edge.name) == "libiomp5md.dll" and key_of(edge.importer).startswith("mkl_intel_thread.")

@@ -30,7 +30,7 @@ from wheelfix.knowledge.cuda import (
     toolkits_of_file,
 )
 from wheelfix.knowledge.families import FamilyMember, family_of
-from wheelfix.model import CudaSummary, EdgeKind, Finding, Repairable, Severity, dll_key
+from wheelfix.model import CudaSummary, EdgeKind, Repairable, Severity, dll_key
 from wheelfix.roots.release import SEPARATE
 from wheelfix.rules.context import (
     Subject,
@@ -45,7 +45,7 @@ from wheelfix.rules.context import (
 from wheelfix.rules.dependencies import missing
 from wheelfix.rules.gpufit import capability
 from wheelfix.rules.hints import drop_option, repair_command
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _majors(subject: Subject, groups: Iterable[tuple[str, ...]]) -> set[int]:
 
 
 @rule("WF402", "mixed-cuda-majors", Severity.WARNING, "DLLs of two CUDA majors are loaded into one process.")
-def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
+def mixed_cuda_majors(subject: Subject) -> Findings:
     """Find import closures whose CUDA DLLs no single toolkit has."""
     reported: set[frozenset[str]] = set()
     for process in subject.processes:
@@ -148,7 +148,7 @@ def _asked(key: str, found: dict[str, str]) -> str:
     "The torch wheel has cudart but not the other CUDA DLLs, so torch does not look for a toolkit.",
     Repairable.SOMETIMES,
 )
-def partial_cuda(subject: Subject) -> Iterator[Finding]:
+def partial_cuda(subject: Subject) -> Findings:
     """Find torch wheels that are between the two ways of getting CUDA: all of it inside, or none of it."""
     loading, startup = subject.loading, subject.startup
     if loading is None or loading.cuda is None or startup is None or not startup.toolkit_unless:
@@ -187,7 +187,7 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
     Severity.WARNING,
     "The version label, torch/version.py and the CUDA DLLs name different CUDA releases.",
 )
-def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
+def cuda_tag_mismatch(subject: Subject) -> Findings:
     """Compare ``+cu117``, what the package itself says, and the DLLs that are loaded."""
     yield from _builtins_mismatch(subject)
     label, built = named_releases(subject)
@@ -229,7 +229,7 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
     yield from _parts_of_another(subject, release, odd)
 
 
-def _parts_of_another(subject: Subject, release: Release, reported: Iterable[str]) -> Iterator[Finding]:
+def _parts_of_another(subject: Subject, release: Release, reported: Iterable[str]) -> Findings:
     """Compare the release with the one that CUDA's DLLs in the wheel state: most names only tell the major."""
     loaded = dict.fromkeys(path for process in subject.processes for path in process)
     found: dict[str, str] = {}
@@ -255,7 +255,7 @@ def _parts_of_another(subject: Subject, release: Release, reported: Iterable[str
         )
 
 
-def _builtins_mismatch(subject: Subject) -> Iterator[Finding]:
+def _builtins_mismatch(subject: Subject) -> Findings:
     """Compare NVRTC's built-ins with the one release that an NVRTC loads."""
     for path in subject.images:
         beside = nvrtc_builtins(subject, path)

@@ -39,11 +39,11 @@ from wheelfix.rules.abi import for_another_python, newer_stable_abi
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import arrow, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 _STRONGEST_FIRST = {EdgeKind.IMPORT: 0, EdgeKind.FORWARDER: 1, EdgeKind.DELAY: 2, EdgeKind.COMPANION: 3}
@@ -405,7 +405,7 @@ def _is_for_several_pythons(need: Need) -> bool:
     "A DLL is there, but in a folder where the loader does not look for it.",
     Repairable.SOMETIMES,
 )
-def missing_imports(subject: Subject) -> Iterator[Finding]:
+def missing_imports(subject: Subject) -> Findings:
     """Find imports without a provider: error 126."""
     for need in missing(subject, EdgeKind.IMPORT):
         if (is_debug_crt(need.name) or is_debug_python(need.name)) and not need.reached:
@@ -485,7 +485,7 @@ def _objection(subject: Subject, need: Need, path: str) -> str:
     "A DLL that another one loads by name if it is there is missing.",
     Repairable.SOMETIMES,
 )
-def missing_companions(subject: Subject) -> Iterator[Finding]:
+def missing_companions(subject: Subject) -> Findings:
     """Find missing DLLs that others load by name, so that no import table shows them."""
     groups: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
     for need in missing(subject, EdgeKind.COMPANION):
@@ -545,7 +545,7 @@ def _parent(subject: Subject, edge: Edge) -> str:
     "A DLL that is loaded at the first call into it is missing.",
     Repairable.SOMETIMES,
 )
-def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
+def missing_delay_loads(subject: Subject) -> Findings:
     """Find delay-loaded DLLs without a provider: the load succeeds, the first call does not."""
     imported = {dll_key(need.name) for need in missing(subject, EdgeKind.IMPORT)}
     for need in missing(subject, EdgeKind.DELAY):
@@ -577,7 +577,7 @@ def says_out_of_reach(item: Finding) -> bool:
     "A function that a DLL imports is missing from the DLL that should have it: they are of different versions.",
     Repairable.SOMETIMES,
 )
-def unexported(subject: Subject) -> Iterator[Finding]:
+def unexported(subject: Subject) -> Findings:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
     for edge in subject.edges:
         if (
@@ -629,7 +629,7 @@ def unexported(subject: Subject) -> Iterator[Finding]:
     "A DLL forwards a function to another DLL that is missing or does not have it.",
     Repairable.SOMETIMES,
 )
-def broken_forwarders(subject: Subject) -> Iterator[Finding]:
+def broken_forwarders(subject: Subject) -> Findings:
     """Find stubs without the DLL they stand for."""
     for edge in subject.edges:
         if edge.kind is not EdgeKind.FORWARDER or not subject.concerns(edge.importer) or not _is_broken(edge):

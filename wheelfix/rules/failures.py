@@ -20,7 +20,7 @@ from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import broken_forwarders, missing_imports, unexported
 from wheelfix.rules.otherdistributions import owner_not_reachable
 from wheelfix.rules.pe import debug_crt, unreadable_images, wrong_machine
-from wheelfix.rules.registry import finding, found_by, rule, run_checks
+from wheelfix.rules.registry import Findings, finding, found_by, rule, run_checks
 from wheelfix.rules.vcruntime import CONSTEXPR_MUTEX, locks_unconstructed_mutex
 from wheelfix.rules.wording import arrow, dotted, last_part, listing
 
@@ -46,7 +46,7 @@ _EXPLAINING = (
 
 
 @rule("WF309", "load-fails", Severity.ERROR, "A load that the package performs fails, and no other finding says why.")
-def load_fails(subject: Subject) -> Iterator[Finding]:
+def load_fails(subject: Subject) -> Findings:
     """Find failed loads that no other rule has an explanation for."""
     failed = [outcome for outcome in subject.failures if outcome.chain and not outcome.event.guarded]
     if not failed:
@@ -145,7 +145,7 @@ def _causes(outcome: LoadOutcome) -> frozenset[str]:
     Severity.INFO,
     "A module loads only after other modules of the package; imported on its own it fails.",
 )
-def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
+def depends_on_import_order(subject: Subject) -> Findings:
     """Find modules that fail in a fresh process and load once something else of the package is loaded."""
     failing = ((alone, outcome.event) for outcome in subject.outcomes if (alone := outcome.alone) and not alone.after)
     causes = grouped(((dll_key(alone.chain[-1]), alone.sure), (alone, event)) for alone, event in failing)
@@ -184,7 +184,7 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
     Severity.WARNING,
     "A package of the wheel can be imported only after another package of the same wheel.",
 )
-def imported_after_another_package(subject: Subject) -> Iterator[Finding]:
+def imported_after_another_package(subject: Subject) -> Findings:
     """Find top-level packages that fail on their own, and load where another one of the wheel imports them."""
     for outcome in subject.outcomes:
         alone = outcome.alone
@@ -228,7 +228,7 @@ class Clash:
     Severity.ERROR,
     "An older msvcp140.dll is found first and is used by a DLL that was built for a newer one.",
 )
-def older_runtime_first(subject: Subject) -> Iterator[Finding]:
+def older_runtime_first(subject: Subject) -> Findings:
     """Find a runtime beside python.exe, or in the search before the right one, that crashes its user."""
     foreign = (edge for edge in subject.edges if edge.file in subject.foreign and subject.reached(edge.importer))
     clashes_by_path = grouped(
@@ -255,7 +255,7 @@ def older_runtime_first(subject: Subject) -> Iterator[Finding]:
     Severity.WARNING,
     "It works or fails depending on which of two distributions is imported first.",
 )
-def import_order(subject: Subject) -> Iterator[Finding]:
+def import_order(subject: Subject) -> Findings:
     """Import other distributions before this one in the model, where a DLL of theirs cannot stand in for its own."""
     beside = subject.view.beside
     if beside is None or canonical(subject.name) not in beside:
@@ -281,7 +281,7 @@ def import_order(subject: Subject) -> Iterator[Finding]:
 
 def _one_order(
     subject: Subject, orders: ImportOrders, twins: dict[str, list[Clash]], before: tuple[str, ...]
-) -> Iterator[Finding]:
+) -> Findings:
     """Judge the subject after the distributions that are imported before it in the order that was asked about."""
     for path, clashes in sorted(twins.items()):
         states = ((number, orders.state(before[: number + 1])) for number in range(len(before)))

@@ -34,12 +34,12 @@ from wheelfix.pe.gpucode import CONTAINERS, WRAPPERS, GpuCode, read_gpu_code
 from wheelfix.rules.context import Subject, base, built_for
 from wheelfix.rules.cuda import needed_majors, spelled_release, used_releases
 from wheelfix.rules.gpufit import Fit, capability, compiles, ended_support, fit, fit_of_image, in_order, of_vendor
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import dotted, listing
 from wheelfix.streams.codec import INSTALL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     Code = Callable[[str], GpuCode | None]
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     Severity.INFO,
     "A DLL has only intermediate code for the card, which the driver compiles at first use.",
 )
-def gpu_code(subject: Subject) -> Iterator[Finding]:
+def gpu_code(subject: Subject) -> Findings:
     """Compare the GPU code of every image with the card that was asked about; DLLs with the same remedy share one."""
     card = subject.card
     if card is None:
@@ -98,7 +98,7 @@ def _codes(subject: Subject) -> dict[str, GpuCode]:
     Severity.UNSURE,
     "A DLL has GPU code that could not be read, so that it is not known for which cards.",
 )
-def gpu_code_unread(subject: Subject) -> Iterator[Finding]:
+def gpu_code_unread(subject: Subject) -> Findings:
     """Say that an answer about a card leaves out code that could not be read."""
     for path, code in _codes(subject).items() if subject.card is not None else ():
         if subject.card is None or not code.unread or fit(code.archs, subject.card, code.ptx).runs:
@@ -113,7 +113,7 @@ def gpu_code_unread(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("WF507", "gpu-code-absent", Severity.WARNING, "A card was asked about, and nothing in the wheel has GPU code.")
-def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
+def gpu_code_absent(subject: Subject) -> Findings:
     """Say that there is no GPU code at all, instead of passing a wheel that was asked about a card."""
     card = subject.card
     if card is None or not subject.images:
@@ -171,7 +171,7 @@ def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
     Severity.ERROR,
     "The last driver for the card does not run the CUDA release that the wheel uses.",
 )
-def driver_too_old(subject: Subject) -> Iterator[Finding]:
+def driver_too_old(subject: Subject) -> Findings:
     """Compare the wheel's CUDA release with the last driver that NVIDIA made for the card."""
     ended = ended_support(subject.card)
     if ended is None:
@@ -234,7 +234,7 @@ _FIRST = 64
     Severity.WARNING,
     "The wheel's own GPU code and that of a library in it run on no card in common.",
 )
-def gpu_code_disjoint(subject: Subject) -> Iterator[Finding]:
+def gpu_code_disjoint(subject: Subject) -> Findings:
     """Compare the cards that the wheel's own code runs on with those of each NVIDIA library in it."""
     with_code = [path for path, image in subject.images.items() if {CONTAINERS, WRAPPERS} & set(image.sections)]
     libraries = [path for path in with_code if _is_library(path)]
@@ -310,7 +310,7 @@ def _cards(subject: Subject, paths: Iterable[str], read: Code) -> frozenset[str]
     Severity.INFO,
     "Whether the driver that was asked about runs the wheel's CUDA release, and what it does not do.",
 )
-def driver_runs_cuda(subject: Subject) -> Iterator[Finding]:
+def driver_runs_cuda(subject: Subject) -> Findings:
     """Compare the wheel's CUDA releases with the driver that was asked about."""
     if not subject.driver:
         return
@@ -369,7 +369,7 @@ def _runs(driver: str, cuda: tuple[int, int], spelled: str) -> Finding:
     Severity.ERROR,
     "A DLL has only PTX for the card, in a version that the driver that was asked about does not compile.",
 )
-def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
+def ptx_needs_newer_driver(subject: Subject) -> Findings:
     """Find DLLs whose code for the card the driver would have to compile, and cannot."""
     card = subject.card
     if not subject.driver or card is None or vendor_of(card) != NVIDIA:
@@ -401,7 +401,7 @@ def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
     Severity.ERROR,
     "The driver that was asked about does not support the card that was asked about.",
 )
-def driver_not_for_card(subject: Subject) -> Iterator[Finding]:
+def driver_not_for_card(subject: Subject) -> Findings:
     """Compare the driver with the first and the last that support the card's architecture."""
     card, own = subject.card, capability(subject.card)
     if not subject.driver or own is None:

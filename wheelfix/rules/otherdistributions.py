@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.companions import program_of
 from wheelfix.loader.requirements import fits, unmet_requirements
-from wheelfix.model import EdgeKind, Finding, MayComeFrom, OwnedBy, Repairable, Severity, canonical
+from wheelfix.model import EdgeKind, MayComeFrom, OwnedBy, Repairable, Severity, canonical
 from wheelfix.rules.context import Subject, folder, inside
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import dotted, listing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _SHOWN = 6
 
@@ -28,7 +22,7 @@ _SHOWN = 6
     "Another distribution has the DLL, but its folder is not searched when the load happens.",
     Repairable.SOMETIMES,
 )
-def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
+def owner_not_reachable(subject: Subject) -> Findings:
     """Find DLLs that a required distribution has and the loader will not find."""
     for need in needs(
         subject,
@@ -62,7 +56,7 @@ def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
     Severity.UNSURE,
     "A DLL is not in the wheel, and whether another distribution provides it is not known.",
 )
-def unknown_provider(subject: Subject) -> Iterator[Finding]:
+def unknown_provider(subject: Subject) -> Findings:
     """Find imports that only a distribution whose contents are not known can answer."""
     edges = [edge for edge in subject.edges if isinstance(edge.provider, MayComeFrom) and edge.required]
     for need in needs(subject, edges):
@@ -93,7 +87,7 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
     Severity.INFO,
     "DLLs that the wheel needs come from another distribution, which has to be installed with it.",
 )
-def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
+def relies_on_distribution(subject: Subject) -> Findings:
     """Say for each distribution which DLLs it provides, for which versions, and which builds have them."""
     owned = needs(subject, (edge for edge in subject.edges if isinstance(edge.provider, OwnedBy)))
     reachable = (
@@ -134,7 +128,7 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _relies_on_files(subject: Subject) -> Iterator[Finding]:
+def _relies_on_files(subject: Subject) -> Findings:
     """Say which files of other distributions in the set serve the subject."""
     own = needs(subject, (edge for edge in subject.edges if edge.importer in subject.images))
     files = ((need, need.first.file) for need in own)
@@ -163,7 +157,7 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
     Severity.ERROR,
     "The package imports a module of a distribution that it requires, and that is not installed.",
 )
-def module_not_installed(subject: Subject) -> Iterator[Finding]:
+def module_not_installed(subject: Subject) -> Findings:
     """Find imports of modules that an environment or a set does not have, although it is complete."""
     for absent in subject.resolution.absent_modules:
         if not absent.distribution:
@@ -201,7 +195,7 @@ def module_not_installed(subject: Subject) -> Iterator[Finding]:
     Severity.UNSURE,
     "A distribution is installed in the environment without its files being there.",
 )
-def files_elsewhere(subject: Subject) -> Iterator[Finding]:
+def files_elsewhere(subject: Subject) -> Findings:
     """Find editable installations, and those that list no files."""
     beside, name = subject.view.beside, canonical(subject.name)
     if not subject.installed or beside is None or name not in beside or name not in beside.absent:
@@ -237,7 +231,7 @@ def _hint_for_unknown(name: str, provider: MayComeFrom) -> str:
     Severity.WARNING,
     "A distribution that is required is not installed, or in a version that is not allowed.",
 )
-def requirement_not_met(subject: Subject) -> Iterator[Finding]:
+def requirement_not_met(subject: Subject) -> Findings:
     """Find requirements that an installer would have met; where an import fails for certain, WF320 says so."""
     beside, own = subject.view.beside, subject.distribution
     known = {absent.distribution for absent in subject.resolution.absent_modules}

@@ -10,7 +10,6 @@ from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import module_name
 from wheelfix.model import (
     EdgeKind,
-    Finding,
     Image,
     Machine,
     Malformed,
@@ -20,12 +19,10 @@ from wheelfix.model import (
 )
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from wheelfix.loader.view import ViewFile
 
 _KINDS = {"empty": "WF202", "lfs-pointer": "WF203"}
@@ -62,7 +59,7 @@ def is_debug_crt(name: str) -> bool:
     "A DLL is a git-lfs pointer text instead of the file it points to.",
     Repairable.SOMETIMES,
 )
-def unreadable_images(subject: Subject) -> Iterator[Finding]:
+def unreadable_images(subject: Subject) -> Findings:
     """Find files that Windows answers with error 193."""
     foreign = {path: facts for path, facts in subject.foreign.items() if isinstance(facts, Malformed)}
     for path, facts in {**subject.malformed, **foreign}.items():
@@ -95,7 +92,7 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
     "A DLL is built for another processor than the wheel.",
     Repairable.SOMETIMES,
 )
-def wrong_machine(subject: Subject) -> Iterator[Finding]:
+def wrong_machine(subject: Subject) -> Findings:
     """Find DLLs that cannot live in the process the wheel is made for."""
     if subject.machine is Machine.UNKNOWN:
         return
@@ -132,7 +129,7 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
     Severity.ERROR,
     "A DLL was built in Debug configuration and needs a runtime that only Visual Studio has.",
 )
-def debug_crt(subject: Subject) -> Iterator[Finding]:
+def debug_crt(subject: Subject) -> Findings:
     """Find images that import a debug C runtime which the wheel does not carry."""
     for path, image in subject.images.items():
         carried = {dll_key(edge.name) for edge in subject.edges_from.get(path, ()) if edge.file}
@@ -169,7 +166,7 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
     Severity.WARNING,
     "Tables of a DLL are irregular, so that not everything in them could be read.",
 )
-def irregular_tables(subject: Subject) -> Iterator[Finding]:
+def irregular_tables(subject: Subject) -> Findings:
     """Find images of which something was not understood, since what is not read is not checked either."""
     for path, image in subject.images.items():
         odd = [what for what in image.oddities if not what.startswith(_NO_FAULTS)]
@@ -186,7 +183,7 @@ def irregular_tables(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("WF208", "other-system", Severity.ERROR, "A wheel for Windows has compiled files for other systems only.")
-def other_system(subject: Subject) -> Iterator[Finding]:
+def other_system(subject: Subject) -> Findings:
     """Find wheels that were built on Linux or macOS and got a tag for Windows."""
     tags = subject.distribution.tags
     if subject.images or subject.malformed or not tags or not all("-win" in tag for tag in tags):

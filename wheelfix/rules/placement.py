@@ -8,21 +8,18 @@ that nothing loads, files that no distribution owns, files beside python.exe tha
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import CodeNames, names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
-from wheelfix.model import EdgeKind, Finding, Image, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, Image, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import repair_command
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import listing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @rule(
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
     "A DLL is in the wheel twice, and one of the copies is never loaded.",
     Repairable.SOMETIMES,
 )
-def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
+def copy_never_loaded(subject: Subject) -> Findings:
     """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
     copies = grouped((key_of(item.path), item.path) for item in misplaced(subject) if item.copy == "idle")
     for key, idle in copies.items():
@@ -65,7 +62,7 @@ def _place(subject: Subject, path: str) -> str:
     Severity.WARNING,
     "A file of the environment is loaded instead of the package's own DLL of that name.",
 )
-def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
+def shadowed_by_environment(subject: Subject) -> Findings:
     """Find DLLs of the package for which a file beside ``python.exe``, or of another package, is loaded."""
     own = grouped((key_of(path), path) for path in subject.images)
     reported = set()
@@ -138,7 +135,7 @@ class Misplaced:
     "A DLL in the folders of an installed package belongs to no distribution.",
     Repairable.SOMETIMES,
 )
-def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
+def misplaced_dlls(subject: Subject) -> Findings:
     """Report each DLL that is not where it belongs."""
     for item in misplaced(subject):
         if item.copy:

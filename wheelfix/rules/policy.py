@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import demangle, family_of, is_mangled, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file, runtime_file
-from wheelfix.model import EdgeKind, Finding, Missing, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, Missing, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _dlls(subject: Subject) -> Iterator[str]:
     "The wheel contains a DLL that belongs to a device driver.",
     Repairable.SOMETIMES,
 )
-def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
+def driver_dll_shipped(subject: Subject) -> Findings:
     """Find copies of driver DLLs, which hide those of the driver that is installed."""
     for path in _dlls(subject):
         driver = driver_file(base(path))
@@ -61,7 +61,7 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
     "The wheel contains DLLs that are part of Windows.",
     Repairable.SOMETIMES,
 )
-def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
+def system_dll_shipped(subject: Subject) -> Findings:
     """Find copies of Windows' own DLLs."""
     useless: list[str] = []
     shadowing: list[str] = []
@@ -101,7 +101,7 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
     "The torch wheel contains the DLLs and programs of its own test suite.",
     Repairable.ALWAYS,
 )
-def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
+def test_artifacts_shipped(subject: Subject) -> Findings:
     """Find what BUILD_TEST=1 left behind, and say whether dropping it would fix anything."""
     found = list_test_artifacts(subject)
     loading, startup = subject.loading, subject.startup
@@ -167,7 +167,7 @@ def _verdict(only: list[str], shared: dict[str, list[str]]) -> str:
     "The wheel contains a DLL whose licence does not allow redistribution.",
     Repairable.SOMETIMES,
 )
-def not_redistributable(subject: Subject) -> Iterator[Finding]:
+def not_redistributable(subject: Subject) -> Findings:
     """Find DLLs that must not leave the machine they were installed on."""
     for path in _dlls(subject):
         name = base(path)
@@ -188,7 +188,7 @@ def not_redistributable(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("WF613", "runtime-edited", Severity.INFO, "A DLL of Microsoft's runtime was changed, so its signature is gone.")
-def runtime_edited(subject: Subject) -> Iterator[Finding]:
+def runtime_edited(subject: Subject) -> Findings:
     """Find DLLs of the Visual C++ runtime that import names which a tool made up: Microsoft's build does not."""
     for path in _dlls(subject):
         image, runtime = subject.images[path], runtime_file(demangle(key_of(path)))
@@ -210,7 +210,7 @@ def runtime_edited(subject: Subject) -> Iterator[Finding]:
 @rule("WF606", "signature-invalid", Severity.WARNING, "The signature of a DLL is not valid.")
 @rule("WF607", "signature-untrusted", Severity.INFO, "The signature of a DLL leads to no trusted root.")
 @rule("WF608", "signature-not-checked", Severity.INFO, "The signature of a DLL was not checked.")
-def signatures(subject: Subject) -> Iterator[Finding]:
+def signatures(subject: Subject) -> Findings:
     """Report DLLs without a valid signature, together where signer and reason are the same."""
     found = ((path, subject.signature(path)) for path in subject.images if subject.judges_signatures)
     groups = grouped(((one.status, one.signer, one.reason), path) for path, one in found if one is not None)

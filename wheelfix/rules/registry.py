@@ -24,12 +24,14 @@ from wheelfix.model import Finding, Json, Repairable, Severity, dll_key, fold
 from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from wheelfix.rules.context import Subject
 
 
 Check: TypeAlias = "Callable[[Subject], Iterable[Finding]]"
+Findings: TypeAlias = "Iterator[Finding]"
+"""What a rule gives."""
 _C = TypeVar("_C", bound=Check)
 
 

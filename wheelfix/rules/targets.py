@@ -12,11 +12,11 @@ from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports,
 from wheelfix.model import EdgeKind, Finding, Image, Machine, Severity, Symbol, System, dll_key
 from wheelfix.rules.context import Subject, base, key_of
 from wheelfix.rules.dependencies import Need, excuse_of, gather
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import Callable, Container, Sequence
 
 
 _Found = TypeVar("_Found")
@@ -47,7 +47,7 @@ _AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
     Severity.UNSURE,
     "Whether the kind of Windows that was asked about has a DLL is not known.",
 )
-def absent_on_targets(subject: Subject) -> Iterator[Finding]:
+def absent_on_targets(subject: Subject) -> Findings:
     """Compare what is imported from Windows with each target."""
     if not subject.targets:
         return
@@ -81,7 +81,7 @@ class _Judge:
         self.subject, self.target, self.loaded = subject, target, loaded
         self.hint = target.remedy or "load it only where it exists, or document which Windows the package needs"
 
-    def findings(self, needs: Sequence[Need]) -> Iterator[Finding]:
+    def findings(self, needs: Sequence[Need]) -> Findings:
         """Yield what is found about every DLL, and one finding about all of which nothing is known."""
         unknown: list[Need] = []
         functions: dict[str, list[str]] = {}
@@ -126,7 +126,7 @@ class _Judge:
         evidence = self._evidence(need, fact)
         return finding("WF323" if sure else "WF325", self._label(need), message, hint=self.hint, evidence=evidence)
 
-    def _functions(self, need: Need) -> Iterator[Finding]:
+    def _functions(self, need: Need) -> Findings:
         """Yield the functions that the target's DLL does not have."""
         by_importer = self._by_importer(need, missing_exports)
         if not by_importer:

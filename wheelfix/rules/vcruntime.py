@@ -19,12 +19,10 @@ from wheelfix.pe.version import newest_compiler
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import needs
 from wheelfix.rules.hints import repair_command
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from wheelfix.knowledge.tables import Pair
 
 CONSTEXPR_MUTEX: Pair = (14, 40)
@@ -54,7 +52,7 @@ class _User:
     "The Visual C++ runtime that a DLL uses is older than the DLL's compiler.",
     Repairable.SOMETIMES,
 )
-def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
+def vc_runtime_too_old(subject: Subject) -> Findings:
     """Hold the runtime DLLs in the wheel, and those that are there before them, against the toolset of their users."""
     for runtime, users in sorted(_users(subject).items()):
         version = subject.version(runtime) if runtime in subject.images else None
@@ -71,7 +69,7 @@ def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
     yield from _python_has_its_own(subject)
 
 
-def _of_the_machine(subject: Subject) -> Iterator[Finding]:
+def _of_the_machine(subject: Subject) -> Findings:
     """Tell that the msvcp140.dll of the machine, or of another package, must not be older than the constexpr mutex."""
     relied = (edge for edge in subject.edges if isinstance(edge.provider, VcRedist) and edge.kind is EdgeKind.IMPORT)
     importers = dict.fromkeys(edge.importer for edge in relied if dll_key(edge.name) == "msvcp140.dll")
@@ -127,7 +125,7 @@ def _may_lose(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding
     )
 
 
-def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
+def _python_has_its_own(subject: Subject) -> Findings:
     """Tell that Python's vcruntime140.dll is loaded before the wheel's, where that one is known to be older."""
     python = python_runtime(subject.profile.python) if subject.profile.python is not None else None
     for path in subject.images if python is not None else ():
@@ -201,7 +199,7 @@ def locks_unconstructed_mutex(image: Image) -> bool:
     "The wheel relies on the Visual C++ runtime being installed on the machine.",
     Repairable.SOMETIMES,
 )
-def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
+def needs_vc_runtime(subject: Subject) -> Findings:
     """Say once per wheel which runtime DLLs have to be on the machine."""
     relied = [edge for edge in subject.edges if isinstance(edge.provider, VcRedist)]
     required = Requirements(subject.distribution.requires, subject.profile)

@@ -10,10 +10,14 @@ if TYPE_CHECKING:
 
 def listing(items: Sequence[str], limit: int = 3) -> str:
     """Return ``a``, ``a and b``, ``a, b and c``, or ``a, b, c and 4 more``."""
-    shown = list(items[:limit])
     if len(items) > limit:
-        return f"{', '.join(shown)} and {len(items) - limit} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+        return and_more(items, limit)
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def and_more(names: Sequence[str], most: int = 3) -> str:
+    """Return ``a, b``, or ``a, b and 4 more``."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def count(number: int, what: str) -> str:

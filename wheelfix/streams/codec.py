@@ -6,7 +6,7 @@ import functools
 import importlib
 import zlib
 from collections import deque
-from typing import IO, TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError, install_extra
@@ -83,24 +83,10 @@ MAX_RATIO = 1032
 """No deflate stream can expand further than this."""
 
 
-class Inflater(Protocol):
-    """What :func:`inflater` gives: the part of zlib's decompression object that is used here."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unconsumed_tail(self) -> bytes: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
-    def copy(self) -> Inflater: ...
-
-
-class Deflater(Protocol):
-    """What :meth:`Compressor.deflater` gives."""
-
-    def compress(self, data: bytes | memoryview, /) -> bytes: ...
-    def flush(self, mode: int = ..., /) -> bytes: ...
+Inflater: TypeAlias = "zlib._Decompress"
+"""What :func:`inflater` gives; zlib-ng's has the same methods."""
+Deflater: TypeAlias = "zlib._Compress"
+"""What :meth:`Compressor.deflater` gives."""
 
 
 @functools.cache

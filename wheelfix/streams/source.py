@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.inputfiles import open_regular
 from wheelfix.base.values import dataclass, frozen
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 INPUT_STEP, FIRST_STEP = 256 << 10, 128 << 10
 """Compressed bytes fed at once. The first steps are smaller, because many a DLL is not read any further."""
+ReadAt: TypeAlias = "Callable[[int, int], bytes]"
+"""Reads so many bytes from a place."""
 OUTPUT_STEP = 1 << 20
 """Most bytes that one step may inflate to. Larger pieces leave the processor's cache, and the system has to give
 memory for each of them again: steps of 4 MiB took a fifth longer."""
@@ -44,7 +46,7 @@ CHECKPOINTS = 32
 class Packed:
     """The packed bytes of a member, in the portions in which they are inflated."""
 
-    read: Callable[[int, int], bytes]
+    read: ReadAt
     csize: int
     usize: int
     sparing: bool = False
@@ -256,7 +258,7 @@ class TeeSource:
 class StoredSource:
     """A member that lies uncompressed in an archive."""
 
-    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
+    def __init__(self, read: ReadAt, size: int) -> None:
         self._read = read
         self._size = size
 
@@ -282,7 +284,7 @@ class InflatedSource:
 
     def __init__(
         self,
-        read_compressed: Callable[[int, int], bytes],
+        read_compressed: ReadAt,
         csize: int,
         usize: int,
         *,

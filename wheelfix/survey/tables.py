@@ -389,11 +389,7 @@ def _rows_of(table: Table, wheels: Sequence[WheelRows]) -> Iterable[Row]:
 
 def _clean(row: Row) -> Row:
     """Return a row whose texts are valid UTF-8: names in wheels may have lone surrogates."""
-    return {key: _clean_text(value) if isinstance(value, str) else value for key, value in row.items()}
-
-
-def _clean_text(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return {key: one.encode("utf-8", "replace").decode() if isinstance(one, str) else one for key, one in row.items()}
 
 
 @contextlib.contextmanager

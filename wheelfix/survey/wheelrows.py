@@ -342,7 +342,7 @@ def read_names(file: Path) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def list_index(names: Sequence[str], options: RemoteOptions, say: Callable[[str], None] = lambda text: None) -> Listed:
+def list_index(names: Sequence[str], options: RemoteOptions, say: Callable[[str], None]) -> Listed:
     """Return the wheel of each name that an installer on the target takes; ``say`` is given lines about progress."""
     with Client(options) as client:
         client.refuse_offline("the package index")

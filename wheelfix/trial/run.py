@@ -357,7 +357,7 @@ def expectations(
 class Expectations:
     """The predictions for one wheel, by module."""
 
-    def __init__(self, examination: Examination, *, bare: bool = False) -> None:
+    def __init__(self, examination: Examination, *, bare: bool) -> None:
         self.examination = examination
         self._bare = bare
         self.report = examination.report
@@ -434,7 +434,8 @@ def expected_end(view: FileView, end: ImportEnd) -> Expected:
         text = f"{end.error}: {end.message}" if end.message and not because else f"{end.error}{because}"
         return Expected(ImportAnswer.FAILS, end.error, message=text)
     if fault.cause == "module":
-        return _without_module(fault.target)
+        message = f"ModuleNotFoundError: No module named '{fault.target}'"
+        return Expected(ImportAnswer.FAILS, "ModuleNotFoundError", message=message, named=fault.target)
     if fault.cause == "entry":
         return Expected(
             ImportAnswer.FAILS, "ImportError", message=f"ImportError: {end.message}", named=base_name(fault.target)
@@ -459,12 +460,6 @@ def _blamed(missed: tuple[str, ...]) -> str:
     """Of several DLLs that were looked for, the first that should be in the package."""
     own = [name for name in missed if "/" in name and name.lower().endswith(".dll")]
     return own[0] if own else missed[-1]
-
-
-def _without_module(name: str) -> Expected:
-    """Return what is expected where a package imports a module of its own that the wheel does not have."""
-    message = f"ModuleNotFoundError: No module named '{name}'"
-    return Expected(ImportAnswer.FAILS, "ModuleNotFoundError", message=message, named=name)
 
 
 def expected_failure(prediction: Prediction) -> Expected:

@@ -593,7 +593,7 @@ def _unlink_host(prefix: Path) -> None:
 
 
 @contextlib.contextmanager
-def wine_python(work: Path, home: Path | None, wine: Path | None, note: Note = silent) -> Iterator[WinePython]:
+def wine_python(work: Path, home: Path | None, wine: Path | None, note: Note) -> Iterator[WinePython]:
     """A Windows Python that runs under Wine in a work folder; every process of it is gone afterwards."""
     python = windows_home(home, work / "drive" / "Python", note)
     found = find_wine(wine, python.machine, note)

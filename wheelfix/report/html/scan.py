@@ -9,7 +9,6 @@ import wheelfix
 from wheelfix.model import ScanReport, Severity, Verdict, dll_key
 from wheelfix.report.builds import Comparison, comparison_answer, comparison_blocks
 from wheelfix.report.document import (
-    DEFAULT,
     Context,
     Document,
     InputRow,
@@ -300,9 +299,7 @@ def _hint(failure: FailedInput) -> Html | None:
 # ------------------------------------------------------------------------------------------- repairs and comparisons
 
 
-def render_repairs(
-    reports: Sequence[PlanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT
-) -> str:
+def render_repairs(reports: Sequence[PlanReport], failures: Sequence[FailedInput], context: Context) -> str:
     """Return the page; wheels that could not be repaired come first."""
     numbers = {"not repaired": len(failures)}
     for report in reports:
@@ -313,7 +310,7 @@ def render_repairs(
     return frame("wheelfix repair", header("repair", answer or "No wheels", context), *failed, parts)
 
 
-def render_comparison(comparison: Comparison, context: Context = DEFAULT) -> str:
+def render_comparison(comparison: Comparison, context: Context) -> str:
     """Return the page: for each wheel what was lost, what is new, and what changed."""
     found = (one for difference in comparison.differences for one in (*difference.arisen, *difference.cured))
     rules = draw_rules(problem.code for problem in found)
