@@ -154,8 +154,8 @@ def _sealing(work: Path, home: Path, keep: Sequence[Path]) -> str:
     """Return the commands that make everything read-only but the work folder, which also becomes ``/tmp``.
 
     They come after those that put an empty file system over the home folder. Wine's server has its sockets in ``/tmp``.
-    What is not a disk (``/dev``, ``/proc``) stays as it is; the first disk must be read-only for certain. A cache may
-    be below ``/tmp``: what is needed of it stays visible there.
+    What is not a disk (``/dev``, ``/proc``) stays as it is, but for the memory that programs share; the first disk must
+    be read-only for certain. A cache may be below ``/tmp``: what is needed of it stays visible there.
     """
     folder, own, above = shlex.quote(str(work)), shlex.quote(str(home / ".work")), shlex.quote(str(home))
     temporary = [path for path in keep if path.is_relative_to(TEMPORARY) and not path.is_relative_to(home)]
@@ -165,7 +165,7 @@ def _sealing(work: Path, home: Path, keep: Sequence[Path]) -> str:
     return (
         f"mount --make-rprivate /; mkdir -p {folder}/tmp {own}; mount --bind {folder} {own}; {before}"
         f"mount -o remount,bind,ro /; mount --bind {own}/tmp /tmp; mkdir -p {folder}; mount --bind {own} {folder}; "
-        f"{after}"
+        f"{after}if [ -d /dev/shm ]; then mount -t tmpfs tmpfs /dev/shm; fi; "
         'while read -r _ _ _ _ point _; do point=$(printf %b "$point"); case $point in '  # it has a space as \040
         f"/|/tmp|{above}|{own}|{folder}|/dev|/dev/*|/proc|/proc/*) ;; "
         '*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac; done < /proc/self/mountinfo; '
