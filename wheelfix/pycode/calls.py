@@ -18,7 +18,6 @@ from wheelfix.pycode.run import (
     CodeClass,
     CodeFunction,
     CodeModule,
-    FolderHandle,
     Instance,
     Iteration,
     LoadedDll,
@@ -80,7 +79,7 @@ class Attributes:
             return self._of_super(owner.value[0], owner.value[1], name)
         if isinstance(owner, VersionInfo):
             return getattr(owner, name, UNKNOWN)
-        if not isinstance(owner, FolderHandle | Managed | Iteration | Bound | Method) and not hasattr(
+        if not isinstance(owner, Managed | Iteration | Bound | Method) and not hasattr(
             OrderedDict if isinstance(owner, dict) else owner, name
         ):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")

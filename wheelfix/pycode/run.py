@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from wheelfix.pycode.statements import Flow, Statements
     from wheelfix.pycode.windows import WindowsMachine
 
-    Arguments = list[PyValue]
-    Words = dict[str, PyValue]
     Changes = dict[tuple[int, object], tuple[Any, PyValue]]
     LibraryFunction = Callable[["Call"], PyValue]
 
@@ -294,15 +292,6 @@ class BasePrefix(str):
     __slots__ = ()
 
 
-class FolderHandle:
-    """What ``os.add_dll_directory`` returns."""
-
-    __slots__ = ("folder",)
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-
 class Iteration:
     """A generator or another iterator."""
 
@@ -315,7 +304,7 @@ class Iteration:
 
 
 class Managed:
-    """A context manager: a generator between its two halves, ``suppress``, ``ExitStack`` or a value as it is."""
+    """A context manager: a generator between its two halves, a DLL folder, ``suppress``, ``ExitStack`` or a value."""
 
     __slots__ = ("kind", "value")
 
