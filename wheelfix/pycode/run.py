@@ -370,6 +370,12 @@ def of_class(kind: PyValue, name: str) -> PyValue:
     return None
 
 
+def has_name(kind: PyValue, name: str) -> bool:
+    """Whether a class of the package, or one of its bases in it, calls something by a name, which may be None."""
+    order = kind.order() if isinstance(kind, CodeClass) else ()
+    return any(isinstance(one, CodeClass) and name in one.names for one in order)
+
+
 MAX_STEPS = 250_000
 """ExpressionValues and statements of one import; a second or two."""
 MAX_TOKENS = 400_000
