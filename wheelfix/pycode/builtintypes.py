@@ -144,7 +144,7 @@ def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
     if name not in _ASKING:
         run.changing(owner)
     if name == "move_to_end":
-        owner[run.key(args[0])] = owner.pop(args[0])
+        owner[args[0]] = owner.pop(run.key(args[0]))
         return None
     if name in ("keys", "values", "items"):
         return list(getattr(owner, name)())
