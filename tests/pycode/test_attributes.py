@@ -104,6 +104,12 @@ class M(type):
 class C(metaclass=M):
     pass
 x = C.flux
+## attribute of a base that is None
+class A:
+    found = None
+class B(A):
+    pass
+x = (B().found, B.found)
 ## function attribute
 def f():
     return f.count

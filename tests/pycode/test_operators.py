@@ -49,6 +49,13 @@ r.random() in [1, 2]
 2 ** 1000
 1 << 500
 'a' * 100000
+'a'.__mul__(10 ** 9)
+[1].__mul__(10 ** 9)
+'a'.zfill(10 ** 9)
+'a'.ljust(10 ** 9)
+b'\\t'.expandtabs(10 ** 9)
+'\\t'.expandtabs(10 ** 9)
+{}.fromkeys(range(10 ** 9))
 """.strip().splitlines()
 
 

@@ -144,7 +144,7 @@ def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
     if name not in _ASKING:
         run.changing(owner)
     if name == "move_to_end":
-        owner[run.key(args[0])] = owner.pop(args[0])
+        owner[args[0]] = owner.pop(run.key(args[0]))
         return None
     if name in ("keys", "values", "items"):
         return list(getattr(owner, name)())
@@ -368,8 +368,10 @@ def _range(call: Call) -> PyValue:
 
 def _extreme(call: Call, *, last: bool) -> PyValue:
     items = call.args if len(call.args) != 1 else list(call.run.attributes.iterate(call.args[0]))
+    if not items and "default" not in call.words:
+        raise error("ValueError", "arg is an empty sequence")
     if not items or any(isinstance(one, UnknownValue | Native) for one in items):
-        return UNKNOWN
+        return call.words["default"] if not items else UNKNOWN
     return ordered(call.run, items, {"key": call.words.get("key")})[-1 if last else 0]
 
 

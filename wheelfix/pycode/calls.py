@@ -18,7 +18,6 @@ from wheelfix.pycode.run import (
     CodeClass,
     CodeFunction,
     CodeModule,
-    FolderHandle,
     Instance,
     Iteration,
     LoadedDll,
@@ -36,6 +35,7 @@ from wheelfix.pycode.run import (
     attempt,
     error,
     error_class,
+    has_name,
     is_error,
     is_kind,
     of_class,
@@ -80,7 +80,7 @@ class Attributes:
             return self._of_super(owner.value[0], owner.value[1], name)
         if isinstance(owner, VersionInfo):
             return getattr(owner, name, UNKNOWN)
-        if not isinstance(owner, FolderHandle | Managed | Iteration | Bound | Method) and not hasattr(
+        if not isinstance(owner, Managed | Iteration | Bound | Method) and not hasattr(
             OrderedDict if isinstance(owner, dict) else owner, name
         ):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
@@ -110,7 +110,7 @@ class Attributes:
             return self.run.calls.call(found.function, [owner], {})
         if name in owner.attributes:
             return owner.attributes[name]
-        if found is not None:
+        if found is not None or has_name(kind, name):
             return self._described(found, owner, kind)
         if "<library>" in owner.attributes:
             return UNKNOWN  # a function of the DLL, or a constant of the declarations, which it does not export
@@ -149,7 +149,7 @@ class Attributes:
 
     def _of_type(self, owner: CodeClass, name: str) -> PyValue:
         found = of_class(owner, name)
-        if found is None and name not in owner.names:
+        if found is None and not has_name(owner, name):
             if name == "__name__":
                 return owner.name
             if owner.maker is not None:
@@ -505,7 +505,7 @@ class Calls:
             default = of_class(kind, name)
             if name not in given and isinstance(default, Managed) and default.kind == "factory":
                 made.attributes[name] = self.call(default.value, [], {})
-            elif name in given or any(isinstance(one, CodeClass) and name in one.names for one in kind.order()):
+            elif name in given or has_name(kind, name):
                 made.attributes[name] = given.get(name, default)
             else:
                 raise error("TypeError", f"missing argument '{name}'")

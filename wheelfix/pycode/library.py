@@ -33,7 +33,6 @@ from wheelfix.pycode.run import (
     CodeClass,
     CodeFunction,
     CodeModule,
-    FolderHandle,
     Instance,
     Iteration,
     LoadedDll,
@@ -178,7 +177,7 @@ def _add_folder(call: Call) -> PyValue:
     text = call.text(0, "path")
     if not isinstance(text, str):
         raise Undecided("a folder that is added is not known")
-    return FolderHandle(call.run.machine.add_folder(text))
+    return Managed("folder", call.run.machine.add_folder(text))
 
 
 def _size(call: Call) -> PyValue:
@@ -672,10 +671,6 @@ class PythonLibrary:
         if isinstance(owner, MarkedFunction):
             owner.kept[name] = call.get(0)
             return owner
-        if isinstance(owner, FolderHandle):
-            if name in ("close", "__exit__"):
-                self.run.close_folder(owner.folder)
-            return owner if name == "__enter__" else None
         if isinstance(owner, Managed):
             return self._of_stack(owner, name, call)
         if isinstance(owner, re.Pattern | re.Match):
@@ -687,15 +682,12 @@ class PythonLibrary:
     def _of_stack(self, owner: Managed, name: str, call: Call) -> PyValue:
         if owner.kind == "file":
             return owner.value if name == "read" else owner.value.splitlines(True) if name == "readlines" else None
-        if owner.kind != "stack":
-            return UNKNOWN
-        if name in ("enter_context", "push"):
+        if name in ("enter_context", "push") and owner.kind == "stack":
             found = self.run.flow.enter(call.get(0))
             owner.value.append(call.get(0))
             return found
         if name in ("close", "__exit__"):
             self.run.flow.leave(owner, None)
-            owner.value.clear()
         return owner if name == "__enter__" else UNKNOWN
 
     def _path_function(self, name: str, call: Call) -> PyValue:

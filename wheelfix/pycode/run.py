@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from wheelfix.pycode.statements import Flow, Statements
     from wheelfix.pycode.windows import WindowsMachine
 
-    Arguments = list[PyValue]
-    Words = dict[str, PyValue]
     Changes = dict[tuple[int, object], tuple[Any, PyValue]]
     LibraryFunction = Callable[["Call"], PyValue]
 
@@ -295,15 +293,6 @@ class BasePrefix(str):
     __slots__ = ()
 
 
-class FolderHandle:
-    """What ``os.add_dll_directory`` returns."""
-
-    __slots__ = ("folder",)
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-
 class Iteration:
     """A generator or another iterator."""
 
@@ -316,7 +305,7 @@ class Iteration:
 
 
 class Managed:
-    """A context manager: a generator between its two halves, ``suppress``, ``ExitStack`` or a value as it is."""
+    """A context manager: a generator between its two halves, a DLL folder, ``suppress``, ``ExitStack`` or a value."""
 
     __slots__ = ("kind", "value")
 
@@ -380,6 +369,12 @@ def of_class(kind: PyValue, name: str) -> PyValue:
         if isinstance(one, CodeClass) and name in one.names:
             return one.names[name]
     return None
+
+
+def has_name(kind: PyValue, name: str) -> bool:
+    """Whether a class of the package, or one of its bases in it, calls something by a name, which may be None."""
+    order = kind.order() if isinstance(kind, CodeClass) else ()
+    return any(isinstance(one, CodeClass) and name in one.names for one in order)
 
 
 MAX_STEPS = 250_000

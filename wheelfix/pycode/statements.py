@@ -18,7 +18,6 @@ from wheelfix.pycode.run import (
     CodeClass,
     CodeFunction,
     CodeModule,
-    FolderHandle,
     Instance,
     Iteration,
     LoadedDll,
@@ -581,7 +580,7 @@ class Flow:
         around = len(self.run.guards)
         if isinstance(manager, Managed) and manager.kind == "generator":
             self.run.guards += manager.value.guards
-        elif isinstance(manager, Managed | Instance):
+        elif isinstance(manager, Instance) or (isinstance(manager, Managed) and manager.kind in ("suppress", "stack")):
             self.run.guards.append(manager)
         try:
             flow = yield from self._with(node, at + 1)
@@ -603,20 +602,21 @@ class Flow:
         if isinstance(manager, Managed):
             if manager.kind == "generator":
                 return next(manager.value.items, UNKNOWN)
-            return manager if manager.kind in ("stack", "file") else manager.value
+            return manager if manager.kind in ("stack", "file", "folder") else manager.value
         if isinstance(manager, Instance):
             return self.run.calls.call(self.run.attributes.attribute(manager, "__enter__"), [], {})
         return manager
 
     def leave(self, manager: PyValue, thrown: Instance | None) -> bool:
         """``__exit__``; whether the exception is suppressed."""
-        if isinstance(manager, FolderHandle):
-            self.run.close_folder(manager.folder)
-        elif isinstance(manager, Managed) and manager.kind == "suppress":
+        kind = manager.kind if isinstance(manager, Managed) else ""
+        if kind == "folder":
+            self.run.close_folder(manager.value)
+        elif kind == "suppress":
             return thrown is not None and bool(self.catches(manager.value, thrown))
-        elif isinstance(manager, Managed) and manager.kind == "stack":
+        elif kind == "stack":
             return True in [self.leave(one, thrown) for one in reversed(manager.value)]
-        elif isinstance(manager, Managed) and manager.kind == "generator":
+        elif kind == "generator":
             return self._leave_generator(manager.value, thrown)
         elif isinstance(manager, Instance):
             given = [None] * 3 if thrown is None else [thrown.kind, thrown, UNKNOWN]
