@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import UsageError, shown_url
 
 
@@ -58,7 +58,7 @@ def _shell_word(word: str, windows: bool) -> str:
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """How much an archive may ask of us before we refuse it."""
 
@@ -82,7 +82,7 @@ PYTHONS = tuple((3, minor) for minor in range(16, 6, -1))
 """Versions of Python for which a wheel is looked for, the newest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstallTarget:
     """Where a wheel is to be installed."""
 
@@ -102,7 +102,7 @@ class InstallTarget:
         return f"{self.platform} and Python {'.'.join(map(str, self.python))}" if self.python else self.platform
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteOptions(Lenient):
     """How to reach wheels that are not on this disk."""
 
@@ -142,7 +142,7 @@ class RemoteOptions(Lenient):
         return InstallTarget(self.platform, (int(found[1]), int(found[2])))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootOptions(Lenient):
     """Where DLLs may come from, and whose signatures on them count."""
 
@@ -166,7 +166,7 @@ class RootOptions(Lenient):
         return (*self.roots, *self.cuda, *self.cudnn, *self.oneapi, *self.conda)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScanOptions(Lenient):
     """How to scan a wheel."""
 
@@ -233,7 +233,7 @@ def repeated(options: ScanOptions) -> tuple[str, ...]:
     return (*words, "--search-path") if roots.search_path else tuple(words)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Renaming(Lenient):
     """What delvewheel is asked for where it puts DLLs into ``<distribution>.libs``, named as its options."""
 
@@ -284,7 +284,7 @@ _NOT_IN_NAMES = r'[<>:;"/\\|?*\x00-\x1f]'
 """What Windows does not allow in names, and what separates delvewheel's arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepairOptions(Lenient):
     """How to repair a wheel."""
 
@@ -331,7 +331,7 @@ class RepairOptions(Lenient):
     scan: ScanOptions = field(default_factory=ScanOptions)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignOptions(Lenient):
     """How to sign the PE files of a wheel."""
 

@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NoReturn
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _GRACE = 2.0
 """Seconds to wait for the last output of a program that has ended or was killed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finished:
     """How a program ended, and what it printed."""
 

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.parsing import read_json
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Finding, ScanReport, Severity, canonical
 
@@ -25,7 +25,7 @@ TELLING = ("importer", "target", "dll")
 _WORST_FIRST = tuple(Severity)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownFinding:
     """One known finding."""
 
@@ -73,7 +73,7 @@ def _plain(subject: str, version: str) -> str:
     return subject.replace(version, ".dist-info")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Baseline:
     """The findings that are known."""
 

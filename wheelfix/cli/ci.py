@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.inputfiles import begin_run
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.cli.commands import say
 from wheelfix.cli.common import expand_inputs, given_paths
@@ -16,14 +16,14 @@ from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import check_trial, try_written
 from wheelfix.errors import InputError, WheelfixError, failure_of
-from wheelfix.exam.examination import FailedInput, Shares, file_size, lost_input
+from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
 from wheelfix.exam.scan import scan_inputs
 from wheelfix.plan.make import allowed_names
 from wheelfix.repairs.repair import repair, targets_differ, with_jobs
 from wheelfix.report.document import (
     slim,
 )
-from wheelfix.roots.lazy import lazy_index
+from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.base.workers import Work
-    from wheelfix.exam.examination import Progress
     from wheelfix.model import ScanReport
     from wheelfix.plan.model import Plan
     from wheelfix.report.canvas import ProgressBar
-    from wheelfix.roots.lazy import LazyIndex
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -67,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
     return output.exit_code
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Taken:
     """One wheel after the stage."""
 

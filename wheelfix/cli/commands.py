@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import wheelfix
 from wheelfix.base.parsing import close_words
-from wheelfix.errors import UsageError
+from wheelfix.errors import UsageError, WheelfixError
 from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TypeAlias
-
-    from wheelfix.errors import WheelfixError
 
     Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 

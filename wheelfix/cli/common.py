@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.names import name_parts
 from wheelfix.base.inputfiles import check_text_target, will_read
 from wheelfix.base.options import Limits, RemoteOptions, RootOptions, shell_line
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
 from wheelfix.cli.commands import as_given, say
 from wheelfix.errors import (
@@ -168,7 +168,7 @@ _NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
 """What may be the name of a project; with a dot it is more likely a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inputs:
     """The inputs of a command."""
 

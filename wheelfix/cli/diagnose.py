@@ -20,8 +20,8 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import write_reports
 from wheelfix.diagnosis.diagnose import active_environment, answer
-from wheelfix.diagnosis.machine import collect, describe_machine
-from wheelfix.diagnosis.model import DiagnoseRequest
+from wheelfix.diagnosis.machine import ReportBlock, collect, describe_machine
+from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis
 from wheelfix.diagnosis.symptoms.recordings import how_to_record
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.loader.places import open_environment
@@ -34,9 +34,6 @@ from wheelfix.roots.host import this_machine
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
-
-    from wheelfix.diagnosis.machine import ReportBlock
-    from wheelfix.diagnosis.model import Diagnosis
 
 
 def execute(args: argparse.Namespace) -> int:

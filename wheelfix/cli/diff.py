@@ -16,10 +16,10 @@ from wheelfix.cli.common import (
     say_bytes,
 )
 from wheelfix.cli.output import made_by, write_reports
-from wheelfix.errors import InputError
+from wheelfix.errors import InputError, WheelfixError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan_all
-from wheelfix.report.builds import Build, compare_all, comparison_blocks, read_document, render_json
+from wheelfix.report.builds import Build, Comparison, compare_all, comparison_blocks, read_document, render_json
 from wheelfix.report.canvas import TextStyle, look_of, render_text
 from wheelfix.report.ci import markdown_text
 from wheelfix.report.document import LEVELS
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from wheelfix.errors import WheelfixError
     from wheelfix.remote.client import Client
-    from wheelfix.report.builds import Comparison
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING
 from wheelfix.base.parsing import whole_number
 from wheelfix.cli.common import write_result
 from wheelfix.errors import Exit, UsageError
-from wheelfix.knowledge.winerrors import winerror
+from wheelfix.knowledge.winerrors import WinError, winerror
 from wheelfix.report import json_
 from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.ci import markdown_table
 from wheelfix.report.pages import render_page, render_rules
-from wheelfix.rules.registry import all_rules, find_rule, nearest, page
+from wheelfix.rules.registry import Rule, all_rules, find_rule, nearest, page
 
 if TYPE_CHECKING:
     import argparse
-
-    from wheelfix.knowledge.winerrors import WinError
-    from wheelfix.rules.registry import Rule
 
 
 def execute(args: argparse.Namespace) -> int:

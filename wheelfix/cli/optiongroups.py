@@ -11,6 +11,7 @@ from wheelfix.base.options import PLATFORMS
 from wheelfix.base.parsing import whole_number
 from wheelfix.cli.commands import (
     CommaList,
+    Parser,
     PathList,
     add_flag,
     add_hidden,
@@ -24,8 +25,6 @@ from wheelfix.report.document import SCAN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from wheelfix.cli.commands import Parser
 
 
 def positive(text: str) -> int:

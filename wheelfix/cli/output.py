@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import check_target, open_regular
-from wheelfix.base.options import repeated
+from wheelfix.base.options import ScanOptions, repeated
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.cli.commands import say, say_failure
-from wheelfix.cli.common import exit_code, style_of, write_result
-from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
+from wheelfix.cli.common import Inputs, exit_code, style_of, write_result
+from wheelfix.errors import HIDDEN, UsageError, WheelfixError, failure_of, shown_url
 from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
 from wheelfix.report.document import (
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Sequence
 
-    from wheelfix.base.options import ScanOptions
     from wheelfix.cli.baseline import Baseline
-    from wheelfix.cli.common import Inputs
-    from wheelfix.errors import WheelfixError
     from wheelfix.model import Json, ScanReport
     from wheelfix.remote.ranges import WheelPath
 

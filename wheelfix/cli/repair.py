@@ -31,8 +31,8 @@ from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.exam.examination import FailedInput
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repairs.installed import repair_installed, undo
-from wheelfix.repairs.repair import repair_all, replay
+from wheelfix.repairs.installed import InstalledRepair, repair_installed, undo
+from wheelfix.repairs.repair import Repaired, repair_all, replay
 from wheelfix.report.canvas import ProgressBar, TextStyle
 from wheelfix.report.document import PlanReport
 from wheelfix.report.json_ import dump, tool
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
     from wheelfix.model import Json
     from wheelfix.plan.model import Plan
-    from wheelfix.repairs.installed import InstalledRepair
-    from wheelfix.repairs.repair import Repaired
 
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:

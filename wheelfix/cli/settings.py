@@ -16,20 +16,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
 from wheelfix.base.parsing import close_words, load_toml
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.cli.commands import COMMANDS, CommaList, Parser, is_only_typed, say
 from wheelfix.cli.common import check_outputs
 from wheelfix.cli.parsers import command_parser, current_spelling
 from wheelfix.errors import UsageError
 from wheelfix.model import canonical
-from wheelfix.report.blocks import Table, line, para
+from wheelfix.report.blocks import Block, Table, line, para
 from wheelfix.report.canvas import TextStyle, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.report.blocks import Block
 
     Place = TypeVar("Place", bound=WheelPath)
 
@@ -41,7 +40,7 @@ MAX_SIZE = 1 << 20
 _FAULTS_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """A key that a configuration may have."""
 
@@ -59,7 +58,7 @@ class Option:
     """The commands that take it from the command line only, and how it is typed there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """One key of a file with its value and place."""
 
@@ -73,7 +72,7 @@ class Setting:
     """The pattern of wheel names it is for; empty for all."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Configuration:
     """What a file says."""
 
@@ -299,7 +298,7 @@ def _of(command: str) -> str:
     return f" of {command}" if command else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _SettingFault:
     message: str
     hint: str = ""
@@ -396,7 +395,7 @@ SAME_FOR_ALL = frozenset(
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """A value with the place it came from."""
 
@@ -404,7 +403,7 @@ class Given:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """What is in force for one command, and where each value came from."""
 

@@ -8,7 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.base.options import all_cores
+from wheelfix.base.options import ScanOptions, all_cores
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say
 from wheelfix.cli.common import (
@@ -19,18 +19,23 @@ from wheelfix.cli.common import (
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import csv_cell, legible, without_commands
-from wheelfix.survey.run import dask_engine, local_engine, run_survey
-from wheelfix.survey.tables import SurveyFolder, ask, questions
-from wheelfix.survey.wheelrows import LARGEST_LIST, OPTIONS, list_index, read_list, read_names, wheel_sources
+from wheelfix.survey.run import Engine, Summary, dask_engine, local_engine, run_survey
+from wheelfix.survey.tables import QueryResult, SurveyFolder, ask, questions
+from wheelfix.survey.wheelrows import (
+    LARGEST_LIST,
+    OPTIONS,
+    WheelRows,
+    WheelSource,
+    list_index,
+    read_list,
+    read_names,
+    wheel_sources,
+)
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from wheelfix.base.options import ScanOptions
-    from wheelfix.survey.run import Engine, Summary
-    from wheelfix.survey.tables import QueryResult
-    from wheelfix.survey.wheelrows import WheelRows, WheelSource
 
 WIDEST = 60
 """Columns of a cell; the other formats have all of it."""

@@ -11,7 +11,7 @@ from wheelfix.cli.common import (
     expand_inputs,
     say_skipped,
 )
-from wheelfix.cli.output import Results
+from wheelfix.cli.output import Output, Results
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import look_of
@@ -22,8 +22,6 @@ from wheelfix.trial.wine import refuse_root, wine_to_download
 
 if TYPE_CHECKING:
     import argparse
-
-    from wheelfix.cli.output import Output
 
 
 def trial_options(args: argparse.Namespace) -> TrialOptions:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
-from wheelfix.diagnosis.model import SHOWN, Diagnosis, Explained
+from wheelfix.diagnosis.model import SHOWN, Diagnosis, Explained, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import differences, explain_recording
 from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom
 from wheelfix.diagnosis.symptoms.messages import may_replace_a_build, requirement_name
-from wheelfix.diagnosis.symptoms.model import Confidence, Remedy
-from wheelfix.knowledge.families import family_of
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
+from wheelfix.knowledge.families import FamilyMember, family_of
 from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import EdgeKind, Image, InView, Severity, dll_key
+from wheelfix.model import EdgeKind, Image, InView, MissingDll, Severity, dll_key
 from wheelfix.pe.signature import read_signature
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.rules.policy import test_artifacts_shipped
@@ -29,11 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.base.options import ScanOptions
-    from wheelfix.diagnosis.model import GatheredEvidence, ScannedPackage
-    from wheelfix.diagnosis.symptoms.model import Cause, Log, Symptom
-    from wheelfix.knowledge.families import FamilyMember
     from wheelfix.loader.places import Environment
-    from wheelfix.model import MissingDll
 
 _LAST = ("KMP_DUPLICATE_LIB_OK",)
 

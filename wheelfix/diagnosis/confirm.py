@@ -6,8 +6,8 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, replace
-from wheelfix.diagnosis.model import Explained
+from wheelfix.base.values import frozen, replace
+from wheelfix.diagnosis.model import Explained, ScannedPackage
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
 from wheelfix.diagnosis.symptoms.messages import may_replace_a_build
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, Symptom
@@ -18,8 +18,19 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.predict import explain
 from wheelfix.loader.requirements import Requirements, fits, newest_fitting
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import EdgeKind, InView, LoadEvent, LoadOutcome, Severity, canonical, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Finding,
+    InView,
+    LoadEvent,
+    LoadOutcome,
+    MissingDll,
+    Severity,
+    canonical,
+    dll_key,
+)
 from wheelfix.rules.abi import numpy_abi, python_abi
 from wheelfix.rules.coherence import mixed_cudnn, mixed_mkl, openmp_too_old, several_openmp
 from wheelfix.rules.cuda import mixed_cuda_majors
@@ -34,10 +45,7 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.diagnosis.model import ScannedPackage
     from wheelfix.loader.places import Environment
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Edge, Finding, MissingDll
 
 _SHOWN_BY: dict[str, tuple[Check, ...]] = {
     "numpy-abi": (numpy_abi,),
@@ -328,7 +336,7 @@ def faults(case: ScannedPackage) -> Iterator[Explained]:
 _LONGEST_SYMBOL = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """A distribution that was built for another version of a second one than the one beside it."""
 

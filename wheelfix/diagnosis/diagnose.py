@@ -10,20 +10,20 @@ from pathlib import Path, PureWindowsPath
 from typing import IO, TYPE_CHECKING, cast
 
 from wheelfix.archive.reader import Archive
-from wheelfix.base.options import PYTHONS, ScanOptions
+from wheelfix.base.options import PYTHONS, RemoteOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.conclusions import conclude
 from wheelfix.diagnosis.confirm import situation
-from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Evidence, GatheredEvidence, ScannedPackage
+from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Diagnosis, Evidence, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import describe
-from wheelfix.diagnosis.symptoms.model import Log, TextLimits, environment_prefix
+from wheelfix.diagnosis.symptoms.model import Log, Symptom, TextLimits, environment_prefix
 from wheelfix.diagnosis.symptoms.reader import contradictions, read_log, read_machine
 from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings, windows_report
 from wheelfix.errors import InputError, UsageError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.exam.sets import examine_set
 from wheelfix.exam.wheel import examine_wheel
-from wheelfix.loader.places import open_environment
+from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold
 from wheelfix.remote.client import Client, parsed
@@ -35,12 +35,8 @@ if TYPE_CHECKING:
 
     from packaging.version import Version
 
-    from wheelfix.base.options import RemoteOptions
-    from wheelfix.diagnosis.model import Diagnosis
-    from wheelfix.diagnosis.symptoms.model import Symptom
     from wheelfix.diagnosis.symptoms.stream import Text
     from wheelfix.loader.installations import Distribution
-    from wheelfix.loader.places import Environment
 
 
 def diagnose(

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.base.programs import find_program, run_program
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.knowledge.families import family_of, is_openmp
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, ViewFile, base_name, parent
 from wheelfix.pe.version import read_version
 from wheelfix.streams.source import FileSource
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from wheelfix.loader.places import Environment
-    from wheelfix.loader.view import ViewFile
     from wheelfix.model import FileVersion
     from wheelfix.roots.root import Root
 
@@ -72,7 +71,7 @@ TOOLS = {
 """How a tool is asked for its version, and where the answer has it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstalledDll:
     """A DLL of the environment or the wheel."""
 
@@ -84,7 +83,7 @@ class InstalledDll:
     """Reads its version resource."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MachineFacts:
     """Everything that the block is made from."""
 
@@ -110,7 +109,7 @@ class MachineFacts:
     """Runs a program and returns what it printed; None when it is not there or does not answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportBlock:
     """The rows of the block, masked."""
 

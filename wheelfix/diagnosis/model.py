@@ -6,19 +6,17 @@ import enum
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import ScanOptions
-from wheelfix.base.values import dataclass, field
-from wheelfix.diagnosis.symptoms.model import Confidence
-from wheelfix.model import canonical, dll_key
+from wheelfix.base.values import dataclass, field, frozen
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Recording, Remedy, Symptom
+from wheelfix.model import Finding, MissingDll, Resolution, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from wheelfix.diagnosis.symptoms.model import Cause, Log, Recording, Remedy, Symptom
     from wheelfix.diagnosis.symptoms.stream import Text
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.places import Environment
-    from wheelfix.model import Finding, MissingDll, Resolution
 
 
 class DiagnosisOutcome(str, enum.Enum):
@@ -32,7 +30,7 @@ class DiagnosisOutcome(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """One input of a diagnosis."""
 
@@ -44,7 +42,7 @@ class Evidence:
     """What it shows, in a few words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explained:
     """A cause with everything that leads to it."""
 
@@ -64,7 +62,7 @@ class Explained:
         return bool(self.package)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnosis:
     """From an error text, an environment and a wheel to the cause and the remedy."""
 
@@ -100,7 +98,7 @@ class Diagnosis:
         return len(self.explained) == 1 and not self.others
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScannedPackage:
     """One examined distribution."""
 
@@ -138,7 +136,7 @@ SHOWN = 6
 """Symptoms or packages that the evidence names; more are counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiagnoseRequest:
     """What there is to go by."""
 

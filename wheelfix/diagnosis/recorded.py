@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import replace
-from wheelfix.diagnosis.model import Explained
+from wheelfix.diagnosis.model import Explained, ScannedPackage
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
-from wheelfix.diagnosis.symptoms.model import Confidence, Symptom, base_name, in_windows_folder, package_of
+from wheelfix.diagnosis.symptoms.model import (
+    Confidence,
+    RecordedLoad,
+    Recording,
+    Symptom,
+    base_name,
+    in_windows_folder,
+    package_of,
+)
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import base_name as view_name
-from wheelfix.model import EdgeKind, InView, Missing, dll_key, fold
+from wheelfix.model import Edge, EdgeKind, InView, Missing, dll_key, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.diagnosis.model import ScannedPackage
-    from wheelfix.diagnosis.symptoms.model import RecordedLoad, Recording
-    from wheelfix.model import Edge
 
 KIND = "recorded-load"
 WINE_KIND = "wine-own"

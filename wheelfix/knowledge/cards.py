@@ -11,7 +11,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import Checker, Pair, entries, pair, table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _VARIANT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Architecture:
     """A compute capability and who still serves it."""
 
@@ -56,7 +56,7 @@ class Architecture:
         return self.first_cuda <= cuda and (self.last_cuda is None or cuda <= self.last_cuda)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Card:
     """A graphics card by its name."""
 
@@ -65,7 +65,7 @@ class Card:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CardTable:
     """The content of ``cards.toml``."""
 
@@ -150,7 +150,7 @@ SERIES = ("rtx", "gtx", "gt", "rx", "arc")
 """What people leave out before the number: 4090, 7900 XTX."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedCard:
     """A card by its name."""
 
@@ -243,7 +243,7 @@ _OTHER_NOISE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherCard:
     """A card of AMD or Intel by its name."""
 
@@ -254,7 +254,7 @@ class OtherCard:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherCards:
     """The content of ``othercards.toml``."""
 
@@ -329,7 +329,7 @@ def runs_as_generic(arch: str, card: str) -> bool:
     return card in other_cards().generic.get(arch, frozenset())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Generation:
     """Cards that one last driver serves."""
 
@@ -340,7 +340,7 @@ class Generation:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Language:
     """A version of PTX."""
 
@@ -351,7 +351,7 @@ class Language:
     """The first branch that compiles it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drivers:
     """The content of ``drivers.toml``."""
 

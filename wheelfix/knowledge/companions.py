@@ -8,7 +8,7 @@ from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_specifiers, as_version
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STRENGTHS = ("required", "expected", "beside", "optional")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompanionRule:
     """One entry of ``companions.toml``: what every parent that matches the pattern asks for."""
 
@@ -40,7 +40,7 @@ class CompanionRule:
     """The names are those of NVRTC's built-ins in the toolkits that have the parent."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompanionNeed:
     """Something that a DLL will look for by name."""
 
@@ -212,7 +212,7 @@ RUNTIME_NEEDS = "runtime_needs.txt"
 RUNTIMES = ("140", "120", "100")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuntimeNeeds:
     """The content of the table."""
 
@@ -251,7 +251,7 @@ def runtime_need(package: str, name: str) -> str:
     return needs.unique.get(leaf, "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """A program that is not a distribution, and whose DLLs packages use."""
 

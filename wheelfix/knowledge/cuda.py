@@ -6,15 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.knowledge.families import families, family_of, is_of_nvidia
 from wheelfix.knowledge.tables import Checker, Row, table
-from wheelfix.model import dll_key
+from wheelfix.model import FileVersion, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from wheelfix.model import FileVersion
 
 Release = tuple[int, int]
 
@@ -24,7 +23,7 @@ _STARTS = ("cu", "nv", "npp")
 _LOCAL = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])\b")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CudaLibrary:
     """One library of the toolkit and its file name in each release."""
 
@@ -34,7 +33,7 @@ class CudaLibrary:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CudaTable:
     """The content of ``cuda.toml``."""
 
@@ -192,7 +191,7 @@ _MARKER = (6, 14, 11)
 """The first three numbers of the file version of every DLL that follows this scheme."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CudaLibraryRule:
     """How the DLLs of one family state their version."""
 
@@ -203,7 +202,7 @@ class CudaLibraryRule:
     like_toolkit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CudaLibraries:
     """The content of ``cuda_libraries.toml``."""
 
@@ -316,7 +315,7 @@ _CUDA = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])")
 _WANTED = re.compile(r"(?:==|>=)[0-9]+(?:\.[0-9]+)*").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TorchBuild:
     """Which torch is installed."""
 

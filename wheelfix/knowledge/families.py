@@ -7,7 +7,7 @@ import functools
 import re
 
 from wheelfix.base.parsing import dotted_numbers
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import Checker, NamePattern, table
 from wheelfix.model import canonical, dll_key
 
@@ -15,7 +15,7 @@ from wheelfix.model import canonical, dll_key
 _MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Family:
     """DLLs of one vendor that belong together."""
 
@@ -35,7 +35,7 @@ class Family:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FamilyMember:
     """A DLL name recognised as part of a family."""
 

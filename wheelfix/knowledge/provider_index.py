@@ -28,21 +28,20 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_specifiers, as_version
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import TableFault, read_text
-from wheelfix.model import TRUSTED, Machine, canonical, dll_key
+from wheelfix.model import TRUSTED, Machine, Signature, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.model import Signature
 
 DISTRIBUTIONS = "provider_distributions.txt"
 DLLS = "provider_dlls.txt"
 _MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShippedDll:
     """A DLL of a distribution, in one folder."""
 
@@ -68,7 +67,7 @@ class ShippedDll:
         return self.versions[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LookedAt:
     """A wheel whose members are in the index."""
 
@@ -83,7 +82,7 @@ class LookedAt:
         return next((machine for tag, machine in _MACHINES.items() if self.tags.endswith(tag)), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequiredEntry:
     """A distribution that another one requires on Windows."""
 
@@ -93,7 +92,7 @@ class RequiredEntry:
     """The versions that fit, as pip takes them; empty for any."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DistributionEntry:
     """A line of the table of distributions."""
 
@@ -189,7 +188,7 @@ class Ships(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProviderAnswer:
     """Whether the versions of a distribution that fit a specifier ship a DLL, and how that is known."""
 

@@ -11,10 +11,10 @@ import itertools
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release, versions_in
 from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
-from wheelfix.knowledge.provider_index import Ships, provider_index
+from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
 from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
 from wheelfix.model import Machine, canonical, dll_key
@@ -22,10 +22,8 @@ from wheelfix.model import Machine, canonical, dll_key
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from wheelfix.knowledge.provider_index import ShippedDll
 
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class Owner:
     """A distribution that ships certain DLLs for others."""
 
@@ -193,7 +191,7 @@ _FIRST_SPLIT_CUDNN = 9
 _REDIST_ARCH = {Machine.X86: "x86", Machine.ARM64: "arm64", Machine.ARM64EC: "arm64"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shipper:
     """A vendor's product that has a DLL, in words."""
 

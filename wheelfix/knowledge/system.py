@@ -7,22 +7,21 @@ import itertools
 from typing import TYPE_CHECKING, Literal
 
 from wheelfix.base.parsing import number_pair
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, NamePattern, Pair, Table, entries, header_field, pair, table
-from wheelfix.model import Machine, dll_key
+from wheelfix.model import Machine, Symbol, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from wheelfix.model import Symbol
 
 Kind = Literal["system", "api-set", "python", "driver", "vcredist", "ucrt", "vendor", "unknown"]
 
 _LISTS = {Machine.X86: "x86", Machine.ARM64: "arm64", Machine.ARM64EC: "arm64", Machine.ARM: "arm64"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DllClass:
     """Whose DLL a name is."""
 
@@ -52,7 +51,7 @@ class DllClass:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PythonFile:
     """A DLL that CPython itself ships."""
 
@@ -65,7 +64,7 @@ class PythonFile:
     machines: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuntimeGeneration:
     """A generation of the Visual C++ runtime and the package that installs it."""
 
@@ -76,7 +75,7 @@ class RuntimeGeneration:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuntimeFile:
     """A DLL of the Visual C++ runtime."""
 
@@ -88,7 +87,7 @@ class RuntimeFile:
     debug: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DriverFile:
     """A DLL that a device driver installs."""
 
@@ -98,7 +97,7 @@ class DriverFile:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Runtimes:
     """The content of ``runtimes.toml``."""
 
@@ -331,7 +330,7 @@ def _public(symbols: Iterable[Symbol]) -> Iterator[str]:
             yield symbol
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Linker:
     """A range of linker versions and the product they belong to."""
 
@@ -343,7 +342,7 @@ class Linker:
     """The number says nothing about the C++ runtime."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Toolchains:
     """The content of ``toolchains.toml``."""
 

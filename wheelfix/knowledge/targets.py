@@ -32,16 +32,15 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import close_words, number_pair, parse_json, whole_number
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.system import classify, contract
 from wheelfix.knowledge.tables import Checker, TableFault, entries, header_field, read_text, table
-from wheelfix.model import Exports, Machine, dll_key
+from wheelfix.model import Exports, Machine, Symbol, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from wheelfix.model import Symbol
 
 FIRST_LINE = "wheelfix target 1"
 BASES = ("windows", "unknown", "none")
@@ -80,7 +79,7 @@ SECTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """What is known, from where, and since when."""
 
@@ -89,7 +88,7 @@ class Fact:
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetList:
     """What is known about one kind of machine."""
 
@@ -344,7 +343,7 @@ RELEASES = {
 """The releases of Windows by their build."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Since:
     """From which build on a function is documented."""
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import Checker, table
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NOISE = r"%\w+|[\W_]+"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WinError:
     """An error code of Windows that a load can end with."""
 
@@ -38,7 +38,7 @@ class WinError:
         return f"0x{self.code:08X}" if self.code > 0xFFFF else str(self.code)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorSentence:
     """A message of Windows in one display language."""
 
@@ -48,7 +48,7 @@ class ErrorSentence:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WinErrorTable:
     """The content of ``winerrors.toml``."""
 
@@ -130,7 +130,7 @@ NOT_FOUND = re.compile(
 """A fault in which Wine and Windows agree (126), unless the library was found and failed for its own reasons."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deviation:
     """One way in which Wine does something else than Windows."""
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import program_of
 from wheelfix.knowledge.cuda import cuda_part
 from wheelfix.knowledge.families import demangle, family_of
-from wheelfix.knowledge.provider_index import Ships, provider_index
-from wheelfix.knowledge.providers import conda_package, module_owners, owners_of
+from wheelfix.knowledge.provider_index import ProviderAnswer, Ships, provider_index
+from wheelfix.knowledge.providers import Owner, conda_package, module_owners, owners_of
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.followed import FollowedImports, packages_above, shown_message, top_level
-from wheelfix.loader.packageloading import adds_toolkit
+from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, Beside, FileView, Layer, base_name, parent
+from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.sourcecode import SOURCE_LIMIT, counts, is_standard, python_code, python_source, read_imports
@@ -25,13 +25,8 @@ from wheelfix.pycode.sourcecode import SOURCE_LIMIT, counts, is_standard, python
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from wheelfix.knowledge.provider_index import ProviderAnswer
-    from wheelfix.knowledge.providers import Owner
     from wheelfix.loader.packagecode import PackageLoads
-    from wheelfix.loader.packageloading import PackageLoading
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import Beside, FileView
-    from wheelfix.model import Provider
     from wheelfix.pycode.importer import ImportEnd
 
 MANY_MODULES = 40

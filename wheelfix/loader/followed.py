@@ -13,10 +13,10 @@ from wheelfix.base.values import replace
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
-from wheelfix.loader.packagecode import PackageLoads, imported_modules, package_loads
+from wheelfix.loader.packagecode import Absent, FileLoads, PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import loading_of, module_name
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import CodeFault, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
+from wheelfix.model import CodeFault, LoadOutcome, UnreadCall, dll_key
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
     NOT_LOADED,
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.loader.loading import Loader
-    from wheelfix.loader.packagecode import Absent, FileLoads
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import LoadOutcome, UnreadCall
     from wheelfix.pycode.importer import ImportEnd, Imports
 
 _PATCH = b"# start delvewheel patch", b"# end delvewheel patch"

@@ -9,14 +9,14 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from wheelfix.archive.metadata import HEADER_LIMIT, parse_headers
+from wheelfix.archive.metadata import HEADER_LIMIT, WheelInfo, parse_headers
 from wheelfix.archive.names import expand_tag
 from wheelfix.archive.record import MAX_SIZE, Record
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import read_json
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.errors import WheelfixError
-from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.loader.view import SITE_PACKAGES, FileView
 from wheelfix.model import canonical, fold
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from wheelfix.archive.metadata import WheelInfo
-    from wheelfix.loader.view import FileView
 
 _LOADED = (".dll", ".pyd")
 CONDA_FOLDERS = ("bin", "Scripts", "Library/bin", "Library/usr/bin", "Library/mingw-w64/bin")
@@ -33,7 +31,7 @@ CONDA_FOLDERS = ("bin", "Scripts", "Library/bin", "Library/usr/bin", "Library/mi
 ``Add-CondaEcosystemModifyDllSearchPath``)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Distribution:
     """A distribution with what it says about itself: in a wheel, unpacked, or installed in an environment."""
 
@@ -74,7 +72,7 @@ class Distribution:
         return own or not all(tag.endswith("-any") for tag in self.tags)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Installations:
     """All distributions of an environment."""
 
@@ -250,7 +248,7 @@ def _editable(place: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ conda
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _InstalledByConda:
     """A package that conda has installed."""
 

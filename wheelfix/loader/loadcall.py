@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ INVALID_ORDINAL = 182
 BAD_EXE_FORMAT = 193
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """Why a load fails: the code, and the way from the module that was asked for to the true cause."""
 

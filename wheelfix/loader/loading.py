@@ -33,19 +33,24 @@ from wheelfix.loader.loadcall import (
     runs_on,
     split_forwarder,
 )
-from wheelfix.loader.view import ABI3T_FOLDER, base_name, parent
+from wheelfix.loader.view import ABI3T_FOLDER, FileView, base_name, parent
 from wheelfix.model import (
     Driver,
     Edge,
     EdgeKind,
     Image,
+    Import,
     InView,
+    Machine,
     Malformed,
     MayComeFrom,
     Missing,
     OwnedBy,
+    Provider,
     PythonRuntime,
+    Symbol,
     System,
+    UnreadCall,
     VcRedist,
     dll_key,
 )
@@ -56,8 +61,6 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Import, Machine, Provider, Symbol, UnreadCall
 
 OF_A_DLL = 2
 """The identifier of the manifest that a DLL is loaded with."""

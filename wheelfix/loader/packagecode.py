@@ -8,12 +8,12 @@ import re
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import extension_modules, loading_of, module_name
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import Image, LoadEvent, dll_key, fold
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.model import CodeFolder, Image, LoadEvent, UnreadCall, dll_key, fold
 from wheelfix.pycode.budget import CodeBudget, budget_of, separate_budget
 from wheelfix.pycode.sourcecode import (
     NOT_LOADED,
@@ -30,8 +30,6 @@ from wheelfix.pycode.windows import ViewFiles
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFolder, UnreadCall
     from wheelfix.pycode.reading import PathCode
 
 _PATH = b"PATH"
@@ -48,7 +46,7 @@ class Absent(NamedTuple):
     """Whether it is looked for along PATH, as cffi does; others may have loaded before what Python looks for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileLoads:
     """What one Python file of a package does to the DLL search."""
 
@@ -83,7 +81,7 @@ class FileLoads:
         return bool(self.added or self.names or loads or any(call.at_import for call in self.unread_calls))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackageLoads:
     """The loads and DLL folders of a package."""
 
@@ -285,7 +283,7 @@ _SHORTEST = 4
 """Characters of a string that can be the first part of a DLL's name; shorter ones stand for too much."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeNames:
     """The strings of a package's code that may be names of DLLs."""
 

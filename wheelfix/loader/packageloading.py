@@ -14,20 +14,17 @@ import weakref
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.base.inputfiles import listed_modules
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.loader import packages
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import Image, Machine, canonical, dll_key
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
+from wheelfix.model import Image, LoadEvent, Machine, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.loadcall import Failure
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import LoadEvent
 
 _ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-(?P<system>[a-z0-9_]+))?\.pyd$", re.IGNORECASE)
 _SYSTEMS = {"win32": Machine.X86, "win_amd64": Machine.AMD64, "win_arm64": Machine.ARM64, "win_arm32": Machine.ARM}
@@ -146,7 +143,7 @@ class PackageLoader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Startup:
     """What importing a package loads, and what it searches, before any of its extension modules is imported."""
 
@@ -170,7 +167,7 @@ class Startup:
     """A pattern of programs that only builds with the package's own test suite have."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedLoad:
     """A DLL that a file of the package loads by its bare name after the import."""
 
@@ -183,7 +180,7 @@ class NamedLoad:
     """Where others can look that up."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackageLoading:
     """What is known about the loading of one package."""
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import installed_path
 from wheelfix.base.inputfiles import open_regular, read_file
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.loader.installations import conda_folders, find_installations, normal_path, record_paths
-from wheelfix.loader.profile import python_of_tags
+from wheelfix.loader.installations import Distribution, conda_folders, find_installations, normal_path, record_paths
+from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import (
     ABI3T_FOLDER,
@@ -28,7 +28,7 @@ from wheelfix.loader.view import (
     ViewFile,
     base_name,
 )
-from wheelfix.model import canonical, dll_key, fold
+from wheelfix.model import ByteSource, canonical, dll_key, fold
 from wheelfix.streams.source import FileSource
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive, Member
-    from wheelfix.loader.installations import Distribution
-    from wheelfix.loader.profile import Profile
-    from wheelfix.model import ByteSource
 
 
 # ------------------------------------------------------------------------------------------------------- a wheel
@@ -91,7 +88,7 @@ class _ReadableOrEmpty:
 # ----------------------------------------------------------------------------------------------- an environment
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Environment:
     """An installed Python environment, or a copy of one."""
 

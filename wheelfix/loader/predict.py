@@ -15,11 +15,10 @@ from wheelfix.loader.loadcall import (
 )
 from wheelfix.loader.packageloading import loading_of, without_entry
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import Missing, Prediction, dll_key
+from wheelfix.model import AbsentModule, LoadOutcome, Missing, Prediction, Resolution, dll_key
 
 if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
-    from wheelfix.model import AbsentModule, LoadOutcome, Resolution
 
 NO_FILE = "there is no such file"
 BY_CODE = "its own code raises an exception"

@@ -5,29 +5,25 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, replace
-from wheelfix.loader.followed import top_level
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
-from wheelfix.loader.packagecode import imported_modules
+from wheelfix.base.values import frozen, replace
+from wheelfix.loader.followed import FollowedImports, top_level
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
+from wheelfix.loader.packagecode import FileLoads, PackageLoads, imported_modules
 from wheelfix.loader.packageloading import ENTRIES, loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import EdgeKind, Image, InView, LoadEvent, Missing, OwnedBy, UnreadCall, canonical, dll_key
+from wheelfix.model import Edge, EdgeKind, Image, InView, LoadEvent, Missing, OwnedBy, UnreadCall, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.followed import FollowedImports
-    from wheelfix.loader.loadcall import Failure
     from wheelfix.loader.loading import Loader
-    from wheelfix.loader.packagecode import FileLoads, PackageLoads
-    from wheelfix.model import Edge
     from wheelfix.pycode.importer import ImportEnd
 
 ROUNDS = 10
 """How often loads that failed are tried again, while others of the package succeed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loaded:
     """One load in a process of its own, and everything that came of it."""
 

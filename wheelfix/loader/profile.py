@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import UsageError
 from wheelfix.model import Machine
 
@@ -13,7 +13,7 @@ ASSUMABLE = ("vcredist", "vcredist-12", "vcredist-11", "vcredist-10", "vcredist-
 DEFAULT_ASSUMPTIONS = frozenset({"vcredist", "nvidia-driver"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstalledFolder:
     """A folder on the target machine whose DLLs are known, because that machine is this one."""
 
@@ -23,7 +23,7 @@ class InstalledFolder:
     """Keys of the DLLs in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """A target: Windows, a Python, and what else is assumed to be installed."""
 

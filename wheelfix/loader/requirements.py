@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_marker, as_requirement, as_specifiers, as_version
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.knowledge.providers import module_owners
 from wheelfix.model import Machine, canonical
 
@@ -36,7 +36,7 @@ MOST_EXTRAS = 40
 _MACHINES = {Machine.AMD64: "AMD64", Machine.X86: "x86", Machine.ARM64: "ARM64"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dependency:
     """A distribution that an installer installs with the wheel, or that the wheel's code imports."""
 
@@ -178,7 +178,7 @@ def _spelled(requirement: Requirement | None) -> str:
     return str(requirement.specifier) if requirement is not None else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unmet:
     """A requirement that what is installed does not meet."""
 

@@ -6,7 +6,7 @@ import re
 import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import InputError
 from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
 from wheelfix.knowledge.cuda import release_of_product
@@ -27,6 +27,8 @@ from wheelfix.loader.loading import Loader, Target
 from wheelfix.loader.packagecode import PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import (
     ENTRIES,
+    PackageLoading,
+    Startup,
     begin,
     extension_modules,
     import_before,
@@ -39,18 +41,32 @@ from wheelfix.loader.packageloading import (
 )
 from wheelfix.loader.predict import BY_CODE, NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
-from wheelfix.loader.view import BASE, base_name, parent
-from wheelfix.model import Alone, Edge, EdgeKind, Image, InView, LoadEvent, LoadOutcome, Missing, Resolution, dll_key
+from wheelfix.loader.view import BASE, Beside, FileView, base_name, parent
+from wheelfix.model import (
+    AbsentModule,
+    Alone,
+    CodeFault,
+    Edge,
+    EdgeKind,
+    Image,
+    ImageFacts,
+    InView,
+    LoadEvent,
+    LoadOutcome,
+    Machine,
+    Missing,
+    Provider,
+    Resolution,
+    UnreadCall,
+    dll_key,
+)
 from wheelfix.pe.version import read_version
 from wheelfix.pycode.sourcecode import NO_MODULE, python_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import Beside, FileView
-    from wheelfix.model import AbsentModule, CodeFault, ImageFacts, Machine, Provider, UnreadCall
 
 
 def with_needs_in_practice(loader: Loader) -> Iterator[Edge]:
@@ -291,7 +307,7 @@ def _absent_modules(evidence: ProviderChain) -> tuple[AbsentModule, ...]:
     return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """An import of the subject of a view, before anything is loaded."""
 
@@ -477,7 +493,7 @@ def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
             loader.edges.setdefault((path, dll_key(need.dll), kind), edge)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AfterOthers:
     """The import of a distribution in a process in which others were imported before."""
 

@@ -10,16 +10,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from wheelfix.archive import names as membernames
-from wheelfix.model import fold
+from wheelfix.model import ByteSource, ImageFacts, fold
 from wheelfix.pe.image import read_image
-from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from wheelfix.loader.profile import Profile
-    from wheelfix.model import ByteSource, ImageFacts
-    from wheelfix.streams.pool import Task
 
 PE_SUFFIXES = (".dll", ".pyd", ".exe")
 PLAIN_SUFFIXES = frozenset(

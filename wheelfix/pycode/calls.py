@@ -27,6 +27,7 @@ from wheelfix.pycode.run import (
     Method,
     Namespace,
     Native,
+    PythonRun,
     PyValue,
     Thrown,
     Undecided,
@@ -44,7 +45,6 @@ from wheelfix.pycode.run import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pycode.run import PythonRun
 
 _OF_ERRORS = frozenset(
     "add_note with_traceback __traceback__ __cause__ __context__ __init__ __repr__ msg name path winerror errno"

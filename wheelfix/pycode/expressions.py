@@ -25,6 +25,7 @@ from wheelfix.pycode.run import (
     LoadedDll,
     Namespace,
     Native,
+    PythonRun,
     PyValue,
     Thrown,
     Undecided,
@@ -37,8 +38,6 @@ from wheelfix.pycode.sourcecode import any_of, is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from wheelfix.pycode.run import PythonRun
 
 
 _STARRED = frozenset(

@@ -6,9 +6,9 @@ import ast
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import field, frozen, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name
 from wheelfix.pe.modulenames import CompiledNames
 from wheelfix.pycode.budget import PYTHON_ERRORS, WrongIndent, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.loadcall import Failure
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, EdgeKind
     from wheelfix.pycode.reading import CodeReading
 
@@ -532,7 +531,7 @@ def _folder_of_file(path: str) -> str:
     return where.rpartition("\\")[0] if path.endswith(".py") else where
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportEnd:
     """How an import ends."""
 

@@ -8,9 +8,9 @@ import re
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
-from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name
 from wheelfix.model import Machine, canonical
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.builtintypes import (
@@ -56,7 +56,6 @@ from wheelfix.pycode.windows import ROOT, SITE, WITH_PATH_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.loader.view import FileView
     from wheelfix.pycode.run import LibraryFunction, PythonRun
 
 _LISTS = frozenset(f"ctypes.{name}" for name in LISTS)
@@ -300,7 +299,7 @@ NOT_FOUND = CodeClass("PackageNotFoundError", [Native("ModuleNotFoundError")], {
 _ABOVE = "../" * (SITE_PACKAGES.count("/") + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Installed:
     """A distribution of the view."""
 

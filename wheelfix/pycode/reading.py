@@ -11,7 +11,7 @@ import ntpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, Failure
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
@@ -19,6 +19,8 @@ from wheelfix.pycode.importer import new_run
 from wheelfix.pycode.run import (
     UNKNOWN,
     CodeClass,
+    CodeFunction,
+    CodeModule,
     Instance,
     Iteration,
     LoadedDll,
@@ -26,6 +28,7 @@ from wheelfix.pycode.run import (
     Namespace,
     Native,
     OutOfSteps,
+    PythonRun,
     PyValue,
     Thrown,
     Undecided,
@@ -42,13 +45,11 @@ from wheelfix.pycode.sourcecode import (
     last_line,
     spelled,
 )
-from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, WindowsMachine, default_flags, load_error, os_error
+from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, ViewFiles, WindowsMachine, default_flags, load_error, os_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pycode.run import CodeFunction, CodeModule, PythonRun
-    from wheelfix.pycode.windows import ViewFiles
 
 NO_FILE = "FileNotFoundError"
 MAX_DEPTH = 12
@@ -72,7 +73,7 @@ _CALL = re.compile(rf"\b({'|'.join(sorted(LOADING))})\s*\(((?:[^()]|\([^()]*\)){
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundLoad:
     """A DLL that code loads, or a folder that it gives to ``os.add_dll_directory``."""
 
@@ -387,7 +388,7 @@ def _catches(guard: PyValue, kind: str) -> bool | None:
 NOT_FOLLOWED = "it does something that cannot be followed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PathCode:
     """What one Python file does to the DLL search."""
 

@@ -11,7 +11,7 @@ import contextlib
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.pycode.budget import (
     MAX_ITEMS,
     MAX_PARTS,
@@ -427,7 +427,7 @@ class Enough(Exception):
     """Raised where everything that was asked about an import has happened."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unclear:
     """A statement of a followed import that was passed over, because what it does is not known."""
 
@@ -445,7 +445,7 @@ class Unclear:
     """Whether a statement in it imports a module."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForeignImport:
     """An import of a module of another distribution."""
 

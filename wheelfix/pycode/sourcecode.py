@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.loader.view import SITE_PACKAGES, FileView
 from wheelfix.model import Machine
 from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, count_tokens, is_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import TypeVar
-
-    from wheelfix.loader.view import FileView
 
     FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     _Taken = TypeVar("_Taken")

@@ -26,6 +26,7 @@ from wheelfix.pycode.run import (
     Namespace,
     Native,
     OutOfSteps,
+    PythonRun,
     PyValue,
     Thrown,
     Undecided,
@@ -38,8 +39,6 @@ from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, never_holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-
-    from wheelfix.pycode.run import PythonRun
 
     Flowing = Generator[PyValue, None, int]
 

@@ -15,12 +15,25 @@ from wheelfix.knowledge.system import classify, runtime_file, system_dlls
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
 from wheelfix.loader.loading import Loader, NoProviders, Target
 from wheelfix.loader.packageloading import startup_at
-from wheelfix.loader.view import BASE, SITE_PACKAGES, base_name, parent
-from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy, dll_key, fold
+from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Image,
+    InView,
+    Machine,
+    MayComeFrom,
+    Missing,
+    OwnedBy,
+    Provider,
+    dll_key,
+    fold,
+)
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.run import (
     UNKNOWN,
     BasePrefix,
+    CodeModule,
     Instance,
     LoadedDll,
     LoadFault,
@@ -36,9 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
-    from wheelfix.model import Edge, EdgeKind, Provider
-    from wheelfix.pycode.run import CodeModule
 
 START_FILES = (3, 15)
 """The first Python that reads ``.start`` files (PEP 829); with one of the same name, it skips imports of a ``.pth``."""

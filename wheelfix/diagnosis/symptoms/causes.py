@@ -7,9 +7,17 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.base.values import dataclass, field, replace
-from wheelfix.diagnosis.symptoms.messages import fill, fill_remedy, is_beside_torch, message_by_id, messages, words_for
-from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, package_of, table_text
+from wheelfix.base.values import field, frozen, replace
+from wheelfix.diagnosis.symptoms.messages import (
+    Message,
+    fill,
+    fill_remedy,
+    is_beside_torch,
+    message_by_id,
+    messages,
+    words_for,
+)
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, ErrorLine, Remedy, Symptom, package_of, table_text
 from wheelfix.diagnosis.symptoms.recognise import facts_in
 from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.cuda import TorchBuild
@@ -20,8 +28,6 @@ from wheelfix.knowledge.winerrors import winerror
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from wheelfix.diagnosis.symptoms.messages import Message
-    from wheelfix.diagnosis.symptoms.model import ErrorLine, Symptom
 
 TABLE = "causes.toml"
 ENDINGS = "endings.toml"
@@ -51,7 +57,7 @@ _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
 like made, and whether the DLL is a part of Windows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CauseRule:
     """When a symptom has a cause; fields left empty fit everything."""
 
@@ -91,7 +97,7 @@ def _is_of_windows(symptom: Symptom) -> bool:
     return bool(names) and classify(names[0]).kind == "system"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Need:
     """What has to be known, or must not be known, about a machine for a remedy to help."""
 
@@ -112,7 +118,7 @@ class Need:
         return value not in self.never and "*" not in self.never and (not self.only or value in self.only)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CauseTable:
     """The content of ``causes.toml``; the causes are templates."""
 
@@ -258,7 +264,7 @@ def _concluded(symptom: Symptom) -> dict[str, str]:
 # ------------------------------------------------------------------------------------- errors that no other table knows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndingFamily:
     """A family of errors, by the words of the line that ended a program."""
 

@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.base.values import dataclass, replace
-from wheelfix.diagnosis.symptoms.model import Symptom, environment_prefix, table_text
+from wheelfix.base.values import frozen, replace
+from wheelfix.diagnosis.symptoms.model import Remedy, Symptom, environment_prefix, table_text
 from wheelfix.diagnosis.symptoms.stream import WordIndex, alike
 from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
@@ -28,7 +28,6 @@ from wheelfix.rules.wording import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from wheelfix.diagnosis.symptoms.model import Remedy
 
 MESSAGES = ("messages.toml", "messages_gpu.toml", "messages_python.toml", "messages_build.toml")
 LIBRARIES = "libraries.toml"
@@ -50,7 +49,7 @@ _VARIANTS = ("avx", "sse", "sve", "generic")
 """Builds for one kind of processor, of which a package tries one after the other."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """What a line in lower case has to contain."""
 
@@ -70,7 +69,7 @@ class Words:
         return dict.fromkeys(self.some or longest, longest if self.some else ())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """One message, what is behind it, and what to do."""
 
@@ -96,7 +95,7 @@ class Message:
     """Whether programs go on after it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wording:
     """Words that stand for a cause which other messages lead to as well."""
 
@@ -111,7 +110,7 @@ class Wording:
     rank: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedLibrary:
     """A native library that packages load by name and do not contain, and how to get it on Windows."""
 
@@ -129,7 +128,7 @@ class NamedLibrary:
     """Whether these words come from other systems as often, so that the text has to show that it is from Windows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """Distributions that have to be of releases that fit together."""
 

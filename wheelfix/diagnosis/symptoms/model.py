@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.model import dll_key, fold
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Confidence(str, enum.Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextLimits:
     """How much of a log is read before the reader stops; the defaults serve any log a person would keep."""
 
@@ -40,7 +40,7 @@ class TextLimits:
     """Forms tried on different lines at most, so that a hostile log cannot take for ever."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Symptom:
     """One error that a text reports."""
 
@@ -86,7 +86,7 @@ class Symptom:
         return (self.kind, self.code, fold(self.path or ""), names, self.module, self.details.get("symbol", ""), said)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """The last exception of a text: what ended the program, where nothing comes after it."""
 
@@ -108,7 +108,7 @@ class Ending:
         return bool(package) and (package in self.packages or package.lower() in self.text.lower())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorLine:
     """The line with the error that ended a program or a build, whatever it says."""
 
@@ -121,7 +121,7 @@ class ErrorLine:
     """Whether it is the last line of what a build script printed, without a word that it is an error."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Log:
     """A text after reading: what it says and how much of it was read."""
 
@@ -141,7 +141,7 @@ class Log:
     """DLLs that the last part of the text names, in whatever words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remedy:
     """One thing to try."""
 
@@ -160,7 +160,7 @@ class Remedy:
     """The same for machines, one of the names of ``NEEDS`` in ``causes``. Known not to hold, it drops the remedy."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cause:
     """What a symptom comes from."""
 
@@ -264,7 +264,7 @@ def win32_code(status: int) -> int:
     return _WIN32.get(status, status)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedLoad:
     """One DLL that a process loaded, or tried to."""
 
@@ -290,7 +290,7 @@ class RecordedLoad:
         return dll_key(self.name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recording:
     """The loads of one recording, in order."""
 

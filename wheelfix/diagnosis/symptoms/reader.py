@@ -34,13 +34,19 @@ from wheelfix.diagnosis.symptoms.recognise import (
     sentence_triggers,
 )
 from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, blocks, clean_line, suspicious_lines
-from wheelfix.knowledge.cards import architecture, capability_of_arch, driver_needed, nvidia_capability, windows_driver
+from wheelfix.knowledge.cards import (
+    Capability,
+    architecture,
+    capability_of_arch,
+    driver_needed,
+    nvidia_capability,
+    windows_driver,
+)
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.knowledge.cards import Capability
 
 _LONGEST = 400
 _MOST = 16

@@ -11,7 +11,7 @@ from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.diagnosis.symptoms.messages import message_triggers, message_words, read_messages
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
@@ -33,7 +33,7 @@ FORMS = "forms.toml"
 PHRASES = "phrases.toml"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """One way of printing an error."""
 
@@ -62,7 +62,7 @@ class Form:
         return all(not words or any(word in text for word in words) for words, text in wanted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """What a line of a text says about the machine or the program, beside its errors."""
 
@@ -282,7 +282,7 @@ _RIGHT = ("utf-8", "gb18030", "cp932", "cp949", "big5", "cp1251", "cp866", "cp12
 _ALIKE = 0.78
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sentence:
     """What a sentence turned out to be."""
 
@@ -392,7 +392,7 @@ _BEFORE = 300
 _WORKFUL = 512
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A symptom and the stretch of the first line that it covers."""
 
@@ -402,7 +402,7 @@ class Found:
     weak: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineReading:
     """What one line said."""
 

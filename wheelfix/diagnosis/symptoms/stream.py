@@ -15,7 +15,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Union
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import dataclass, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ _TRAIL_LINES = 8
 Text = Union[str, bytes, "IO[bytes]", "IO[str]"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One line of the text; a gap in the numbers means that lines without interest were left out."""
 

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.packagecode import read_code
 from wheelfix.loader.packageloading import PackageLoading
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.loader.view import SITE_PACKAGES, FileView
 from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.view import FileView
 
 _INIT = f"{SITE_PACKAGES}/kivy/__init__.py"
 _DEPENDENCIES = f"{SITE_PACKAGES}/kivy_deps/"

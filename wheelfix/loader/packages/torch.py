@@ -13,11 +13,11 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass
+from wheelfix.base.values import frozen
 from wheelfix.loader.packagecode import read_code
 from wheelfix.loader.packageloading import PackageLoading, Startup
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, base_name
+from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, FileView, base_name
 from wheelfix.model import LoadEvent
 from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.windows import ViewFiles
@@ -25,7 +25,6 @@ from wheelfix.pycode.windows import ViewFiles
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.view import FileView
 
 _ROCM_INIT = f"{SITE_PACKAGES}/torch/_rocm_init.py"
 _CODE = f"{SITE_PACKAGES}/rocm_sdk/__init__.py"
@@ -33,7 +32,7 @@ _TABLE = f"{SITE_PACKAGES}/rocm_sdk/_dist_info.py"
 _PACKAGES = {"core": "_rocm_sdk_core", "libraries": "_rocm_sdk_libraries", "devel": "_rocm_sdk_devel"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Library:
     package: str
     pattern: str
