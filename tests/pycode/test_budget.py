@@ -104,7 +104,7 @@ def test_memory_stays_small(name: str) -> None:
 def test_the_reason_is_reported(name: str, reason: str) -> None:
     code, budget, _ = attacked(name)
     assert reason in budget.unread[INIT]
-    assert [(call.function, call.argument) for call in code.unread_calls] == [("add_dll_directory", "a")]
+    assert ("add_dll_directory", "a") in [(call.function, call.argument) for call in code.unread_calls]
     assert INIT in budget.loading
 
 
