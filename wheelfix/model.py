@@ -496,7 +496,7 @@ class AbsentModule:
     file: str
     """The file that imports it, as a path of the view."""
     sure: bool = True
-    """False where it is only known that an extension module has its name in its data."""
+    """False where an extension module has its name in its data, and where it is not known which way the code takes."""
     specifier: str = ""
     """The versions that are allowed; empty for any."""
     raised: str = ""

@@ -275,3 +275,35 @@ def test_a_wheel_for_windows_without_the_dll_that_its_code_loads(
     """As libclang and z3-solver without their only DLL, and without its row in RECORD."""
     report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, {"pkg/__init__.py": LATER, **files}), ALONE)
     assert [item for item in found(report) if item[0] == "WF317"] == expected
+
+
+SEVERAL_PLACES = """\
+try:
+    import demo_native
+except ImportError:
+    try:
+        from pkg.native import demo_native
+    except ImportError:
+        raise ImportError('demo_native was not found')
+"""
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ("cp311-cp311-win_amd64", [("WF332", Severity.UNSURE, "pkg.native.demo_native")]),
+        ("py3-none-any", []),
+    ],
+)
+def test_a_module_that_is_looked_for_in_several_places(
+    tmp_path: Path, tag: str, expected: list[tuple[str, Severity, str]]
+) -> None:
+    """As opencc without its only extension module: whether another distribution has it is not known."""
+    files = {
+        "pkg/__init__.py": SEVERAL_PLACES,
+        "pkg/native/__init__.py": "",
+        "pkg.libs/part.dll": forge_dll("part.dll"),
+    }
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, files), ALONE)
+    assert [item for item in found(report) if item[0] == "WF332"] == expected
+    assert report.first_failure is None

@@ -122,8 +122,10 @@ class PackageHabits:
                 yield from ((name, file, raised) for name, file in gone.items())
                 assumed |= gone.keys()
 
-    def absent_own(self) -> Iterator[tuple[str, str, str]]:
+    def absent_own(self) -> Iterator[tuple[str, str, str, bool]]:
         """The modules of its own that importing it needs and that no file is, as :meth:`absent` gives those of others.
+
+        Also whether that is sure: opencc looks for its module in several places, and one is not known.
 
         An import is followed only where a file that it may run names such a module, which few do.
         """
@@ -131,13 +133,15 @@ class PackageHabits:
             absent: dict[str, str] = {}
             self._look_for_absent(top, absent, {top})
             end = self.followed.of(top) if absent else None
+            if end is not None and not end.decided and not end.error:
+                yield from ((name, file, "", False) for name, file in absent.items())
             if end is None or not end.certain or not end.error:
                 continue
             # A file that catches the exception may raise one of its own: that of no load, where it names the module.
             named = [name for name, file in absent.items() if file == end.place[0] and end.fault is None]
             gone = end.fault.target if end.fault is not None else next(iter(named), "")
             if gone in absent:
-                yield gone, end.place[0], f"{end.error}: {shown_message(end)}".rstrip(": ")
+                yield gone, end.place[0], f"{end.error}: {shown_message(end)}".rstrip(": "), True
 
     def _look_for_absent(self, module: str, absent: dict[str, str], seen: set[str]) -> None:
         """Add the modules of the package that no file is, each with a file that is run and names it."""
@@ -466,9 +470,9 @@ class ProviderChain:
     def absent_modules(self) -> Iterator[AbsentModule]:
         """The modules that are imported for certain and that no file has: of the package, and of what it requires."""
         beside = self.beside
-        for module, file, raised in self.habits.absent_own():
+        for module, file, raised, sure in self.habits.absent_own():
             if not self._may_have_part(module.partition(".")[0]):
-                yield AbsentModule(module, "", "", file, raised=raised)
+                yield AbsentModule(module, "", "", file, sure, raised=raised)
         if beside is None or not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}

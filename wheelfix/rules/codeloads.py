@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import grouped
+from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import CodeFault, Repairable, Severity, canonical, dll_key
+from wheelfix.model import CodeFault, Finding, Repairable, Severity, canonical, dll_key
 from wheelfix.pycode.budget import NOT_PYTHON, CodeBudget, OutOfBudget, budget_of
 from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code, python_source
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
@@ -165,25 +165,33 @@ def _left_out(subject: Subject) -> dict[str, str]:
 @rule("WF332", "own-module-missing", Severity.ERROR, "The package imports a module of its own that no file is.")
 def own_module_missing(subject: Subject) -> Findings:
     """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
-    followed = (absent for absent in subject.resolution.absent_modules if not absent.distribution)
-    found = {absent.module: (absent.file, "") for absent in followed}
+    followed = [absent for absent in subject.resolution.absent_modules if not absent.distribution]
+    found = {absent.module: (absent.file, "") for absent in followed if absent.sure}
     claims = _Claims(subject)
     for module, sure, file in _imported_first(subject, claims.words):
         if claim := claims.about(module, sure=sure):
             found.setdefault(module, (file, f", although {claim}"))
     for module, (file, although) in found.items():
-        package = module.rpartition(".")[0] or subject.name
-        yield finding(
-            "WF332",
-            module,
-            f"{inside(file)} imports {module}, and no file of {package} is that module{although}: the import fails",
-            hint=(
-                reinstall(subject)
-                if subject.installed
-                else "build the wheel again, and see that the build puts this module into it"
-            ),
-            evidence={"module": module, "importer": subject.origin(file)},
-        )
+        yield _not_there(subject, module, file, f"{although}: the import fails")
+    compiled = any(path.lower().endswith(".pyd") for path in (*subject.images, *subject.malformed))
+    for absent in followed if not found and not compiled and _is_for_one_python(subject) else ():
+        unsure = f", although the wheel is for {subject.distribution.tags[0]}: whether the import fails is not known"
+        yield replace(_not_there(subject, absent.module, absent.file, unsure), severity=Severity.UNSURE)
+
+
+def _not_there(subject: Subject, module: str, file: str, what: str) -> Finding:
+    package = module.rpartition(".")[0] or subject.name
+    return finding(
+        "WF332",
+        module,
+        f"{inside(file)} imports {module}, and no file of {package} is that module{what}",
+        hint=(
+            reinstall(subject)
+            if subject.installed
+            else "build the wheel again, and see that the build puts this module into it"
+        ),
+        evidence={"module": module, "importer": subject.origin(file)},
+    )
 
 
 @rule("WF209", "nothing-to-import", Severity.ERROR, "A wheel for one kind of Python has no module to import.")
