@@ -7,6 +7,7 @@ import binascii
 import codecs
 import csv
 import functools
+import itertools
 import re
 import struct
 import threading
@@ -91,14 +92,12 @@ class Record:
         if odd := next((end for end in _ODD_LINE_ENDS if end in text), ""):
             message = f"it holds U+{ord(odd):04X}, where pip and installer end a line and uv does not"
             faults.append(ArchiveFault("row-malformed", "RECORD", message))
-        if text.count("\n") + text.count("\r") > 4 * MAX_ROWS:
-            raise InputError("RECORD asks for too much", because="it has lines without end")
         rows: list[Row] = []
         make = tuple.__new__  # what Row() does, without a call of Python code
         has_nul = "\0" in text
         lines = csv.reader(_lines(text.replace("\0", _NUL) if has_nul else text))
         try:
-            for elements in lines:
+            for elements in itertools.islice(lines, MAX_ROWS + _MAX_FAULTS + 2):  # each is a row or a fault
                 if has_nul:
                     elements = [element.replace(_NUL, "\0") for element in elements]
                 if len(elements) == 3:
