@@ -119,6 +119,7 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
         owner[:] = ordered(run, owner, call.words)
         return None
     by_value, by_place = name in ("remove", "index", "count"), name in ("pop", "insert") and call.args
+    run.step(len(owner) if by_value else 0)  # each item is looked at
     if (by_value and not run.is_plain(owner, call.args)) or (by_place and not isinstance(first, int)):
         raise Undecided("the place in a list is not known")
     return attempt(getattr(owner, name), *call.args)
