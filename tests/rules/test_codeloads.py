@@ -307,3 +307,25 @@ def test_a_module_that_is_looked_for_in_several_places(
     report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, files), ALONE)
     assert [item for item in found(report) if item[0] == "WF332"] == expected
     assert report.first_failure is None
+
+
+BACKENDS = """\
+try:
+    from .c.fast import pack
+except ImportError:
+    try:
+        from .cffi.slow import pack
+    except ImportError:
+        raise ImportError('no backend can be imported')
+"""
+
+
+def test_backends_that_were_both_left_out(tmp_path: Path) -> None:
+    """As pyppmd without its only extension module, which a file behind a guarded import imports."""
+    files = {"pkg/__init__.py": BACKENDS, "pkg/c/fast.py": "from ._pack import pack\n"}
+    files["pkg/cffi/slow.py"] = "from ._cffi_pack import pack\n"
+    report = scanned(tmp_path, files)
+    assert found(report) == [("WF332", Severity.ERROR, "pkg.c._pack")]
+    assert report.findings[0].message.startswith("pkg/c/fast.py imports pkg.c._pack")
+    assert report.first_failure is not None
+    assert report.first_failure.message == "ImportError: no backend can be imported"

@@ -20,7 +20,16 @@ from wheelfix.loader.view import SITE_PACKAGES, Beside, FileView, Layer, base_na
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of
-from wheelfix.pycode.sourcecode import SOURCE_LIMIT, counts, is_standard, python_code, python_source, read_imports
+from wheelfix.pycode.sourcecode import (
+    NO_MODULE,
+    NOT_LOADED,
+    SOURCE_LIMIT,
+    counts,
+    is_standard,
+    python_code,
+    python_source,
+    read_imports,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -137,11 +146,13 @@ class PackageHabits:
                 yield from ((name, file, "", False) for name, file in absent.items())
             if end is None or not end.certain or not end.error:
                 continue
-            # A file that catches the exception may raise one of its own: that of no load, where it names the module.
-            named = [name for name, file in absent.items() if file == end.place[0] and end.fault is None]
-            gone = end.fault.target if end.fault is not None else next(iter(named), "")
+            # A file that catches the exception may raise one of its own, as pyppmd does without its two backends.
+            files = {end.place[0], *(end.ran if end.error in (NOT_LOADED, NO_MODULE) else ())}
+            named = (name for name, file in absent.items() if file in files)
+            gone = end.fault.target if end.fault is not None else next(named, "")
             if gone in absent:
-                yield gone, end.place[0], f"{end.error}: {shown_message(end)}".rstrip(": "), True
+                file = end.place[0] if end.fault is not None else absent[gone]
+                yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
 
     def _look_for_absent(self, module: str, absent: dict[str, str], seen: set[str]) -> None:
         """Add the modules of the package that no file is, each with a file that is run and names it."""
@@ -155,14 +166,16 @@ class PackageHabits:
             for named in self._named(package, source or plain, names):
                 if named in seen or named.partition(".")[0] != top or len(seen) > MANY_RUN:
                     continue
-                if indent and self._file_of(named) is None:
+                there = self._file_of(named) is not None
+                if indent and there and self._extensions:
+                    continue  # only where all extension modules are gone are those behind guarded imports looked for
+                if indent:
                     at_import = at_import or {(), *_imports(_LATER.sub(b"", code))}
                     if statement not in at_import:
                         continue
                 seen.add(named)
-                if self._file_of(named) is not None:
-                    if not indent:
-                        self._look_for_absent(named, absent, seen)
+                if there:
+                    self._look_for_absent(named, absent, seen)
                 elif not (self._file_of(named.rpartition(".")[0]) or "").endswith(".pyd"):
                     absent[named] = path  # unless it is below an extension module, which may make it: torch._C._nn
 
