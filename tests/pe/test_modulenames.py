@@ -102,6 +102,19 @@ class TestCython:
         """netCDF4 has the text ``"\\0"``, which is sorted before all others."""
         assert module(b"_cython_3_3_0", packed(b"\0" + JOINED)).has("cftime")
 
+    @pytest.mark.parametrize(
+        ("data", "expected"),
+        [
+            ([b"thermo"], True),
+            ([b"thermo", b"__pyx_capi__"], False),
+            ([b"thermo", b"__pyx_capi__", b"cantera/thermo.pyx"], True),
+            ([b"cantera/thermo.pyx"], False),
+        ],
+        ids=["no Cython", "imported", "cantera: compiled into it", "not named"],
+    )
+    def test_a_module_that_it_may_make(self, data, expected):
+        assert module(*data).may_make("thermo") is expected
+
     def test_another_module_is_not_unpacked(self):
         assert not module(packed(JOINED)).has("cftime")
 

@@ -48,6 +48,15 @@ def test_what_a_package_ends_with(code: str, error: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "error"), [("_a.pyd", ""), ("_a.cp311t-win_amd64.pyd", ""), ("_a.cp312-win_amd64.pyd", "ImportError")]
+)
+def test_the_extension_modules_of_one_python(name: str, error: str) -> None:
+    """NumPy for a free-threaded Python names its modules ``.cp313t-win_amd64.pyd``."""
+    files = {f"pkg/{name}": forge_dll(name, exports=["PyInit__a"])}
+    assert end_of("from . import _a", files).error == error
+
+
+@pytest.mark.parametrize(
     "code",
     [
         "import random\nctypes.CDLL(random.choice(['a', 'b']))",

@@ -115,7 +115,7 @@ def test_faults_of_the_metadata_are_told_too_and_only_once() -> None:
     fault = ArchiveFault("dist-info-not-last", "demo-1.0.dist-info", "not at the end")
     sources = {f"{SITE}demo.py": ""}
     found = run(subject({}, wheel=wheel(faults=(fault,)), archive_faults=(fault,), sources=sources))
-    assert [item.code for item in found] == ["WF122"]
+    assert [item.code for item in found].count("WF122") == 1
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,7 @@ def test_code_that_cannot_be_parsed_may_make_a_dll_found(tmp_path: Path, line: s
 
 
 TOP = "pkg-1.0.dist-info/top_level.txt"
+BESIDE = {"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n"}
 MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
 
 
@@ -201,6 +202,13 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
         ),
         ({"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n"}, "pkg._core"),
         ({"pkg/__init__.py": "", "pkg/a.py": "from . import _core\n"}, "pkg._core"),
+        ({**BESIDE, "pkg/_core/__init__.pyi": "", "pkg/_core/x.pyi": ""}, "pkg._core"),
+        ({**BESIDE, "pkg/zlib.dll": forge_dll("zlib.dll")}, "pkg._core"),
+        ({**BESIDE, "pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd")}, "pkg._core"),
+        ({"ns/a.py": "from ns._core import f\n", "ns/_core.pyi": "", "ns/_a.pyd": forge_dll("_a.pyd")}, "ns._core"),
+        ({**BESIDE, "pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd") + b"\0_core\0"}, ""),
+        ({"pkg/__init__.py": "import _pkg\n"}, "_pkg"),
+        ({"pkg/__init__.py": "import other_native\n"}, ""),
         ({"pkg.py": "if '.' in __name__:\n    from . import _core\nelse:\n    import _core\n", TOP: "_core"}, "_core"),
         ({"pkg.py": "if '.' in __name__:\n    import _core\nelse:\n    import sys\n", TOP: "_core"}, ""),
         ({"pkg.py": "try:\n    import _core\nexcept ImportError:\n    raise RuntimeError\n", TOP: "_core"}, "_core"),
@@ -219,6 +227,13 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
         *(
             "xithead: nothing compiled is left",
             "grpcio-tools: nothing else has that name",
+            "cryptography: a folder of stubs",
+            "pyreadr: only a DLL is left",
+            "Pillow: a stub",
+            "winrt: a stub in a namespace",
+            "imgui-bundle: another module may make it",
+            "jpype: beside the package",
+            "beside the package, of anybody",
             "SWIG",
             "under a condition",
             "raised again",
@@ -329,3 +344,40 @@ def test_backends_that_were_both_left_out(tmp_path: Path) -> None:
     assert report.findings[0].message.startswith("pkg/c/fast.py imports pkg.c._pack")
     assert report.first_failure is not None
     assert report.first_failure.message == "ImportError: no backend can be imported"
+
+
+def test_whether_another_distribution_is_there_gives_no_file_to_the_package(tmp_path: Path) -> None:
+    """As clickhouse-driver without one of its modules: it asks whether certifi is there first."""
+    code = (
+        "try:\n    import certifi\nexcept ImportError:\n    certifi = None\nfrom . import ext\nfrom .writer import f\n"
+    )
+    files = {"pkg/__init__.py": code, "pkg/ext.pyd": extension(name="ext")}
+    report = scanned(tmp_path, files)
+    assert found(report) == [("WF332", Severity.ERROR, "pkg.writer")]
+    assert report.first_failure is not None
+    assert report.first_failure.message == "ModuleNotFoundError: No module named 'pkg.writer'"
+
+
+FASTER = {"pkg/__init__.py": "try:\n    from ._fast import f\nexcept ImportError:\n    from .slow import f\n"}
+FASTER["pkg/slow.py"] = "f = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("tag", "files", "expected"),
+    [
+        ("cp311-cp311-win_amd64", {}, True),
+        ("cp39-abi3-win_amd64", {MANGLED: forge_dll("msvcp140.dll")}, True),
+        ("py3-none-win_amd64", {}, False),
+        ("cp311-none-win_amd64", {}, False),
+        ("cp311-cp311-win_amd64", {"pkg/_fast.pyd": extension(name="_fast")}, False),
+        ("cp311-cp311-win_amd64", {"pkg/bin/llvmlite.dll": forge_dll("llvmlite.dll")}, False),
+    ],
+    ids=["markupsafe", "a DLL for the module", "any Python", "any ABI", "there", "llvmlite: a DLL"],
+)
+def test_a_wheel_for_one_python_with_nothing_compiled(
+    tmp_path: Path, tag: str, files: dict[str, bytes], expected: bool
+) -> None:
+    """Many builds go on where the compiler fails; what is left works, and not as its tags say."""
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, {**FASTER, **files}), ALONE)
+    assert (("WF210", Severity.WARNING, "pkg") in found(report)) is expected
+    assert (report.verdict is Verdict.RISKY) is expected

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.packagecode import PackageLoads
     from wheelfix.loader.profile import Profile
     from wheelfix.pycode.importer import ImportEnd
+    from wheelfix.pycode.run import LoadFault
 
 MANY_MODULES = 40
 """Extension modules of one package for which the files that import them are looked for."""
@@ -144,15 +145,24 @@ class PackageHabits:
             end = self.followed.of(top) if absent else None
             if end is not None and not end.decided and not end.error:
                 yield from ((name, file, "", False) for name, file in absent.items())
-            if end is None or not end.certain or not end.error:
+            if end is None or not end.error:
                 continue
+            fault = end.fault
+            if not end.certain and (fault is None or not self._is_plain(end.place, fault)):
+                continue  # whether a module of others is there, or what it does, gives no file to the package
             # A file that catches the exception may raise one of its own, as pyppmd does without its two backends.
-            files = {end.place[0], *(end.ran if end.error in (NOT_LOADED, NO_MODULE) else ())}
+            all_gone = not self._extensions and end.error in (NOT_LOADED, NO_MODULE)
+            files = {end.place[0], *(end.ran if all_gone else ())}
             named = (name for name, file in absent.items() if file in files)
-            gone = end.fault.target if end.fault is not None else next(named, "")
+            gone = fault.target if fault is not None else next(named, "")
             if gone in absent:
-                file = end.place[0] if end.fault is not None else absent[gone]
+                file = end.place[0] if fault is not None else absent[gone]
                 yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
+
+    def _is_plain(self, place: tuple[str, int], fault: LoadFault) -> bool:
+        """Whether a statement imports a module of a package of files, under no condition and in no ``try``."""
+        above, lines = self._file_of(fault.target.rpartition(".")[0]), python_source(self._view, place[0]).split(b"\n")
+        return fault.cause == "module" and bool(above) and not lines[place[1] - 1][:1].isspace()
 
     def _look_for_absent(self, module: str, absent: dict[str, str], seen: set[str]) -> None:
         """Add the modules of the package that no file is, each with a file that is run and names it."""

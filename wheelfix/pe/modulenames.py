@@ -105,6 +105,10 @@ class CompiledNames:
             return True
         return b"pyo3" in data and self._is_rust_text(name)
 
+    def may_make(self, module: str) -> bool:
+        """Whether it may make a module instead of importing it: it has the name; of Cython, the source's as well."""
+        return self.has(module) and (b"__pyx_" not in self._data or f"{module}.pyx".encode() in self._data)
+
     def _is_rust_text(self, name: bytes) -> bool:
         """Whether some address of the name is used together with its length."""
         headers = read_headers(self._source)

@@ -328,13 +328,13 @@ class Importer:
     def _need_usual_path(self, package: CodeModule, name: str) -> None:
         """Raise Undecided if a package's code has changed where its modules come from.
 
-        It may have changed the folders; an extension module may make others, as cantera's does, and has their names.
+        It may have changed the folders; an extension module may make others, as cantera's does.
         """
         if package.names.get("__path__") not in (None, [_folder_of_file(package.file)]):
             raise Undecided(f"where {name} is looked for depends on code")
         top, last = name.partition(".")[0], name.rpartition(".")[2]
         own = (path for path in self.run.ran if path.endswith(".pyd") and path.startswith(f"{SITE_PACKAGES}/{top}/"))
-        if any(CompiledNames(self.run.machine.view.source(path)).has(last) for path in own):
+        if any(CompiledNames(self.run.machine.view.source(path)).may_make(last) for path in own):
             raise Undecided(f"a compiled module of {top} may make {name}")
 
     def import_path(self, name: str, path: str) -> PyValue:

@@ -278,10 +278,11 @@ class ViewFiles:
         """The extension module of a name that the Python of the target imports; empty if there is none."""
         stem = base_name(start)
         names = self._named_in(fold(parent(start))).get(stem, [])
-        tag = f".cp{self.python[0]}{self.python[1]}-" if self.python is not None else ".cp"
+        tag = f".cp{self.python[0]}{self.python[1]}" if self.python is not None else ".cp"
+        own = (f"{tag}-", f"{tag}t-", ".abi3") if self.python is not None else (tag, ".abi3")  # 313t: free-threaded
         for name in sorted(names, key=len, reverse=True):
             rest = name[len(stem) :].lower()
-            if rest == ".pyd" or (rest.startswith((tag, ".abi3")) and rest.endswith(".pyd")):
+            if rest == ".pyd" or (rest.startswith(own) and rest.endswith(".pyd")):
                 return f"{parent(start)}/{name}"
         return ""
 

@@ -1,20 +1,23 @@
-"""WF207, WF209, WF314, WF315, WF317, WF331 and WF332: what the package's Python code asks for itself."""
+"""WF207, WF209, WF210, WF314, WF315, WF317, WF331 and WF332: what the package's Python code asks for itself."""
 
 from __future__ import annotations
 
 import ast
+import functools
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.families import is_mangled
-from wheelfix.knowledge.providers import owners_of
+from wheelfix.knowledge.providers import module_owners, owners_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Repairable, Severity, canonical, dll_key
-from wheelfix.pycode.budget import NOT_PYTHON, CodeBudget, OutOfBudget, budget_of
-from wheelfix.pycode.sourcecode import NO_MODULE, goes_on, imported_from, python_code, python_source
+from wheelfix.pe.modulenames import LARGEST, CompiledNames
+from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
+from wheelfix.pycode.sourcecode import NO_MODULE, catches, imported_from, is_standard, python_code, python_source
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import reinstall, repair_command
 from wheelfix.rules.registry import Findings, finding, rule
@@ -163,6 +166,7 @@ def _left_out(subject: Subject) -> dict[str, str]:
 
 
 @rule("WF332", "own-module-missing", Severity.ERROR, "The package imports a module of its own that no file is.")
+@rule("WF210", "nothing-compiled", Severity.WARNING, "A wheel for one kind of Python has nothing that was compiled.")
 def own_module_missing(subject: Subject) -> Findings:
     """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
     followed = [absent for absent in subject.resolution.absent_modules if not absent.distribution]
@@ -173,10 +177,29 @@ def own_module_missing(subject: Subject) -> Findings:
             found.setdefault(module, (file, f", although {claim}"))
     for module, (file, although) in found.items():
         yield _not_there(subject, module, file, f"{although}: the import fails")
-    compiled = any(path.lower().endswith(".pyd") for path in (*subject.images, *subject.malformed))
-    for absent in followed if not found and not compiled and _is_for_one_python(subject) else ():
-        unsure = f", although the wheel is for {subject.distribution.tags[0]}: whether the import fails is not known"
-        yield replace(_not_there(subject, absent.module, absent.file, unsure), severity=Severity.UNSURE)
+    unsure = [] if found or not claims.tag else followed
+    for absent in unsure:
+        what = f", although the wheel is for {claims.tag}: whether the import fails is not known"
+        yield replace(_not_there(subject, absent.module, absent.file, what), severity=Severity.UNSURE)
+    if not found and not unsure and claims.tag and "-none-" not in claims.tag and _has_code_alone(subject):
+        yield finding(
+            "WF210",
+            subject.name,
+            f"nothing in {subject.name} was compiled, although it is for {claims.tag}: "
+            "an extension module was left out, or the tags are wrong",
+            hint=reinstall(subject)
+            if subject.installed
+            else "build the wheel again, and see what the build puts into it",
+            evidence={"tags": subject.distribution.tags},
+        )
+
+
+def _has_code_alone(subject: Subject) -> bool:
+    """Whether a wheel has Python code that loads no DLL, and no image but those that delvewheel added for modules."""
+    images = (*subject.images, *subject.malformed)
+    if any(not is_mangled(base(path)) for path in images) or not any(map(_is_module, _own_paths(subject))):
+        return False
+    return not package_loads(subject.view, subject.profile).files and not subject.resolution.code_faults
 
 
 def _not_there(subject: Subject, module: str, file: str, what: str) -> Finding:
@@ -215,6 +238,8 @@ def nothing_to_import(subject: Subject) -> Findings:
     )
 
 
+_OTHER_SYSTEMS = re.compile(r"mac_?os|osx|darwin|linux|unix|posix|x11|wayland")
+"""What is in the names of modules that wheels for Windows have no more than a stub of: matplotlib's ``_macosx``."""
 _BUILT = (".lib", ".exp", ".pdb", ".a")
 """How files end that are made when an extension module is built."""
 
@@ -243,19 +268,20 @@ class _Claims:
     """What a wheel says about modules that no file of it is."""
 
     def __init__(self, subject: Subject) -> None:
-        self._view = subject.view
+        self._subject, self._view = subject, subject.view
         self._stems: dict[str, set[str]] = {}
         # torch has such files in torch/lib, which is no package, and nearly all of its code has the word "torch"
-        built = ((module_name(path), base(path)) for path in _own_paths(subject) if path.endswith(_BUILT))
-        self._built = {
-            name: file for name, file in built if self._is_package(name.rpartition(".")[0]) and not self._is_there(name)
-        }
+        suffixes = (*_BUILT, ".pyi") if _is_for_one_python(subject) else _BUILT
+        built = {module_name(path): base(path) for path in _own_paths(subject) if path.endswith(suffixes)}
+        built = {name: file for name, file in built.items() if self._has_modules(name.rpartition(".")[0])}
+        self._built = {name: file for name, file in built.items() if not self._is_there(name)}
         listed = {name for name in _listed(subject) if not self._is_there(name)}
         own = [*_own_paths(subject)] if listed else []
         listed.difference_update(map(stem, filter(_is_module, own)))
         self._listed = listed.difference(part for path in own for part in folder(inside(path)).split("/"))
-        all_gone = _is_for_one_python(subject) and not subject.images and not subject.malformed
-        self._tag = subject.distribution.tags[0] if all_gone else ""
+        self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
+        self.tag = subject.distribution.tags[0] if not self._compiled and _is_for_one_python(subject) else ""
+        """The first tag of a wheel for one kind of Python in which no extension module is left."""
 
     def _modules_in(self, package: str) -> set[str]:
         """The names of the modules that lie in a package, or beside all packages."""
@@ -264,20 +290,28 @@ class _Claims:
             self._stems[package] = {stem(path) for path in paths if _is_module(path)}
         return self._stems[package]
 
+    @functools.cached_property
+    def _packages(self) -> frozenset[str]:
+        """Every folder below which a module lies, as the name of a package."""
+        folders = {folder(inside(path)).replace("/", ".") for path in _own_paths(self._subject) if _is_module(path)}
+        return frozenset(name[: end.start()] for name in folders for end in re.finditer(r"\.|$", name))
+
+    def _has_modules(self, package: str) -> bool:
+        return bool(self._modules_in(package)) or package in self._packages
+
     def _is_package(self, name: str) -> bool:
         return not name or "__init__" in self._modules_in(name)
 
     def _is_there(self, module: str) -> bool:
-        """Whether a file or a folder is the module."""
+        """Whether a file is the module, or a folder with modules; cryptography has one with stubs beside its module."""
         package, _, name = module.rpartition(".")
-        path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
-        return name in self._modules_in(package) or bool(self._view.in_folder(path))
+        return name in self._modules_in(package) or self._has_modules(module)
 
     @property
     def words(self) -> tuple[bytes, ...]:
         """One of these is in each file that imports such a module."""
         names = {*self._listed, *(name.rpartition(".")[2] for name in self._built)}
-        return (b"import",) if self._tag else tuple(map(str.encode, names))
+        return (b"import",) if self.tag else tuple(map(str.encode, names))
 
     def about(self, module: str, *, sure: bool) -> str:
         """What says that the wheel has a module; empty if nothing does, or a file is that module.
@@ -285,14 +319,31 @@ class _Claims:
         ``sure`` is whether nothing but a module can have that name; no file is left that could make one.
         """
         package, _, name = module.rpartition(".")
-        if self._is_there(module) or not self._is_package(package):
+        if self._is_there(module):
             return ""
-        if module in self._built:
+        if module in self._built and not self._may_be_made(package, name):
             return f"{self._built[module]} is there"
+        if not self._is_package(package):
+            return ""
         if name in self._listed:
             return f"top_level.txt lists {name}"
-        gone = self._tag and package and (sure or not self._may_define(package, name))
-        return f"the wheel is for {self._tag}" if gone else ""
+        own = (sure or not self._may_define(package, name)) if package else self._is_named_like_the_package(name)
+        return f"the wheel is for {self.tag}" if self.tag and own else ""
+
+    def _may_be_made(self, package: str, name: str) -> bool:
+        """Whether code may make a module, as that of imgui-bundle does, or it is one for other systems."""
+        if _OTHER_SYSTEMS.search(name) or (self._is_package(package) and self._may_define(package, name)):
+            return True
+        sources = (self._view.source(path) for path in self._compiled if self._view.file(path).size <= LARGEST)
+        return any(CompiledNames(source).may_make(name) for source in sources)
+
+    def _is_named_like_the_package(self, name: str) -> bool:
+        """Whether a module beside the packages is this wheel's: ``_jpype`` beside ``jpype``, and nobody else's."""
+        tops = {inside(path).partition("/")[0].partition(".")[0].lower() for path in _own_paths(self._subject)}
+        others = (*module_owners().get(name, ()), *map(canonical, self._subject.distribution.requires))
+        if is_standard(name) or any(other.startswith(canonical(name)) for other in others):
+            return False
+        return name.lower().lstrip("_").startswith(tuple(tops))
 
     def _may_define(self, package: str, name: str) -> bool:
         """Whether the code of a package has a name, or takes names that it does not spell."""
@@ -307,7 +358,7 @@ def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tupl
     for path, source in python_code(subject.view, words) if words else ():
         package = folder(inside(path)).replace("/", ".")
         try:
-            nodes = [*_run_first(budget.parse(source, path), budget)]
+            nodes = [*_run_first(budget.parse(source, path))]
         except OutOfBudget as error:
             budget.give_up(path, str(error))
             continue
@@ -319,7 +370,7 @@ def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tupl
                 yield from ((name, name == names[0], path) for name in names)
 
 
-def _run_first(tree: ast.Module | None, budget: CodeBudget) -> Iterator[ast.Import | ast.ImportFrom]:
+def _run_first(tree: ast.Module | None) -> Iterator[ast.Import | ast.ImportFrom]:
     """The imports of a file that run under no condition, and whose failure nothing catches.
 
     Both ways of a condition may import one module: files that SWIG made do, from their package or without one.
@@ -327,7 +378,8 @@ def _run_first(tree: ast.Module | None, budget: CodeBudget) -> Iterator[ast.Impo
     for node in tree.body if tree is not None else ():
         ways: list[list[ast.stmt]] = [[node]]
         if isinstance(node, ast.Try):
-            ways = [] if goes_on(node, NO_MODULE, budget) else [node.body]
+            caught = next((one.body for one in node.handlers if catches(one.type, NO_MODULE) is not False), None)
+            ways = [node.body] if caught is None or any(isinstance(one, ast.Raise) for one in caught) else []
         elif isinstance(node, ast.If):
             ways = [node.body, node.orelse]
         imports = [[one for one in way if isinstance(one, ast.Import | ast.ImportFrom)] for way in ways]
