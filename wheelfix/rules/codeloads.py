@@ -195,11 +195,11 @@ def own_module_missing(subject: Subject) -> Findings:
 
 
 def _has_code_alone(subject: Subject) -> bool:
-    """Whether a wheel has Python code that loads no DLL, and no image but those that delvewheel added for modules."""
+    """Whether a wheel has code of which no DLL is known to be missing, and no image but what delvewheel added."""
     images = (*subject.images, *subject.malformed)
     if any(not is_mangled(base(path)) for path in images) or not any(map(_is_module, _own_paths(subject))):
         return False
-    return not package_loads(subject.view, subject.profile).files and not subject.resolution.code_faults
+    return not subject.resolution.code_faults and not _left_out(subject)
 
 
 def _not_there(subject: Subject, module: str, file: str, what: str) -> Finding:
