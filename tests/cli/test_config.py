@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import (
@@ -18,7 +19,6 @@ from wheelfix.cli.settings import (
     table_header,
     vocabulary,
 )
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
 
 OPTIONS = {

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.cli.output import Output, command_line, now
 from wheelfix.cli.parsers import current_spelling
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 
 
