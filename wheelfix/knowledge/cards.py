@@ -7,10 +7,10 @@ NVIDIA's are in ``cards.toml``, those of AMD and Intel in ``othercards.toml``, n
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import Checker, Pair, entries, pair, table
 
@@ -77,31 +77,11 @@ class CardTable:
 @table("cards.toml")
 def card_table(check: Checker) -> CardTable:
     """Return every card and architecture."""
-    known = check.values("architecture", Architecture)
-    check.unique("capability", ("{}.{}".format(*one.capability) for one in known))
-    for one in known:
-        what = "{}.{}".format(*one.capability)
-        if one.last_cuda and one.last_cuda < one.first_cuda:
-            check.faults.append(f"toolkits for {what} end before they begin")
-        has, without = one.cudnn_has, one.cudnn_without
-        if has and without and _numbers(has) >= _numbers(without):
-            check.faults.append(f"cuDNN {has} has code for {what} and {without} has none")
-    architectures = {one.capability: one for one in known}
     cards: dict[str, Card] = {}
     for row in check.rows(check.tree, "card", ["capability", "names"]):
-        capability = pair(row["capability"])
-        if capability not in architectures:
-            check.faults.append(f"cards of the unknown capability {row['capability']}")
         for name in row["names"]:
-            key = plain_name(name)
-            if key in cards and cards[key].capability != capability:
-                check.faults.append(f"{name} has two capabilities")
-            cards.setdefault(key, Card(name, capability, row["source"]))
-    return CardTable(architectures, cards)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version))
+            cards.setdefault(plain_name(name), Card(name, pair(row["capability"]), row["source"]))
+    return CardTable({one.capability: one for one in check.values("architecture", Architecture)}, cards)
 
 
 def plain_name(name: str) -> str:
@@ -164,12 +144,8 @@ def card_names(check: Checker) -> Mapping[tuple[bool, str], NamedCard]:
     """Return the cards of the list, by whether NVIDIA made them and by the name without what sellers add to it."""
     found: dict[tuple[bool, str], NamedCard] = {}
     for line in entries(check.text):
-        archs, colon, name = line.partition(": ")
-        card = NamedCard(name, tuple(archs.split()))
-        key = _key(name, bool(card.archs) and vendor_of(card.archs[0]) == NVIDIA)
-        if not colon or not card.archs or not key[1] or key in found:
-            check.refuse(line)
-        found[key] = card
+        archs, _, name = line.partition(": ")
+        found[_key(name, vendor_of(archs) == NVIDIA)] = NamedCard(name, tuple(archs.split()))
     return found
 
 
@@ -276,24 +252,15 @@ def vendor_of(arch: str) -> str:
 @table("othercards.toml")
 def other_cards(check: Checker) -> OtherCards:
     """Return the cards of AMD and Intel."""
-    cards: dict[str, OtherCard] = {}
-    for row in check.rows(check.tree, "card", ["vendor", "arch", "names"]):
-        if vendor_of(row["arch"]) != row["vendor"]:
-            check.faults.append(f"{row['arch']} is not an architecture of {row['vendor']}")
-        for name in row["names"]:
-            key = plain_other_name(name)
-            if key in cards:
-                check.faults.append(f"{name} is there twice")
-            cards[key] = OtherCard(name, row["vendor"], row["arch"], row["source"])
-    rows = check.rows(check.tree, "generic", ["arch", "runs_on"])
-    check.unique("generic", (row["arch"] for row in rows))
+    cards = {
+        plain_other_name(name): OtherCard(name, row["vendor"], row["arch"], row["source"])
+        for row in check.rows(check.tree, "card", ["vendor", "arch", "names"])
+        for name in row["names"]
+    }
     archs = {card.arch for card in cards.values()}
-    for row in check.rows(check.tree, "processors", ["archs"]):
-        archs.update(row["archs"])
-    for row in rows:
-        if unknown := sorted(set(row["runs_on"]) - archs):
-            check.faults.append(f"{row['arch']} runs on {', '.join(unknown)}, which no entry has")
-    return OtherCards(cards, {row["arch"]: frozenset(row["runs_on"]) for row in rows}, frozenset(archs))
+    archs.update(arch for row in check.rows(check.tree, "processors", ["archs"]) for arch in row["archs"])
+    generic = {row["arch"]: frozenset(row["runs_on"]) for row in check.rows(check.tree, "generic", ["arch", "runs_on"])}
+    return OtherCards(cards, generic, frozenset(archs))
 
 
 def plain_other_name(name: str) -> str:
@@ -368,18 +335,9 @@ class Drivers:
 def drivers(check: Checker) -> Drivers:
     """Return what is known about drivers."""
     rows = check.rows(check.tree, "cuda", ["release", "driver"], ["windows"])
-    check.unique("release", (row["release"] for row in rows))
-    needed = {tuple(int(part) for part in row["release"].split(".")): int(row["driver"]) for row in rows}
-    windows = {int(row["driver"]): row["windows"] for row in rows if "windows" in row}
-    generations = check.values("generation", Generation)
-    for earlier, later in itertools.pairwise(generations):
-        if not earlier.first <= earlier.last < later.first or earlier.driver >= later.driver:
-            check.faults.append(f"{earlier.name} and {later.name} are not in order")
-    languages = check.values("ptx", Language)
-    for old, new in itertools.pairwise(languages):
-        if not (old.version <= new.version and old.cuda < new.cuda and old.driver < new.driver):
-            check.faults.append(f"PTX {new.version[0]}.{new.version[1]} is not newer than the entry before")
-    return Drivers(needed, windows, generations, languages)
+    needed = {dotted_numbers(row["release"]): row["driver"] for row in rows}
+    windows = {row["driver"]: row["windows"] for row in rows if "windows" in row}
+    return Drivers(needed, windows, check.values("generation", Generation), check.values("ptx", Language))
 
 
 def driver_needed(major: int, minor: int) -> int | None:
