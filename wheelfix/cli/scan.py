@@ -54,7 +54,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         ),
         targets=target_words(args),
         packages=tuple(args.package),
-        lock_groups=tuple(args.lock_groups) if args.lock_groups is not None else None,
+        lock_groups=tuple(args.lock_groups) or None,
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),
         jobs=args.jobs or all_cores(),

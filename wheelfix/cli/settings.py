@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
 from wheelfix.base.parsing import close_words, load_toml
 from wheelfix.base.values import dataclass, field, frozen, replace
-from wheelfix.cli.commands import COMMANDS, CommaList, Parser, is_only_typed, say
+from wheelfix.cli.commands import COMMANDS, Parser, is_only_typed, row_of, say
 from wheelfix.cli.common import check_outputs
-from wheelfix.cli.parsers import command_parser, current_spelling
+from wheelfix.cli.parsers import SEVERAL, command_parser, current_spelling
 from wheelfix.errors import UsageError
 from wheelfix.model import canonical
 from wheelfix.report.blocks import Block, Table, line, para
@@ -383,15 +383,6 @@ class KeyLines:
 
 
 PREFIX = "WHEELFIX_"
-NOT_OURS = frozenset(
-    "help short_help version config no_config show_config sign_include sign_exclude also already".split()
-)
-"""Options that only the command line has; `include` and `exclude` in a file are about repairs."""
-SAME_FOR_ALL = frozenset(
-    {"format", "output", "report", "verbose", "quiet", "jobs", "baseline", "write_baseline", "lock", "locked", "env"}
-    | {"index_url", "extra_index_url", "platform", "python_version", "offline", "cache_dir", "cache", "fetch", "deps"}
-)
-"""Options that apply to a whole run."""
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 
 
@@ -569,7 +560,7 @@ def option_actions(parser: Parser) -> Iterable[argparse.Action]:
     """Yield one action for each option that may be set elsewhere than on the command line."""
     seen = set()
     for action in parser.actions():
-        if action.option_strings and action.dest not in NOT_OURS and action.dest not in seen:
+        if action.option_strings and not row_of(action).get("unnamed") and action.dest not in seen:
             seen.add(action.dest)
             yield action
 
@@ -586,11 +577,8 @@ def excluded_by(parser: Parser, dest: str) -> list[str]:
 
 def kind_of(action: argparse.Action) -> str:
     """Return what a configuration may write for an option."""
-    if action.nargs == 0:
-        return "flag"
-    if isinstance(action, CommaList) or type(action).__name__ == "_AppendAction":
-        return "list"
-    return "number" if getattr(action.type, "__name__", "") == "positive" else "text"
+    kind = row_of(action)["kind"]
+    return "flag" if "flag" in kind else "list" if kind in SEVERAL else "number" if kind == "number" else "text"
 
 
 def long_option(action: argparse.Action) -> str:
@@ -612,7 +600,7 @@ def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
                 tuple(map(str, action.choices or ())) if option is None else _both(option.choices, action),
                 action.type is Path or key == "report",
                 (option.commands if option else frozenset()) | {command},
-                action.dest not in SAME_FOR_ALL,
+                not row_of(action).get("whole_run"),
                 {
                     **(option.only_typed if option else {}),
                     **({command: long_option(action)} if is_only_typed(action) else {}),
