@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import frozen
-from wheelfix.knowledge.tables import Checker, Pair, entries, pair, table
+from wheelfix.knowledge.tables import Checker, Pair, entries, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,12 +57,12 @@ class Architecture:
 
 
 @frozen
-class Card:
+class NamedCard:
     """A graphics card by its name."""
 
     name: str
-    capability: Capability
-    source: str
+    archs: tuple[str, ...]
+    """As compilers call them: ``sm_86``, ``gfx1100``, ``intel_acm-g10``."""
 
 
 @frozen
@@ -70,17 +70,17 @@ class CardTable:
     """The content of ``cards.toml``."""
 
     architectures: Mapping[Capability, Architecture]
-    cards: Mapping[str, Card]
+    cards: Mapping[str, NamedCard]
     """By the name without what sellers add to it."""
 
 
 @table("cards.toml")
 def card_table(check: Checker) -> CardTable:
     """Return every card and architecture."""
-    cards: dict[str, Card] = {}
+    cards: dict[str, NamedCard] = {}
     for row in check.rows(check.tree, "card", ["capability", "names"]):
         for name in row["names"]:
-            cards.setdefault(plain_name(name), Card(name, pair(row["capability"]), row["source"]))
+            cards.setdefault(plain_name(name), NamedCard(name, (f"sm_{row['capability'].replace('.', '')}",)))
     return CardTable({one.capability: one for one in check.values("architecture", Architecture)}, cards)
 
 
@@ -130,15 +130,6 @@ SERIES = ("rtx", "gtx", "gt", "rx", "arc")
 """What people leave out before the number: 4090, 7900 XTX."""
 
 
-@frozen
-class NamedCard:
-    """A card by its name."""
-
-    name: str
-    archs: tuple[str, ...]
-    """As compilers call them: ``sm_86``, ``gfx1100``, ``intel_acm-g10``."""
-
-
 @table("card_names.txt")
 def card_names(check: Checker) -> Mapping[tuple[bool, str], NamedCard]:
     """Return the cards of the list, by whether NVIDIA made them and by the name without what sellers add to it."""
@@ -156,12 +147,8 @@ def _key(name: str, nvidia: bool) -> tuple[bool, str]:
 @functools.cache
 def _all() -> Mapping[tuple[bool, str], NamedCard]:
     """Every card of the list and of the tables; what a table says counts more, because its sources are the makers'."""
-    found = dict(card_names())
-    for key, card in card_table().cards.items():
-        found[True, key] = NamedCard(card.name, ("sm_{}{}".format(*card.capability),))
-    for key, other in other_cards().cards.items():
-        found[False, key] = NamedCard(other.name, (other.arch,))
-    return found
+    own = {(True, key): card for key, card in card_table().cards.items()}
+    return {**card_names(), **own, **{(False, key): card for key, card in other_cards().cards.items()}}
 
 
 def named_cards(text: str) -> tuple[NamedCard, ...]:
@@ -220,21 +207,10 @@ _OTHER_NOISE = (
 
 
 @frozen
-class OtherCard:
-    """A card of AMD or Intel by its name."""
-
-    name: str
-    vendor: str
-    arch: str
-    """``gfx1100``, ``intel_bmg-g21``."""
-    source: str
-
-
-@frozen
 class OtherCards:
     """The content of ``othercards.toml``."""
 
-    cards: Mapping[str, OtherCard]
+    cards: Mapping[str, NamedCard]
     """By the name without what sellers add to it."""
     generic: Mapping[str, frozenset[str]]
     """Code for several architectures, and these."""
@@ -253,11 +229,11 @@ def vendor_of(arch: str) -> str:
 def other_cards(check: Checker) -> OtherCards:
     """Return the cards of AMD and Intel."""
     cards = {
-        plain_other_name(name): OtherCard(name, row["vendor"], row["arch"], row["source"])
+        plain_other_name(name): NamedCard(name, (row["arch"],))
         for row in check.rows(check.tree, "card", ["vendor", "arch", "names"])
         for name in row["names"]
     }
-    archs = {card.arch for card in cards.values()}
+    archs = {arch for card in cards.values() for arch in card.archs}
     archs.update(arch for row in check.rows(check.tree, "processors", ["archs"]) for arch in row["archs"])
     generic = {row["arch"]: frozenset(row["runs_on"]) for row in check.rows(check.tree, "generic", ["arch", "runs_on"])}
     return OtherCards(cards, generic, frozenset(archs))

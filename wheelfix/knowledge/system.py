@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Literal
 
 from wheelfix.base.parsing import dotted_numbers, number_pair
-from wheelfix.base.values import field, frozen
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, NamePattern, Pair, Table, entries, header_field, pair, table
 from wheelfix.model import Machine, Symbol, dll_key
@@ -104,7 +104,6 @@ class Runtimes:
     python: tuple[PythonFile, ...]
     vcredist: tuple[RuntimeFile, ...]
     editions: tuple[tuple[NamePattern, str], ...]
-    toolsets: dict[str, RuntimeGeneration] = field(default_factory=dict)
 
 
 @table("runtimes.toml")
@@ -123,7 +122,7 @@ def runtimes(check: Checker) -> Runtimes:
     )
     editions = check.rows(check.tree, "edition", ["pattern", "absent"])
     absent = tuple((NamePattern(row["pattern"]), row["absent"]) for row in editions)
-    return Runtimes(check.values("driver", DriverFile), check.values("python", PythonFile), vcredist, absent, toolsets)
+    return Runtimes(check.values("driver", DriverFile), check.values("python", PythonFile), vcredist, absent)
 
 
 @functools.cache
