@@ -81,7 +81,7 @@ def _driver(text: str) -> str:
 
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, print each as it comes, and return the worst exit code."""
-    output = Output.from_args(args)
+    output = Output(args)
     if args.lockfile is None:
         args.paths = given_paths(args.paths, "scan")
     if args.lockfile is None and (args.lock_extras or args.lock_groups):
