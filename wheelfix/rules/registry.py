@@ -105,7 +105,10 @@ def all_rules() -> tuple[Rule, ...]:
 def find_rule(text: str) -> Rule | None:
     """Return the rule with this code or name, however it is spelled; None when there is none."""
     wanted = text.strip().lower().replace("_", "-")
-    return next((known for known in all_rules() if wanted in (known.code.lower(), known.name)), None)
+    load_rules()
+    if wanted.upper() in _codes:
+        return rule_of(wanted.upper())
+    return next((known for known in all_rules() if known.name == wanted), None)
 
 
 @functools.cache
