@@ -55,21 +55,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "did you mean " + " or ".join(f"'{match}'" for match in close) + "?" if close else ""
 
 
-def row_of(action: argparse.Action) -> dict[str, str]:
-    """Return what ``options.txt`` says about an option; what is not in it can be set by typing alone."""
-    row: dict[str, str] = vars(action).get("row", {"unnamed": "yes"})
-    return row
-
-
-def is_only_typed(action: argparse.Action) -> bool:
-    """Whether only the command line may set an option, no file and no variable.
-
-    Such are those that weaken a check, write over an input, or do what a file says: anybody who can put a file into a
-    folder, or a line into a ``.env``, could choose them for somebody else.
-    """
-    return bool(row_of(action).get("typed"))
-
-
 class CommaList(argparse.Action):
     """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list; ``;`` separates too, as delvewheel has it."""
 

@@ -19,6 +19,8 @@ from wheelfix.report.canvas import COLOURS
 from wheelfix.report.document import SCAN_KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from wheelfix.cli.commands import Subparsers
 
 
@@ -112,11 +114,7 @@ def _added(subparsers: Subparsers, name: str) -> Parser:
     command = BLOCKS[f"wheelfix {name}"]
     epilog = f"examples:\n{command['examples']}\n"
     parser = subparsers.add_parser(name, help=command["summary"], description=command["description"], epilog=epilog)
-    for line in (*command["options"].splitlines(), "<configuration>"):
-        shared = re.match(r"<(\w+)>", line)
-        if shared:
-            line = BLOCKS["groups"][shared[1]] + line[shared.end() :]
-        title, _, options = line.rpartition(": ")
+    for title, options in _groups(name):
         group = parser.add_argument_group(title) if title else parser
         for words in options.split():
             place = group.add_mutually_exclusive_group() if "|" in words else group
@@ -124,6 +122,26 @@ def _added(subparsers: Subparsers, name: str) -> Parser:
                 _add_option(place, name, word)
     parser.usage = parser.shown_usage()
     return parser
+
+
+def _groups(command: str) -> Iterator[tuple[str, str]]:
+    """Give the titles of a command's groups, each with its options; the first has none."""
+    for line in (*BLOCKS[f"wheelfix {command}"]["options"].splitlines(), "<configuration>"):
+        shared = re.match(r"<(\w+)>", line)
+        title, _, options = (BLOCKS["groups"][shared[1]] + line[shared.end() :] if shared else line).rpartition(": ")
+        yield title, options
+
+
+def option_rows(command: str) -> dict[str, dict[str, str]]:
+    """Return what ``options.txt`` says about the options of a command, by the keys that files have for them."""
+    found: dict[str, dict[str, str]] = {}
+    for _, options in _groups(command):
+        for name in options.replace("|", " ").split():
+            row = _row(command, name)
+            if "dest" in row and not row.get("unnamed"):
+                choices = " ".join(_choices(command, name))
+                found.setdefault(row["dest"].replace("_", "-"), {**row, "choices": choices})
+    return found
 
 
 def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> None:
@@ -149,7 +167,7 @@ def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> N
     text = row.get("help") or argparse.SUPPRESS
     for mark, words in shown.items():
         text = text.replace(mark, words)
-    vars(group.add_argument(*row["names"].split(), help=text, **settings))["row"] = row
+    group.add_argument(*row["names"].split(), help=text, **settings)
 
 
 def _row(command: str, name: str) -> dict[str, str]:
@@ -159,7 +177,14 @@ def _row(command: str, name: str) -> dict[str, str]:
         row |= {"names": f"--try-{name[6:]}", "help": ""}
     if command in WITHOUT_CONFIGURATION and name in ("config", "show-config"):
         row["help"] = ""
+    if row["names"].startswith("-"):
+        row.setdefault("dest", long_name(row)[2:].replace("-", "_"))
     return row
+
+
+def long_name(row: Mapping[str, str]) -> str:
+    """Return how an option is typed: its long name."""
+    return next(name for name in row["names"].split() if name.startswith("--"))
 
 
 def _choices(command: str, name: str) -> tuple[str, ...]:
