@@ -79,6 +79,7 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "generate": (
         "tiers",
         [
+            ["-m", "tools.example"],
             ["-m", "tools.make_docs"],
             ["-m", "tools.make_pictures"],
             ["-m", "tools.make_screenshots"],

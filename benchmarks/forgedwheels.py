@@ -14,7 +14,7 @@ import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmarks.forgedwheels import make_wheels, write_wheel
 from benchmarks.measure import run
 from benchmarks.scalingplot import plot
+from tools.forge import forge_dll
 from tools.markdown import table
-from wheelfix.demo.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,11 +18,11 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.forge import forge_dll
 from wheelfix.archive.changes import WheelChanges
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, record_member
 from wheelfix.archive.writer import write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.pe.image import read_image
 from wheelfix.streams.source import InflatedSource
 

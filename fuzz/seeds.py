@@ -21,7 +21,7 @@ from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.archive.hostile import CASES
 from tests.support.gpucode import gpu_dll
 from tests.support.signing import signed
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Machine
 from wheelfix.plan.lock import LOCK_SCHEMA
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.archive.byhand import Entry, build_zip, record_row
-from wheelfix.demo.example import INIT
-from wheelfix.demo.forge import forge_dll
+from tools.example import INIT
+from tools.forge import forge_dll
 
 NAME = "torch-2.0.1+cu117-cp311-cp311-win_amd64.whl"
 INFO = "torch-2.0.1+cu117.dist-info"

@@ -28,7 +28,7 @@ ORDER: tuple[str, ...] = (
     "plan",
     "repairs",
     "survey",
-    "diagnosis demo trial",
+    "diagnosis trial",
     "report",
     "cli",
     "__main__",

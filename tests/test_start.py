@@ -11,7 +11,7 @@ import pytest
 
 import wheelfix
 from tests.support.wheels import build_wheel, extension
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 
 PACKAGE = Path(wheelfix.__file__).resolve().parents[1]
 NEEDED_BY_OTHERS = {

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
 from wheelfix.streams.output import WorkFolder

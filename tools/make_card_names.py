@@ -63,8 +63,10 @@ def chip_of(vendor: str, text: str) -> str:
 
 def of_known_chips(rows: Iterable[tuple[str, str, str, list[str]]]) -> Iterator[tuple[str, str]]:
     """Yield architecture and name for NVIDIA's and AMD's devices whose chips have known names."""
-    known = {f"NVIDIA {key}": "sm_{}{}".format(*card.capability) for key, card in card_table().cards.items()}
-    known |= {f"AMD {key}": card.arch for key, card in other_cards().cards.items() if card.vendor == "AMD"}
+    known = {f"NVIDIA {key}": card.archs[0] for key, card in card_table().cards.items()}
+    known |= {
+        f"AMD {key}": card.archs[0] for key, card in other_cards().cards.items() if vendor_of(card.archs[0]) == "AMD"
+    }
     plain = {"NVIDIA": plain_name, "AMD": plain_other_name}
     chips: dict[tuple[str, str], dict[str, int]] = {}
     named = [

@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from wheelfix.demo import example
+from tools import example
 
 ASSETS = Path(__file__).resolve().parent.parent / "docs" / "assets"
 ROOTS = ("--root", "roots/CUDA/v11.7", "--root", "roots/oneAPI")

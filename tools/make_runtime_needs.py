@@ -19,7 +19,7 @@ import wheelfix
 from tools.heading import heading
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.errors import WheelfixError
-from wheelfix.knowledge.companions import RUNTIME_NEEDS, RUNTIMES, runtime_needs
+from wheelfix.knowledge.companions import RUNTIME_NEEDS, runtime_needs
 from wheelfix.model import EdgeKind
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def main(folders: list[str]) -> int:
     rows = [
         f"{package} {name} {runtime}{' unique' if len(owners[name]) == 1 and is_telling(package, name) else ''}"
         for (package, name), runtime in sorted(needs.items())
-        if runtime in RUNTIMES and package not in _LEFT_OUT and not package.endswith(".data")
+        if runtime in ("140", "120", "100") and package not in _LEFT_OUT and not package.endswith(".data")
     ]
     source = "the import tables of wheels on PyPI for win_amd64"
     head = heading(ABOUT, source, "python -m tools.make_runtime_needs FOLDER")

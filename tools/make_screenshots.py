@@ -18,9 +18,9 @@ from pathlib import Path
 
 from wheel.wheelfile import WheelFile
 
+from tools import example
 from tools.browser import Browser, find_browser
-from wheelfix.demo import example
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 
 ASSETS = Path(__file__).resolve().parent.parent / "docs" / "assets"
 LOOKS = Path(__file__).resolve().parent.parent / "wheelfix" / "report" / "html"

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import wheelfix
+from tools import example
 from wheelfix.base.values import is_value
-from wheelfix.demo import example
 from wheelfix.report.document import render
 
 if TYPE_CHECKING:

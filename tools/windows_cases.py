@@ -12,8 +12,8 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from wheelfix.demo import example
-from wheelfix.demo.forge import forge_dll
+from tools import example
+from tools.forge import forge_dll
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
 from tests.support.commands import Run
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
 from wheelfix.archive.names import FileName, name_parts, without_variant
 from wheelfix.archive.reader import Archive
 from wheelfix.cli.common import other_system
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit, InputError
 from wheelfix.exam.verify import verify
 from wheelfix.plan.make import output_name

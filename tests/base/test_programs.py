@@ -14,10 +14,10 @@ import pytest
 import wheelfix
 from tests.support.commands import Run
 from tests.support.wheels import build_wheel, folder_of
+from tools.forge import forge_dll
 from wheelfix.base import programs
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.programs import find_program, python_command, run_program
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.repairs.repair import repair_wheel

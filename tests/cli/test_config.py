@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import (
@@ -18,19 +19,20 @@ from wheelfix.cli.settings import (
     table_header,
     vocabulary,
 )
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
 
+FAIL_ON = {"kind": "text", "choices": "error warning never"}
+ROOT, JOBS = {"kind": "paths"}, {"kind": "number", "whole_run": "yes"}
 OPTIONS = {
     option.key: option
     for option in (
-        Option("fail-on", "text", ("error", "warning", "never"), commands=frozenset({"scan"}), per_wheel=True),
-        Option("ignore", "list", commands=frozenset({"scan"}), per_wheel=True),
-        Option("verify", "flag", commands=frozenset({"scan"}), per_wheel=True),
-        Option("jobs", "number", commands=frozenset({"scan", "repair"})),
-        Option("root", "list", is_path=True, commands=frozenset({"scan", "repair"}), per_wheel=True),
-        Option("report", "list", is_path=True, commands=frozenset({"scan"})),
-        Option("wheel-dir", "text", is_path=True, commands=frozenset({"repair"})),
+        Option("fail-on", {"scan": FAIL_ON}),
+        Option("ignore", {"scan": {"kind": "words"}}),
+        Option("verify", {"scan": {"kind": "flag"}}),
+        Option("jobs", {"scan": JOBS, "repair": JOBS}),
+        Option("root", {"scan": ROOT, "repair": ROOT}),
+        Option("report", {"scan": {"kind": "report", "choices": "text json sarif html", "whole_run": "yes"}}),
+        Option("wheel-dir", {"repair": {"kind": "path"}}),
     )
 }
 
@@ -76,14 +78,14 @@ def test_in_pyproject(tmp_path):
     found = read(tmp_path, text, "pyproject.toml")
     assert [(item.key, item.value, item.where) for item in found.settings] == [
         ("fail-on", "never", "pyproject.toml:5"),
-        ("ignore", ("WF1",), "pyproject.toml:8"),
+        ("ignore", "WF1", "pyproject.toml:8"),
     ]
 
 
 def test_paths_count_from_the_file(tmp_path):
     found = read(tmp_path, f'root = ["a", "{(tmp_path / "b").as_posix()}"]\nreport = "sarif=out.sarif"\n')
     assert found.settings[0].value == (str(tmp_path / "a"), str(tmp_path / "b"))
-    assert found.settings[1].value == (f"sarif={tmp_path / 'out.sarif'}",)
+    assert found.settings[1].value == f"sarif={tmp_path / 'out.sarif'}"
 
 
 @pytest.mark.parametrize(
@@ -283,16 +285,41 @@ def test_flags_in_variables(text, value):
 @pytest.mark.parametrize(
     ("environ", "message"),
     [
-        ({"WHEELFIX_VERIFY": "perhaps"}, "environment variable WHEELFIX_VERIFY: 'perhaps' is neither true nor false"),
-        ({"WHEELFIX_JOBS": "0"}, "environment variable WHEELFIX_JOBS: '0' is not a number from 1 on"),
-        ({"WHEELFIX_FORMAT": "yaml"}, "environment variable WHEELFIX_FORMAT: 'yaml' is not one of text, json"),
-        ({"WHEELFIX_REPORT": "yaml=x"}, "environment variable WHEELFIX_REPORT: 'yaml' is not a kind of report"),
+        (
+            {"WHEELFIX_VERIFY": "perhaps"},
+            "WHEELFIX_VERIFY: verify is true or false, not 'perhaps'",
+        ),
+        ({"WHEELFIX_JOBS": "0"}, "WHEELFIX_JOBS: jobs is a number from 1 on, not '0'"),
+        ({"WHEELFIX_FORMAT": "yaml"}, "WHEELFIX_FORMAT: format is one of text, json"),
+        (
+            {"WHEELFIX_REPORT": "yaml=x"},
+            "WHEELFIX_REPORT: report cannot be used: 'yaml' is not a kind",
+        ),
     ],
 )
 def test_wrong_variables(environ, message):
     with pytest.raises(UsageError) as caught:
         settings("x.whl", **environ)
-    assert caught.value.what.startswith(message)
+    assert caught.value.what.startswith(f"environment variable {message}")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_an_option_that_is_on_by_default_is_set_as_it_is_called(folder, wanted):
+    """Of two arguments for it, the first turns it off."""
+    (folder / "wheelfix.toml").write_text(f"sbom = {str(wanted).lower()}\n")
+    assert settings("x.whl", command="repair").namespace().sbom is wanted
+    (folder / "wheelfix.toml").unlink()
+    assert settings("x.whl", command="repair", WHEELFIX_SBOM=str(wanted)).namespace().sbom is wanted
+
+
+def test_what_a_command_takes_counts_for_that_command(folder):
+    """A scan takes several packages, a repair one."""
+    (folder / "wheelfix.toml").write_text('[scan]\npackage = ["a", "b"]\n[repair]\npackage = "a"\n')
+    assert settings("x", command="scan").namespace().package == ["a", "b"]
+    assert settings("x", command="repair").namespace().package == "a"
+    (folder / "wheelfix.toml").write_text('[repair]\npackage = ["a", "b"]\n')
+    with pytest.raises(UsageError, match="package is a text"):
+        settings("x", command="repair")
 
 
 SETTING_KEYS = {
@@ -337,7 +364,7 @@ def test_every_option_of_every_command_can_be_configured():
                 "command",
                 *DELVEWHEEL,
             ):
-                assert command in known[name].commands, (command, option)
+                assert command in known[name].rows, (command, option)
 
 
 def test_show_config(folder, run, monkeypatch):

@@ -18,9 +18,9 @@ from tests.cli.test_schemas import validate
 from tests.remote.indexes import index_of
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from tools.example import kepler_cu117, write_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions, ScanOptions
-from wheelfix.demo.example import kepler_cu117, write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.diagnosis.model import Diagnosis
 from wheelfix.diagnosis.symptoms.causes import explain_error

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.schemas import load_schema
 
 

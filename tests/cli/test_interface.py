@@ -14,8 +14,8 @@ import pytest
 import wheelfix
 from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError, MissingExtra
 from wheelfix.schemas import load_schema
 

@@ -21,13 +21,13 @@ import wheelfix
 from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.cli import main as door
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.common import write_result
 from wheelfix.cli.main import main
-from wheelfix.cli.optiongroups import size
-from wheelfix.demo.forge import forge_dll
+from wheelfix.cli.parsers import size
 from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
 from wheelfix.knowledge.tables import tables_date

@@ -14,9 +14,9 @@ import pytest
 from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.wheels import build_wheel
+from tools.example import kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import shell_line
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
 
 PYD = "pkg/_x.cp311-win_amd64.pyd"
 HELPER = forge_dll("helper.dll", exports=["f"])

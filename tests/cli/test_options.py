@@ -12,10 +12,10 @@ import pytest
 from tests.remote.indexes import index_of
 from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.commands import COMMANDS, Parser
 from wheelfix.cli.parsers import WITHOUT_CONFIGURATION, command_parser, current_spelling
 from wheelfix.cli.settings import read_settings
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
 
 HELPER = forge_dll("helper.dll", exports=["f"])

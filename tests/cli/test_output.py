@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 from pathlib import Path
@@ -9,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.cli.output import Output, command_line, now
 from wheelfix.cli.parsers import current_spelling
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 
 
@@ -24,7 +25,9 @@ def test_images_are_kept_only_for_documents(kind: str, others: tuple[str, ...], 
     module = extension("gone.dll", name="_core")
     files: dict[str, bytes | str] = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": module}
     report = scan(build_wheel(tmp_path, files=files))
-    output = Output(kind, requests=tuple((other, tmp_path / other) for other in others), quiet=True)
+    requests = [(other, tmp_path / other) for other in others]
+    given = {"format": kind, "report": requests, "quiet": True, "verbose": False, "fail_on": "error", "color": "never"}
+    output = Output(argparse.Namespace(**given))
     output.add(report)
     assert bool(output.reports[0].images) is kept
     assert bool(output.reports[0].resolution.edges) is kept

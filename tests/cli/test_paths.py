@@ -12,10 +12,10 @@ import wheelfix
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Server
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions, ScanOptions
 from wheelfix.cli.common import expand_inputs
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
 
 

@@ -15,9 +15,9 @@ from tests.support.commands import Run
 from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel, extension
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
-from wheelfix.cli.commands import COMMANDS, is_only_typed
-from wheelfix.cli.parsers import command_parser
-from wheelfix.cli.settings import option_actions, vocabulary
+from wheelfix.cli.commands import COMMANDS
+from wheelfix.cli.parsers import option_rows
+from wheelfix.cli.settings import vocabulary
 from wheelfix.errors import Exit
 
 DANGEROUS = {
@@ -197,11 +197,9 @@ def test_some_options_are_taken_from_the_command_line_only(
 
 def test_that_list_is_complete() -> None:
     """A new option that weakens a check is marked beside its declaration, and appears here."""
-    found = set()
+    found: set[str] = set()
     for command in COMMANDS:
-        for action in option_actions(command_parser(command)):
-            if is_only_typed(action):
-                found.add(action.dest.replace("_", "-"))
+        found |= {key for key, row in option_rows(command).items() if row.get("typed")}
     assert found == set(DANGEROUS)
     assert {key for key, option in vocabulary()[0].items() if option.only_typed} == found
 

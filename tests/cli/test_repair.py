@@ -13,12 +13,12 @@ import pytest
 from tests.invariants.generate import make
 from tests.support.environments import install
 from tests.support.wheels import build_wheel, needing
+from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.common import root_options
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
-from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle

@@ -20,8 +20,8 @@ import pytest
 from tests.support.gpucode import gpu_dll
 from tests.support.patience import wall_patience
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.schemas import load_schema
 
 

@@ -12,8 +12,8 @@ import pytest
 import referencing
 
 import wheelfix
+from tools import example
 from wheelfix.cli.main import main
-from wheelfix.demo import example
 from wheelfix.schemas import load_schema
 
 

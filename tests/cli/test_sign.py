@@ -20,8 +20,8 @@ from tests.support.commands import Printed, Run
 from tests.support.interrupts import watch_replacing
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel, extension, folder_of, needing
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.exam.verify import verify
 from wheelfix.pe.signature import read_signature

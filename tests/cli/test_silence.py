@@ -11,10 +11,10 @@ import pytest
 import wheelfix
 from tests.support.commands import Run
 from tests.support.wheels import build_wheel
+from tools.example import kepler_cu117, write_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.common import other_system
-from wheelfix.demo.example import kepler_cu117, write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError, WheelfixError
 
 LINUX = "pkg-1.0-cp311-cp311-manylinux2014_x86_64.whl"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import wheelfix
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis import confirm
 from wheelfix.diagnosis.model import Diagnosis, DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.causes import cause_table

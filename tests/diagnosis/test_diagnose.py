@@ -15,10 +15,10 @@ from tests.support.gpucode import gpu_dll
 from tests.support.nvidia import toolkit_files
 from tests.support.torchlike import CU117, torch_wheel
 from tests.support.wheels import build_wheel
+from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
-from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import active_environment, answer
 from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis, DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.model import Confidence

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.tiers import wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.diagnosis.model import DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.model import Confidence

@@ -8,8 +8,8 @@ import pytest
 
 import wheelfix
 from tests.support.environments import install, lay
+from tools.example import kepler_cu117, write_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.diagnosis.model import Diagnosis, DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.model import Confidence
 from wheelfix.errors import InputError

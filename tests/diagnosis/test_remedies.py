@@ -15,10 +15,10 @@ from packaging.requirements import Requirement
 import wheelfix
 from tests.diagnosis.remedy_commands import shown, templates
 from tests.support.environments import install, lay
+from tools.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.model import DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table, ending_families
 from wheelfix.diagnosis.symptoms.messages import libraries, may_replace_a_build, messages

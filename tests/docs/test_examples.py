@@ -13,7 +13,7 @@ import pytest
 from tests.docs.pages import HERE, WRITTEN, blocks, fits, run_line, steps
 from tests.real.listing import named
 from tests.support.tiers import wheel
-from wheelfix.demo import example
+from tools import example
 
 STORIES = {"cu117": example.kepler_cu117, "cu114": example.kepler_cu114}
 

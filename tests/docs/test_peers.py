@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.wheels import ALONE, build_wheel
+from tools import example
+from tools.forge import forge_dll
 from wheelfix import RepairOptions, RootOptions, ScanOptions, repair, scan, verify
-from wheelfix.demo import example
-from wheelfix.demo.forge import forge_dll
 
 pytestmark = pytest.mark.slow  # what others do changes with their versions, and not with ours
 

@@ -15,9 +15,9 @@ import yaml
 from tests.docs.pages import DOCS, HERE, WRITTEN, blocks, run_line
 from tests.support.tiers import program
 from tests.support.wheels import build_wheel
+from tools import example
 from tools.run_action import command_line, outputs, split
 from tools.run_action import run as run_action
-from wheelfix.demo import example
 
 RECIPES = DOCS / "howto" / "ci.md"
 ACTION = yaml.safe_load((HERE / "action.yml").read_text(encoding="utf-8"))

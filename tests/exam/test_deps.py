@@ -12,8 +12,8 @@ from packaging.requirements import Requirement
 from tests.remote.indexes import index_of
 from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.versionchoice import MOST_ASKED, MOST_LINES, choose_versions, required_wheels
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine

@@ -14,9 +14,9 @@ from tests.real.listing import listed
 from tests.support.commands import Run
 from tests.support.tiers import cache_folder, unavailable
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix import scan
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine, Severity, Verdict
 
 DEBUG = {"VCRUNTIME140D.dll": ["x"], "ucrtbased.dll": ["y"]}

@@ -15,8 +15,8 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.wheels import ALONE, build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
 

@@ -12,11 +12,11 @@ import pytest
 import wheelfix
 from tests.archive.byhand import Entry, build_zip
 from tests.support.wheels import build_wheel, extension
+from tools.example import kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.base import workers
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.examine import machine_of

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, deflate, local_header, wheel_entries
 from tests.support.wheels import extension
-from wheelfix.demo.example import kepler_cu117, wheel_files
+from tools.example import kepler_cu117, wheel_files
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 MEGABYTE = 1 << 20

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.hostilecode import ATTACKS
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 
 LONG = "9" * 5000
 NUMBERS = {"digits": LONG, "square": "²", "arabic": "٣٤", "dotted": "1." * 20_000, "float": "1e999", "minus": "-1"}

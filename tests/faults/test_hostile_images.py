@@ -15,7 +15,7 @@ from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.faults.attacks import NAME, crc_of_zeros, zeros
 from tests.pe.raw import PE_AT, RVA, patched, raw_pe
 from tests.support.wheels import extension
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.model import Machine
 

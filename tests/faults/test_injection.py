@@ -9,8 +9,8 @@ import pytest
 
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.faults.workshop import Run, assert_no_traceback
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 
 TITLE, CLEAR = "\x1b]0;owned\x07", "\x1b[2J"

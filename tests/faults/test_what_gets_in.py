@@ -12,7 +12,7 @@ import pytest
 from tests.archive.byhand import Entry, build_zip
 from tests.faults.workshop import Bench, Run, leftovers, small
 from tests.faults.workshop import wheelfix_here as wheelfix
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.errors import Exit
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,9 @@ from pathlib import Path
 from unittest import mock
 
 from tests.support.wheels import build_wheel, extension, folder_of, needing
+from tools.example import kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
 
 REPOSITORY = Path(__file__).parents[2]
 TEMPORARY = ".wheelfix-*.tmp"

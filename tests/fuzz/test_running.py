@@ -11,9 +11,9 @@ from fuzz import __main__ as fuzzer
 from fuzz.oracles import Disagreement, ask_csv, ask_lief_and_pefile, ask_zipfile
 from fuzz.targets import TARGETS
 from tests.archive.byhand import Entry, build_zip, wheel_entries
+from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record
-from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image
 from wheelfix.pe.image import read_image
 from wheelfix.streams.source import MemorySource

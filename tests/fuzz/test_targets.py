@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fuzz.seeds import seeds
 from fuzz.targets import TARGETS
 from fuzz.wheels import PARTS, SLOTS
+from tools.forge import forge_dll
 from wheelfix.archive.record import ALGORITHMS
-from wheelfix.demo.forge import forge_dll
 
 corpus = functools.cache(seeds)
 SLOW = {"scan", "repair", "error-text", "diagnose", "patterns", "installers", "package-code"}

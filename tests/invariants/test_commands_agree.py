@@ -19,9 +19,9 @@ from tests.support.environments import lay
 from tests.support.parts import some
 from tests.support.tiers import unavailable, wheel
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from tools.take_one_out import rows_of, write_without
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
 from wheelfix.trial.model import ImportAnswer

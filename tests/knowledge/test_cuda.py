@@ -30,7 +30,6 @@ from wheelfix.knowledge.cuda import (
     toolkits_of,
     toolkits_of_file,
 )
-from wheelfix.knowledge.tables import TableFault
 from wheelfix.model import FileVersion
 
 
@@ -198,22 +197,6 @@ def test_every_library_of_a_toolkit_has_a_version_that_its_name_admits() -> None
         assert family == "nvjpeg" or minors == sorted(minors), family
 
 
-def test_a_table_that_contradicts_itself_is_refused() -> None:
-    text = """
-[[library]]
-id = "curand"
-number = "guess"
-source = "x"
-[[toolkit]]
-cuda = "99.1"
-libraries = { nothing = "1.2.3" }
-source = "x"
-"""
-    with pytest.raises(TableFault) as caught:
-        cuda_libraries.parse(text)
-    assert len(caught.value.faults) == 3
-
-
 # ---------------------------------------------------------------------------------------------------------------- cards
 # Graphics cards and who still serves them.
 
@@ -254,7 +237,8 @@ def test_blackwell_begins_with_cuda_12_8() -> None:
 
 def test_every_card_has_an_architecture_with_a_source() -> None:
     table = card_table()
-    assert all(card.capability in table.architectures for card in table.cards.values())
+    known = {entry.name for entry in table.architectures.values()}
+    assert all({*card.archs} <= known for card in table.cards.values())
     assert all(entry.source for entry in table.architectures.values())
 
 
@@ -311,9 +295,3 @@ def test_the_compute_capability_of_a_name_is_told_only_where_one_card_has_it(
 def test_names_that_are_close() -> None:
     assert close_names("RTX 5071")[0].startswith("GeForce RTX 507")
     assert close_names("Voodoo 2") == ()
-
-
-@pytest.mark.parametrize("line", ["sm_86 GeForce RTX 3060", ": GeForce", "sm_86: Tesla", "sm_86: T4\nsm_86: Tesla T4"])
-def test_a_damaged_list_is_refused(line: str) -> None:
-    with pytest.raises(TableFault, match="cannot be used"):
-        card_names.parse(f"# source: x\n{line}")

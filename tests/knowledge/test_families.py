@@ -10,7 +10,6 @@ from wheelfix.knowledge.companions import (
     companions_of,
     needs_in_practice,
     program_of,
-    programs,
     runtime_need,
     runtime_needs,
 )
@@ -23,7 +22,6 @@ from wheelfix.knowledge.families import (
     is_openmp,
 )
 from wheelfix.knowledge.system import classify, linker_of, python_runtime, runtime_needed, toolset_of_build
-from wheelfix.knowledge.tables import TableFault
 from wheelfix.model import Machine, Severity
 
 
@@ -301,12 +299,6 @@ def test_torch_is_left_out() -> None:
     assert not {"torch", "torchvision", "torchaudio"} & {package for package, _ in runtime_needs().of_package}
 
 
-@pytest.mark.parametrize("line", ["a b 90", "a b 140 maybe"])
-def test_lines_that_make_no_sense_are_refused(line: str) -> None:
-    with pytest.raises(TableFault):
-        runtime_needs.parse(f"# source: x\n{line}")
-
-
 @pytest.mark.parametrize(
     ("name", "program"),
     [
@@ -323,16 +315,3 @@ def test_lines_that_make_no_sense_are_refused(line: str) -> None:
 def test_who_has_it(name, program):
     found = program_of(name)
     assert (found.name if found else None) == program
-
-
-def test_a_table_with_a_program_twice():
-    row = "[[program]]\nname = 'Java'\npattern = 'jvm'\nwords = ['JAVA_HOME']\nsource = 'x'\n"
-    assert len(programs.parse(row)) == 1
-    with pytest.raises(TableFault):
-        programs.parse(row + row)
-
-
-@pytest.mark.parametrize("rest", ["", "words = ['JAVA_HOME']\nfeature = true\n"], ids=["neither", "both"])
-def test_a_program_has_words_and_a_feature_has_none(rest):
-    with pytest.raises(TableFault, match="either words or to be a feature"):
-        programs.parse(f"[[program]]\nname = 'Java'\npattern = 'jvm'\nsource = 'x'\n{rest}")

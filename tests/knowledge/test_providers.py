@@ -40,7 +40,7 @@ from wheelfix.knowledge.providers import (
     versions_with,
     who_ships,
 )
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import read_text
 from wheelfix.model import Machine
 
 
@@ -424,28 +424,6 @@ def test_the_wheels_that_were_looked_at(index: ProviderIndex) -> None:
     ]
     assert {wheel.tags for wheel in index.looked_at("mkl")} == {"py2.py3-none-win_amd64"}
     assert index.looked_at("numpy") == ()
-
-
-@pytest.mark.parametrize(
-    ("distributions", "dlls"),
-    [
-        pytest.param("", "a.dll\tmkl:0\n", id="distribution that is not there"),
-        pytest.param("mkl\t1/py3-none-any\t\t\n", "a.dll\tmkl:7\n", id="folder that is not there"),
-        pytest.param("mkl\t1/py3-none-any\t\t\n", "a.dll\tmkl:0@4\n", id="version that is not there"),
-        pytest.param("mkl\t1/py3-none-any\t\t\n", "a.dll\tmkl:0@x\n", id="not a number"),
-        pytest.param("mkl\t1/py3-none-any\n", "a.dll\tmkl:0\n", id="fields are missing"),
-        pytest.param("mkl\t1/-\t\t\n", "a.dll\tmkl:0\n", id="tags are missing"),
-    ],
-)
-def test_contradictory_tables_are_refused(distributions: str, dlls: str) -> None:
-    with pytest.raises(TableFault, match="provider_"):
-        ProviderIndex(distributions, dlls).shipped("a.dll")
-
-
-@pytest.mark.parametrize("required", ["tbb@4", "tbb@x", "==1"])
-def test_contradictory_requirements_are_refused(required: str) -> None:
-    with pytest.raises(TableFault, match="provider_"):
-        ProviderIndex(f"mkl\t1/py3-none-any\t\t{required}\n", "").requirements("mkl")
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 101])

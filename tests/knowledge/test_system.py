@@ -19,13 +19,11 @@ from wheelfix.knowledge.system import (
     runtime_file,
     undecided_in_python,
 )
-from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.targets import (
     NAMES,
     State,
     chosen_targets,
     documented_since,
-    functions_since,
     known_target,
     missing_exports,
     parse_cep28,
@@ -230,26 +228,6 @@ def test_what_no_table_knows(dll: str, symbols: list[str | int], undecided: tupl
     assert undecided_in_python(dll, symbols) == undecided
 
 
-EXPORTS = "# source: x\n# columns: 310 311\n"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# columns: 311\nPyObject_Call 311\n",
-        EXPORTS + "PyObject_Call\n",
-        EXPORTS + "PyObject_Call 309-311\n",
-        EXPORTS,
-        "# source: x\nPyObject_Call 311\n",
-    ],
-    ids=["no source", "no column", "unknown column", "no names", "no columns"],
-)
-def test_a_table_that_cannot_be_used_is_refused(text: str) -> None:
-    assert python_exports.parse(EXPORTS + "PyObject_Call 310-311\n").keys() == {(3, 10), (3, 11)}
-    with pytest.raises(TableFault):
-        python_exports.parse(text)
-
-
 # -------------------------------------------------------------------------------------------------------------- targets
 # Targets: what kinds of Windows have, read from our lists and from users' own.
 
@@ -444,17 +422,3 @@ def test_since_when_functions_exist() -> None:
     assert documented_since("kernel32.dll", "CreateFileW") is None
     assert release(17763) == "Windows 10 1809 (build 17763)"
     assert release(1) == "build 1"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a.dll 1 b\n",
-        "# source: x\n# date: y\n",
-        "# source: x\n# date: y\na.dll b\n",
-        "# source: x\n# date: y\na.dll b c\n",
-    ],
-)
-def test_a_table_of_functions_that_cannot_be_used_is_refused(text: str) -> None:
-    with pytest.raises(TableFault):
-        functions_since.parse(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.winerrors import (
     code_of_sentence,
     deviation,
@@ -69,9 +68,6 @@ def test_the_common_display_languages_are_there(code: int) -> None:
     assert {"en", "de", "fr", "es", "it", "pt-BR", "ru", "pl", "cs", "tr", "ja", "ko", "zh-CN", "zh-TW"} <= languages
 
 
-ROW = '[[deviation]]\nid = "a"\nwhat = "w"\nwine = "x"\nsource = "s"\n'
-
-
 def test_every_row_has_a_source() -> None:
     assert all(row.source and row.what and row.wine for row in deviations())
     assert deviation("missing-symbol").windows == 127
@@ -88,19 +84,3 @@ def test_lines_of_a_log_show_rows() -> None:
         "wine: Unimplemented function KERNEL32.dll.NewThing called at address 0x1 (thread 0024), starting debugger..."
     )
     assert [row.id for row in shown_by([crash])] == ["unimplemented-function"]
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        (ROW + ROW, "twice"),
-        (ROW.replace('source = "s"\n', ""), "source"),
-        (ROW + "windows = 127\n", "no line of the log"),
-        (ROW + 'log = "("\n', "pattern"),
-        (ROW + 'phase = "later"\n', "phase"),
-    ],
-)
-def test_contradictions_are_refused(text: str, fault: str) -> None:
-    with pytest.raises(TableFault) as caught:
-        deviations.parse(text)
-    assert fault in " ".join(caught.value.faults)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.loader.loading import find_in_assembly
 
 ASM = 'xmlns="urn:schemas-microsoft-com:asm.v1" manifestVersion="1.0"'

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.report.words import import_statement
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
 from wheelfix.loader.places import open_environment
 from wheelfix.model import ScanReport, Verdict

@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from tests.support.views import make_view
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.loader.packageloading import known_packages, loading_of, startup_at
 from wheelfix.loader.view import Layer
 

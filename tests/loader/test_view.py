@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.views import make_view
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.loader.view import Layer
 
 LIB = "Lib/site-packages/pkg"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.takenapart import LAYOUTS, Broken, Installed, Result, prepare, repaired
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.oracle.codecases import HEAD, CodeCase
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Machine, Verdict
 from wheelfix.trial.model import Agreement, Observed, RaisedError
 from wheelfix.trial.run import CHILD, compare, expectations

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from wheelfix.demo.forge import Export
+    from tools.forge import Export
     from wheelfix.model import Machine, Symbol
 
 APPLICATION = "app"

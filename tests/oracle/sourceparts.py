@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.oracle.standins import HELPER, INIT, Skeleton
 from tests.oracle.torchcode import loading_code
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

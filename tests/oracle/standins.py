@@ -21,8 +21,8 @@ import wheelfix
 from tests.oracle.wine import zig
 from tests.support.tiers import cache_folder
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image, Machine, dll_key
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from tests.support.parts import every, some
 from tests.support.tiers import wheel
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Image
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from tests.oracle.torchcode import loading_code, version_file
 from tests.support.parts import some
 from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
+from tools.example import INIT, _torch_dll
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.example import INIT, _torch_dll
-from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.winerrors import message_text
 from wheelfix.model import Machine
 

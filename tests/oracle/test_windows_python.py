@@ -18,7 +18,7 @@ from tests.oracle.wine import Unavailable, host_machine, windows_path
 from tests.oracle.winsite import install_into
 from tests.support.tiers import unavailable
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tests.pe.raw import OFFSET, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from tests.support.hostilebundles import PIECES, hostile_dll
 from tests.support.patience import patience
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import ByteSource
 from wheelfix.pe import gpucode
 from wheelfix.pe.gpucode import GpuCode, read_archs, read_gpu_code

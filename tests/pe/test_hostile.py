@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, Counting, patched, raw_pe
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Image, Machine, Malformed
 from wheelfix.pe.image import MAX_DLLS, MAX_ODDITIES, MAX_SYMBOLS, SLACK, read_image
 from wheelfix.pe.version import read_version

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, Counting, patched, raw_pe
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Image, Import, Machine, Malformed, Symbol
 from wheelfix.pe.image import NAME_LIMIT, Exhausted, Headers, Space, read_headers, read_image, text
 from wheelfix.streams.source import InflatedSource, MemorySource

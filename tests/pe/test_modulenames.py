@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from tests.support.wheels import extension
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import NumpyApi
 from wheelfix.pe import modulenames
 from wheelfix.pe.image import read_headers

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.pe.raw import patched
 from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, row, seq, signed, trust, with_table
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Signature
 from wheelfix.pe.signature import read_signature
 from wheelfix.streams.source import MemorySource, TeeSource

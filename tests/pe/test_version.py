@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import FileVersion
 from wheelfix.pe.version import newest_compiler, parse_version, read_version
 from wheelfix.streams.source import InflatedSource, MemorySource

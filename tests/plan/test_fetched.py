@@ -18,8 +18,8 @@ from tests.remote.server import Reply, Request, Server
 from tests.support.commands import Run
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.provider_index import trusted_by, vendor_of
 from wheelfix.model import Machine, Signature
 from wheelfix.plan import make

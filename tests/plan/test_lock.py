@@ -14,8 +14,8 @@ import pytest
 
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure, Exit, InputError, UsageError
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.plan.model import Addition, ArchiveFix, Drop, Plan, Rejected, Remaining, Source, WheelRef, plan_from_json

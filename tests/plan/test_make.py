@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.wheel import examine_wheel

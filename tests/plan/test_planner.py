@@ -14,10 +14,10 @@ from tests.roots.test_choice import with_code
 from tests.support.commands import Run
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel, extension, needing
+from tools.example import kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Finding, Machine, Verdict

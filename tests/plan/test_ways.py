@@ -16,8 +16,8 @@ from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.tiers import unavailable, wheel
 from tests.support.torchlike import torch_files
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit, InputError, UsageError, WheelfixError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.sets import scan_set

@@ -9,7 +9,7 @@ import pytest
 from tests.pycode.running import read
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.loader.profile import Profile
 from wheelfix.model import ScanReport, Verdict

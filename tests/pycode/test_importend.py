@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.patience import patience
 from tests.support.views import make_view
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import ImportEnd, Imports, import_end
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.views import make_view
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import Neighbours
 from wheelfix.loader.profile import Profile

@@ -15,7 +15,7 @@ from tests.real.listing import named
 from tests.real.vendors import CUDART, CUPTI, OPENMP, Unpacked, lay_out
 from tests.support.nvidia import TOOLKITS, nvidia_dll
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Image, Machine
 from wheelfix.pe.image import read_image
 from wheelfix.streams.source import FileSource

@@ -21,8 +21,8 @@ from tests.real.vendors import CUDART, CUPTI, OPENMP, Unpacked, lay_out
 from tests.support.environments import install
 from tests.support.tiers import wheel as real_wheel
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.long]

@@ -16,9 +16,9 @@ from tests.real.commands import repair, scan
 from tests.real.vendors import Unpacked
 from tests.support import tiers
 from tests.support.tiers import wheel
+from tools import example
+from tools.example import kepler_cu117, write_wheel
 from wheelfix.base.options import RemoteOptions
-from wheelfix.demo import example
-from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.model import Image
 from wheelfix.remote.client import Client
 

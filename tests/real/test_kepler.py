@@ -1,6 +1,6 @@
 """The two builds for Kepler cards, repaired with the vendors' real DLLs: broken before, whole after, by every client.
 
-Before, the wheels are those of ``wheelfix.demo.example``, their DLLs forged or compiled; what they import are functions
+Before, the wheels are those of ``tools.example``, their DLLs forged or compiled; what they import are functions
 that the real DLLs export. After, everything that was vendored is NVIDIA's and Intel's own, out of their wheels on PyPI.
 """
 
@@ -23,8 +23,8 @@ from tests.support.clients import check_with_clients
 from tests.support.parts import some
 from tests.support.tiers import wheel, wheel_at_hand
 from tests.support.views import BytesSource
-from wheelfix.demo.example import ExampleBuild, kepler_cu114, kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.example import ExampleBuild, kepler_cu114, kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.model import Image
 from wheelfix.pe.image import read_image
 

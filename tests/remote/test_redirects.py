@@ -18,9 +18,9 @@ from tests.remote.programs import Certificates, make_certificates
 from tests.remote.server import Reply, Request, Server, running
 from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import NetworkFailure
 from wheelfix.remote.client import Client
 from wheelfix.remote.packageindex import IndexFile, PackageIndex

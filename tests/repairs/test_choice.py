@@ -13,10 +13,10 @@ from tests.support.environments import install
 from tests.support.nvidia import CUPTI, nvidia_dll, toolkit_files
 from tests.support.torchlike import CU117, torch_wheel
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine

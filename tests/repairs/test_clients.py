@@ -14,9 +14,9 @@ import pytest
 from tests.support.clients import check_with_clients
 from tests.support.tiers import program
 from tests.support.wheels import ALONE, build_wheel, extension
+from tools.example import kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
 from wheelfix.repairs.repair import RepairOutcome, repair_wheel

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tools.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.archive.record import Record
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Verdict, fold

@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.signing import signed, trust
 from tests.support.wheels import EPOCH, build_wheel, extension, folder_of, needing
+from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.pe.signature import read_signature
 from wheelfix.repairs import mangled

@@ -16,11 +16,11 @@ import pytest
 
 from tests.support.interrupts import watch_replacing
 from tests.support.wheels import ALONE, build_wheel, extension, folder_of, needing
+from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
+from tools.forge import forge_dll
 from wheelfix.base import workers
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
-from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit, UsageError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan

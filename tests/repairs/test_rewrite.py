@@ -10,12 +10,12 @@ import pytest
 
 from tests.repairs.test_repair import check_record_independently, options, run
 from tests.support.wheels import ALONE, build_wheel
+from tools.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
-from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.report import canvas as module
 from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.roots.trees import dll, grow
 from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Exports, FileVersion, Image, ImageFacts, Machine
 from wheelfix.pe.image import read_image
 from wheelfix.roots.choice import (

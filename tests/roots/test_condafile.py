@@ -16,8 +16,8 @@ import pytest
 
 from tests.roots.trees import dll
 from tests.support.wheels import needing
+from tools.forge import forge_dll
 from wheelfix.base.options import Limits
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.roots import condafile
 from wheelfix.roots.gather import named_root

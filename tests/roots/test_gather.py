@@ -14,7 +14,8 @@ from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Machine
-from wheelfix.roots import gather
+from wheelfix.report.canvas import TextStyle
+from wheelfix.report.repairs import render_roots, roots_value
 from wheelfix.roots.choice import Choice, DllRequest, choose
 from wheelfix.roots.gather import (
     discover,
@@ -264,21 +265,14 @@ def test_rows_and_document(tmp_path: Path) -> None:
     )
     index = RootIndex(roots)
 
-    first, second = gather.root_rows(index)
-    assert first == gather.RootRow(
-        kind="CUDA",
-        version="11.7",
-        path=str(toolkit),
-        learned="environment variable CUDA_PATH, last resort",
-        folders=("bin (2 DLLs)", "nvvm/bin (1 DLL)"),
-        warnings=("everyone can write to it",),
-        notes=(),
-    )
-    assert second.folders == (
-        "14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM (1 DLL, not redistributable)",
-    )
+    text = render_roots(index, found.remarks, {}, TextStyle(), verbose=False, quiet=False)
+    assert f"CUDA 11.7  {toolkit}\n" in text
+    assert "  learned environment variable CUDA_PATH, last resort\n" in text
+    assert "  folders bin (2 DLLs), nvvm/bin (1 DLL)\n" in text
+    assert "  warning everyone can write to it\n" in text
+    assert "x64/Microsoft.VC143.OpenMP.LLVM (1 DLL, not redistributable)\n" in text
 
-    document = json.loads(json.dumps(gather.roots_document(index, found.remarks)))
+    document = json.loads(json.dumps(roots_value(index, found.remarks)))
     assert document["schema"] == "wheelfix.roots/1"
     assert [root["kind"] for root in document["roots"]] == ["cuda", "msvc"]
     assert document["roots"][0]["folders"][0] == {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Machine, Symbol
 from wheelfix.roots.host import Host, RegistryKey
 from wheelfix.roots.root import Root

@@ -10,8 +10,8 @@ import pytest
 from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
 from tests.support.environments import lay
 from tests.support.wheels import ALONE, build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.profile import Profile

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.subjects import SITE, run, scanned, subject
 from tests.support.environments import install
 from tests.support.wheels import ALONE, build_wheel, extension
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of

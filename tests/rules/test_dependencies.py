@@ -8,8 +8,8 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, scanned, subject, torch, wheel
 from tests.support.wheels import ALONE, build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.model import (

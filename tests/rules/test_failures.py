@@ -9,10 +9,10 @@ import pytest
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import Alone, LoadEvent, LoadOutcome, ScanReport, Severity, Verdict
 from wheelfix.rules.failures import visible_failure

@@ -12,8 +12,8 @@ from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subjec
 from tests.support.commands import Run
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import ALONE, build_wheel
+from tools.forge import forge_dll
 from wheelfix.base.values import replace
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Finding, Severity, System
 

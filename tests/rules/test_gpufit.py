@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.gpucode import container
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.pe.gpucode import GpuCode, read_gpu_code
 from wheelfix.rules.gpufit import Fit, fit, fit_of_image, parse_arch
 from wheelfix.streams.source import MemorySource

@@ -20,11 +20,11 @@ from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.wheels import ALONE, build_wheel
+from tools.example import kepler_cu117, wheel_files, write_roots
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.values import dataclass, field
 from wheelfix.cli.main import main
-from wheelfix.demo.example import kepler_cu117, wheel_files, write_roots
-from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
 from wheelfix.rules import registry
 from wheelfix.rules.hints import where_from

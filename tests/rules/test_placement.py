@@ -7,8 +7,8 @@ import pytest
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
 from tests.support.environments import install, lay
 from tests.support.wheels import ALONE, build_wheel, extension
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
 from wheelfix.rules.placement import misplaced

@@ -8,8 +8,8 @@ import pytest
 
 import wheelfix
 from tests.support.wheels import ALONE, build_wheel
+from tools.forge import forge_dll
 from wheelfix.base.values import replace
-from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
 
 CODES = ("WF323", "WF324", "WF325", "WF326")

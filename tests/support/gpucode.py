@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 
 
 def container(*archs: str) -> bytes:

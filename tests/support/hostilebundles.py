@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.pe.gpucode import BUNDLE, COMPRESSED, ENTRY, MAGIC
 
 TARGET = b"hipv4-amdgcn-amd-amdhsa--gfx1100"

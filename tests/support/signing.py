@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.pe.raw import patched
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.pe.image import Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest
 from wheelfix.streams.source import MemorySource

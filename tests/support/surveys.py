@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.wheels import build_wheel, extension
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.survey.tables import TABLES, ask
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.demo.forge import forge_dll
 
 DEFAULT_TAGS = ("cp311-cp311-win_amd64",)
 EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.disks import resize, root_only, tiny_disk
 from tests.support.surveys import forged_wheel, tables_of
+from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.survey import run
 from wheelfix.survey.tables import ask

@@ -15,7 +15,7 @@ from tests.support.wheels import build_wheel
 from tools import compare
 from tools.compare import Answer, Row, Subject, Version, crash_in, differences, page, subjects, usual_base
 from tools.damages import damage
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 
 RECORD = "p-1.0.dist-info/RECORD"
 FILES = {

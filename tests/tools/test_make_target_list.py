@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools import make_target_list as maker
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.knowledge.targets import State, chosen_targets, missing_exports, presence
 from wheelfix.model import Machine
 

@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from tests.tools.served import ServedIndex
 from tools import python_tables, refresh
+from tools.forge import forge_dll
 from tools.package_index import IndexFault, PackageIndex
-from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.cuda import release_for
 from wheelfix.knowledge.system import python_exports
 

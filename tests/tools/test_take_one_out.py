@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from tools import take_one_out
+from tools.forge import forge_dll
 from tools.import_tables import read_tables
 from tools.take_one_out import Row, need_of, page, rows_of, write_without
-from wheelfix.demo.forge import forge_dll
 
 pytestmark = pytest.mark.slow
 

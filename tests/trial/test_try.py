@@ -16,9 +16,9 @@ from tests.support.commands import Run
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel, extension
 from tests.trial.host import HostPython
+from tools.forge import forge_dll
 from wheelfix.cli import try_
 from wheelfix.cli.main import main
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import import_end

@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import Run
 from tests.support.tiers import unavailable
 from tests.support.wheels import build_wheel, extension
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, UsageError, WheelfixError
 from wheelfix.model import Machine
 from wheelfix.trial import wine

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tools.forge import forge_dll
 from wheelfix.base.programs import Finished
-from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Machine
 from wheelfix.trial import winpython

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def execute(args: argparse.Namespace) -> int:
     """Take every wheel through the stage and return the worst exit code."""
-    output = Output.from_args(args)
+    output = Output(args)
     if args.trial:
         check_trial(args)
     inputs = expand_inputs(given_paths(args.paths, "ci"), folders=False, windows_only=True)

@@ -1,7 +1,7 @@
 """The commands by name, and what their parsers are made of.
 
 A command lives in ``cli/<name>.py`` with ``execute(args) -> int``, and is imported only when it is called, so that
-``--version`` and ``--help`` answer at once; its options are in ``cli/parsers.py``.
+``--version`` and ``--help`` answer at once; its options are in ``cli/options.txt``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import importlib
 import os
+import pkgutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
@@ -54,21 +55,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "did you mean " + " or ".join(f"'{match}'" for match in close) + "?" if close else ""
 
 
-def only_typed(action: argparse.Action) -> argparse.Action:
-    """Mark an option that only the command line may set, no file and no variable.
-
-    Such are those that weaken a check, write over an input, or do what a file says: anybody who can put a file into a
-    folder, or a line into a ``.env``, could choose them for somebody else.
-    """
-    vars(action)["only_typed"] = True
-    return action
-
-
-def is_only_typed(action: argparse.Action) -> bool:
-    """Whether only the command line may set an option."""
-    return bool(vars(action).get("only_typed", False))
-
-
 class CommaList(argparse.Action):
     """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list; ``;`` separates too, as delvewheel has it."""
 
@@ -91,47 +77,6 @@ class PathList(argparse.Action):
         """Append the paths."""
         paths = [Path(word) for word in str(values).split(os.pathsep) if word]
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *paths])
-
-
-def add_hidden(group: argparse._ActionsContainer, *names: str, **settings: Any) -> None:
-    """Add options that work and are in no help: other words for something, and what hardly anybody needs."""
-    only_typed(group.add_argument(*names, help=argparse.SUPPRESS, **settings))
-
-
-def add_flag(group: argparse._ActionsContainer, name: str, what: str, *, typed: bool = False, dest: str = "") -> None:
-    """Add an option without a value; with ``typed`` only the command line may set it."""
-    _add(group, name, typed, help=what, action="store_true", dest=dest)
-
-
-def add_words(
-    group: argparse._ActionsContainer, name: str, metavar: str, what: str, *, typed: bool = False, dest: str = ""
-) -> None:
-    """Add an option that takes words, between commas or one at a time."""
-    _add(group, name, typed, help=what, metavar=metavar, action=CommaList, default=[], dest=dest)
-
-
-def add_path(
-    group: argparse._ActionsContainer,
-    name: str,
-    metavar: str,
-    what: str,
-    *,
-    many: bool = False,
-    typed: bool = False,
-    dest: str = "",
-) -> None:
-    """Add an option that takes a path, or with ``many`` one each time that it is given."""
-
-    more: dict[str, Any] = {"action": "append", "default": []} if many else {}
-    _add(group, name, typed, help=what, metavar=metavar, type=Path, dest=dest, **more)
-
-
-def _add(group: argparse._ActionsContainer, name: str, typed: bool, *, dest: str, **settings: Any) -> None:
-    if dest:
-        settings["dest"] = dest
-    action = group.add_argument(name, **settings)
-    if typed:
-        only_typed(action)
 
 
 def as_given(args: argparse.Namespace, names: str) -> dict[str, Any]:
@@ -274,21 +219,28 @@ class CommandModule(Protocol):
         """Do the work, print the result and return the exit code."""
 
 
+def _read_blocks(text: str) -> dict[str, dict[str, str]]:
+    """Return the blocks of ``options.txt``, each with its lines by name."""
+    found: dict[str, dict[str, str]] = {}
+    for block in text.replace("\r\n", "\n").split("\n\n["):
+        head, *lines = block.splitlines()
+        fields, name = found.setdefault(head.strip("[]"), {}), ""
+        for line in lines:
+            if line.startswith("    "):
+                fields[name] += f"\n{line[4:]}" if fields[name] else line[4:]
+            else:
+                name, _, value = line.partition(" =")
+                fields[name] = value.strip()
+    return found
+
+
+BLOCKS = _read_blocks((pkgutil.get_data("wheelfix.cli", "options.txt") or b"").decode())
+"""Every option and every command, by name."""
+_MODULES = {"try": "try_"}  # the others are called like the command
 COMMANDS = {
-    "scan": Command("wheelfix.cli.scan", "report what is missing from a Windows wheel, and how its import will fail"),
-    "repair": Command("wheelfix.cli.repair", "vendor what is missing and write a correct wheel"),
-    "diagnose": Command("wheelfix.cli.diagnose", "find the cause of an error message, and what to do"),
-    "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
-    "ci": Command("wheelfix.cli.ci", "the whole last stage of CI: scan, repair, verify, scan again, report"),
-    "try": Command("wheelfix.cli.try_", "import a wheel for real, and compare that with the prediction"),
-    "sign": Command("wheelfix.cli.sign", "sign the DLLs of a wheel with a command, and rewrite RECORD"),
-    "survey": Command("wheelfix.cli.survey", "read many wheels into tables, and query them with SQL"),
-    "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
-    "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
-    "cache": Command("wheelfix.cli.cache", "show or remove what was fetched from servers"),
-    "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),
-    "demo": Command("wheelfix.cli.demo", "make a small broken wheel and repair it, step by step"),
-    "completion": Command("wheelfix.cli.completion", "print a completion script for your shell"),
+    name: Command(f"wheelfix.cli.{_MODULES.get(name, name)}", fields["summary"])
+    for block, fields in BLOCKS.items()
+    if "summary" in fields and (name := block.removeprefix("wheelfix "))
 }
 
 DESCRIPTION = """\

@@ -13,7 +13,6 @@ from wheelfix.archive.names import name_parts
 from wheelfix.base.inputfiles import check_text_target, will_read
 from wheelfix.base.options import Limits, RemoteOptions, RootOptions, shell_line
 from wheelfix.base.values import frozen, replace
-from wheelfix.cli.commands import CommaList as CommaList  # the commands find it here
 from wheelfix.cli.commands import as_given, say
 from wheelfix.errors import (
     EnvironmentFailure,

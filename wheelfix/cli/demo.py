@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import pkgutil
 import shutil
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.main import main
-from wheelfix.demo import example
 from wheelfix.errors import Exit
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+STORIES = {"cu117": ("11.7", ("CUDA/v11.7", "oneAPI")), "cu114": ("11.4", ("CUDA/v11.4", "NvToolsExt"))}
+"""The CUDA that each wheel was built with, and the vendors' folders that have what is missing."""
+
 
 def execute(args: argparse.Namespace) -> int:
     """Walk through the story; the exit code is 0 when every step came out as it should."""
-    story = example.kepler_cu117() if args.story == "cu117" else example.kepler_cu114()
+    cuda, roots = STORIES[args.story]
     folder = Path(tempfile.mkdtemp(prefix="wheelfix-demo-"))
     try:
         with _inside(folder):
-            wheel = example.write_wheel(story, Path("dist"))
-            roots = example.write_roots(story, Path("roots"))
-            good = _walk(wheel, list(roots.values()), story.cuda)
+            _unpack(args.story)
+            good = _walk(next(Path("dist").iterdir()), [Path("roots", root) for root in roots], cuda)
     finally:
         if args.keep:
             print(f"\nThe files are in {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
     return Exit.OK if good else Exit.FINDINGS
+
+
+def _unpack(story: str) -> None:
+    """Lay out the files of a story, which ``tools/example.py`` has made, in the current folder."""
+    with zipfile.ZipFile(io.BytesIO(pkgutil.get_data("wheelfix.cli", "example.zip") or b"")) as archive:
+        archive.extractall(members=[name for name in archive.namelist() if name.startswith(f"{story}/")])
+    for part in Path(story).iterdir():
+        part.rename(part.name)
+    Path(story).rmdir()
 
 
 def _walk(wheel: Path, roots: list[Path], cuda: str) -> bool:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from wheelfix.base.inputfiles import check_target, open_regular
 from wheelfix.base.options import ScanOptions, repeated
 from wheelfix.base.parsing import whole_number
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import replace
 from wheelfix.cli.commands import say, say_failure
-from wheelfix.cli.common import Inputs, exit_code, style_of, write_result
-from wheelfix.errors import HIDDEN, UsageError, WheelfixError, failure_of, shown_url
+from wheelfix.cli.common import Inputs, exit_code, say_skipped, write_result
+from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
 from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
 from wheelfix.report.document import (
-    DEFAULT,
     Context,
     render,
     slim,
@@ -60,27 +59,41 @@ class Results:
         self.look = look_of(sys.stdout, colour=args.color) if self.file is None else TextStyle(unicode=True)
         self.failures: list[FailedInput] = []
         self.entries: list[Json] = []
-        self.progress: ProgressBar | None = None
+        self._bar: ProgressBar | None = None
         self._texts: list[str] = []
 
-    def fail(self, path: str, error: WheelfixError, stage: str = "read") -> None:
-        """Say on stderr what stopped us."""
-        self._make_room()
-        self.failures.append(FailedInput(path, error, stage))
+    def progress(self, paths: Sequence[WheelPath], verb: str) -> ProgressBar:
+        """Return a progress line on stderr that makes room for what is printed here."""
+        self._bar = ProgressBar(sys.stderr, paths, verb, enabled=False if self.args.quiet else None)
+        return self._bar
+
+    def fail(self, failure: FailedInput) -> None:
+        """Take an input that could not be looked at, and say so on stderr."""
+        self.failures.append(failure)
+        if self._bar is not None:
+            self._bar.hide()
+        path, error = failure.path, failure.error
         say_failure(error)
         self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
+
+    def fail_inputs(self, inputs: Inputs, stage: str = "read") -> None:
+        """Take what was typed and stands for nothing, and the wheels that are not looked at."""
+        say_skipped(inputs)
+        for word, error in zip(inputs.words, inputs.failures, strict=True):
+            self.fail(FailedInput(word, error, stage))
 
     def tell(self, text: str) -> None:
         """Print a text at once, or keep it for the file."""
         if self.file is not None:
             self._texts.append(text)
             return
-        self._make_room()
+        if self._bar is not None:
+            self._bar.hide()
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    def finish(self, render_kind: Callable[[str], str]) -> None:
-        """Write the document that was asked for, if the texts are not it."""
+    def write(self, render_kind: Callable[[str], str]) -> None:
+        """Write the document that was asked for, if the texts are not it; then the files of ``--report``."""
         if self.args.format != "text":
             write_result(render_kind(self.args.format), self.file)
         elif self.file is not None:
@@ -88,51 +101,24 @@ class Results:
         for kind, file in getattr(self.args, "also", ()):
             write_result(render_kind(kind), file)
 
-    def _make_room(self) -> None:
-        if self.progress is not None:
-            self.progress.hide()
 
-
-@dataclass
-class Output:
+class Output(Results):
     """Takes reports and failures in their order; :meth:`finish` writes what needs all of them."""
 
-    kind: str = "text"
-    file: Path | None = None
-    requests: tuple[tuple[str, Path], ...] = ()
-    verbose: bool = False
-    quiet: bool = False
-    look: TextStyle = field(default_factory=TextStyle)
-    context: Context = DEFAULT
-    baseline: Baseline | None = None
-    statistics: bool = False
-    write_baseline: Path | None = None
-    """Where to write what is found, as known from now on."""
-    argv: tuple[str, ...] = ()
-    """The command line, for reports that say how they were made."""
-    reports: list[ScanReport] = field(default_factory=list)
-    """Without symbol tables, so that a folder of wheels fits into memory; text that is written needs no images."""
-    failures: list[FailedInput] = field(default_factory=list)
-    _bar: ProgressBar | None = None
-    _texts: list[str] = field(default_factory=list)
-    _hints: Hints | None = None
-    _several: bool | None = None
-    """Whether the last report took more than one line; None before the first."""
-
-    @classmethod
-    def from_args(cls, args: argparse.Namespace) -> Output:
-        """Return the output that a command line asks for."""
-        look = style_of(args)
-        output = cls(
-            args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
-        )
+    def __init__(self, args: argparse.Namespace) -> None:
+        super().__init__(args)
         # Who asks about something wants the answer, also where it is good.
         asked = any(getattr(args, name, None) for name in ("select", "gpu", "driver", "signatures", "archs"))
-        output.context = replace(output.context, infos=asked)
-        output.statistics = args.statistics
-        output.argv = tuple(getattr(args, "argv", ()))
-        output._take_baseline(getattr(args, "baseline", None), getattr(args, "write_baseline", False))
-        return output
+        self.context = Context(args.fail_on, infos=asked)
+        self.reports: list[ScanReport] = []
+        """Without symbol tables, so that a folder of wheels fits into memory; text that is written needs no images."""
+        self.baseline: Baseline | None = None
+        self.write_baseline: Path | None = None
+        """Where to write what is found, as known from now on."""
+        self._hints = Hints()
+        self._several: bool | None = None
+        """Whether the last report took more than one line; None before the first."""
+        self._take_baseline(getattr(args, "baseline", None), getattr(args, "write_baseline", False))
 
     def _take_baseline(self, file: Path | None, write: bool) -> None:
         if write and file is None:
@@ -161,79 +147,58 @@ class Output:
         """Have the commands that reports propose repeat what was said about roots."""
         self.context = replace(self.context, repeated=repeated(options))
 
-    def progress(self, paths: Sequence[WheelPath], verb: str) -> ProgressBar:
-        """Return a progress line on stderr that makes room for what is printed here."""
-        self._bar = ProgressBar(sys.stderr, paths, verb, enabled=False if self.quiet else None)
-        return self._bar
-
     def add(self, report: ScanReport, fail_on: str = "") -> None:
         """Take a report; a text is written at once. ``fail_on`` is given where it differs from the run's."""
         self.reports.append(slim(report))
         if fail_on and fail_on != self.context.fail_on:
             levels = {**self.context.fail_on_of, report.path: fail_on}
             self.context = replace(self.context, fail_on_of=levels)
-        if self.kind == "text":
+        if self.args.format == "text":
+            quiet, verbose = self.args.quiet, self.args.verbose
             try:
-                text = self._text_of(report)
+                text = render_scan(
+                    report, self.look, verbose=verbose, quiet=quiet, context=self.context, hints=self._hints
+                )
             except Exception as error:  # a report that cannot be drawn costs itself only
                 self.reports.pop()
                 self.fail(FailedInput(report.path, failure_of(error, report.path), "report"))
                 return
-            self._tell(text if self.quiet or not self._needs_blank(text) else "\n" + text)
-            if not self.requests:
+            self.tell(text if quiet or not self._needs_blank(text) else "\n" + text)
+            if not self.args.report:
                 self.reports[-1] = report.without_images()
-
-    def _text_of(self, report: ScanReport) -> str:
-        if self._hints is None:
-            self._hints = Hints()
-        return render_scan(
-            report, self.look, verbose=self.verbose, quiet=self.quiet, context=self.context, hints=self._hints
-        )
 
     def _needs_blank(self, text: str) -> bool:
         """Whether an empty line belongs between the report before and this one: not between two single lines."""
         several, self._several = self._several, text.count("\n") > 1
         return several is not None and (several or self._several)
 
-    def fail(self, failure: FailedInput) -> None:
-        """Take an input that could not be looked at, and say so on stderr."""
-        self.failures.append(failure)
-        if self._bar is not None:
-            self._bar.hide()
-        say_failure(failure.error)
-
-    def fail_inputs(self, inputs: Inputs) -> None:
+    def fail_inputs(self, inputs: Inputs, stage: str = "read") -> None:
         """Take what was typed and stands for nothing, and the wheels that are not looked at."""
-        for path in inputs.skipped:
-            say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
         self.context = replace(self.context, skipped=tuple(map(str, inputs.skipped)))
-        for word, error in zip(inputs.words, inputs.failures, strict=True):
-            self.fail(FailedInput(word, error))
+        super().fail_inputs(inputs, stage)
 
     def finish(self) -> None:
         """Write the summary of many, the document, and the reports to files."""
-        if self.kind != "text":
-            write_result(self._render(self.kind), self.file)
-        else:
+        text, quiet = self.args.format == "text", self.args.quiet
+        if text:
             alone = {failure.path for failure in self.failures} - {report.path for report in self.reports}
-            summarised = not self.quiet and len(self.reports) + len(alone) + len(self.context.skipped) > 1
+            summarised = not quiet and len(self.reports) + len(alone) + len(self.context.skipped) > 1
             if summarised and self.reports:
-                self._tell("\n" + render_summary(self.reports, self.failures, self.look, self.context))
+                self.tell("\n" + render_summary(self.reports, self.failures, self.look, self.context))
             if not self.reports and not self.failures:
                 say("wheelfix: nothing was scanned: no distribution there has a DLL or an extension module")
-            if self.statistics and not summarised:  # the summary has it
-                self._tell("\n" + self._statistics())
-            if not self.quiet and (steps := render_steps(self.reports, self.failures, self.look, self.context)):
-                self._tell("\n" + steps)
-            if self.file is not None:
-                write_result("".join(self._texts), self.file)
-        if self.statistics and self.kind != "text":
+            if self.args.statistics and not summarised:  # the summary has it
+                self.tell("\n" + self._statistics())
+            if not quiet and (steps := render_steps(self.reports, self.failures, self.look, self.context)):
+                self.tell("\n" + steps)
+        self.write(self._render)
+        if self.args.statistics and not text:
             for line in self._statistics().splitlines():
                 say(line)
-        if self.kind == "github":
+        if self.args.format == "github":
             self._summarise()
         self._finish_baseline()
-        for kind, file in self.requests:
+        for kind, file in self.args.report:
             write_result(self._render(kind), file)
 
     def _statistics(self) -> str:
@@ -245,10 +210,8 @@ class Output:
 
     def _with_provenance(self) -> Context:
         """Return the context with what people want to know about a page that they are sent."""
-
-        return replace(
-            self.context, date=now(), command=command_line(self.argv) if self.argv else "", sha256=hashes(self.reports)
-        )
+        made = made_by(self.args)
+        return replace(self.context, date=made.date, command=made.command, sha256=hashes(self.reports))
 
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""
@@ -269,15 +232,6 @@ class Output:
             check_target(Path(summary))
             with Path(summary).open("a", encoding="utf-8", errors="replace", newline="\n") as file:
                 file.write(self._render("markdown"))
-
-    def _tell(self, text: str) -> None:
-        if self.file is not None:
-            self._texts.append(text)
-            return
-        if self._bar is not None:
-            self._bar.hide()
-        sys.stdout.write(text)
-        sys.stdout.flush()
 
 
 _SECRET_NAMES = ("token", "secret", "passw", "passphrase", "apikey", "api-key", "credential", "auth")

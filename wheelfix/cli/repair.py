@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -133,7 +132,7 @@ class RepairOutput(Results):
 
     def refuse(self, path: str, error: WheelfixError) -> None:
         """Take an input that was not repaired."""
-        self.fail(path, error, "read" if isinstance(error, InputError) else "repair")
+        self.fail(FailedInput(path, error, "read" if isinstance(error, InputError) else "repair"))
 
     def add(self, result: Repaired) -> None:
         """Take one result; a text is written at once. One that cannot be shown costs this input only."""
@@ -180,7 +179,7 @@ class RepairOutput(Results):
         """Write what goes to files, and return the worst exit code."""
         if self.args.format == "text":
             self.tell(self._summary(self.look))
-        self.finish(self._rendered)
+        self.write(self._rendered)
         incomplete = any(result.faults for result in self.results)
         return exit_code(incomplete, [failure.error for failure in self.failures])
 
@@ -221,8 +220,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: RepairOutput) -> Iterator[Plan]:
     groups = [(repair_options(own), group) for own, group in group_inputs(args, paths)]
-    with ProgressBar(sys.stderr, paths, "repairing", enabled=_wanted(args)) as progress:
-        output.progress = progress
+    with output.progress(paths, "repairing") as progress:
         for options, group in groups:
             yield from _repair_group(group, options, args, output, progress)
 
@@ -238,10 +236,6 @@ def _repair_group(
                 output.add(result)
                 yield result.plan
             progress.step()
-
-
-def _wanted(args: argparse.Namespace) -> bool | None:
-    return False if args.quiet else None
 
 
 def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import root_options, style_of, write_result
 from wheelfix.errors import Exit
-from wheelfix.report.json_ import dump, tool
-from wheelfix.report.repairs import RootsReport, render_roots
-from wheelfix.roots import gather
+from wheelfix.report.json_ import dump
+from wheelfix.report.repairs import render_roots, roots_value
 from wheelfix.roots.gather import explore, open_index
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.release import shown_version
@@ -30,16 +29,15 @@ def execute(args: argparse.Namespace) -> int:
     with open_index(options, host) as index:
         matches = [file for file in index.files() if any(_matches(file.name, text) for text in args.names)]
         if args.format == "json":
-            document = gather.roots_document(index, remarks)
-            document = {"schema": document.pop("schema"), "tool": tool(), **document}
+            document = roots_value(index, remarks)
             if args.names:
                 document["matches"] = [_match(file, index) for file in matches]
             write_result(dump(document), args.output)
             return Exit.OK
-        found = tuple((file.location, _version(file, index), file.origin) for file in matches)
-        report = RootsReport(gather.root_rows(index), remarks, index.skipped, tuple(args.names), found)
-        look = style_of(args)
-        write_result(render_roots(report, look, verbose=args.verbose, quiet=args.quiet), args.output)
+        found = [(file.location, shown_version(file, index), file.origin) for file in matches]
+        asked = {", ".join(args.names): found} if args.names else {}
+        text = render_roots(index, remarks, asked, style_of(args), verbose=args.verbose, quiet=args.quiet)
+        write_result(text, args.output)
     return Exit.OK
 
 
@@ -48,14 +46,10 @@ def _match(file: RootFile, index: RootIndex) -> dict[str, Json]:
         "name": file.name,
         "path": file.location,
         "root": str(file.root.path),
-        "version": _version(file, index),
+        "version": shown_version(file, index),
         "origin": file.origin,
         "size": file.size,
     }
-
-
-def _version(file: RootFile, index: RootIndex) -> str:
-    return shown_version(file, index)
 
 
 def _matches(name: str, pattern: str) -> bool:

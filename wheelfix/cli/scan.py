@@ -54,7 +54,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         ),
         targets=target_words(args),
         packages=tuple(args.package),
-        lock_groups=tuple(args.lock_groups) if args.lock_groups is not None else None,
+        lock_groups=tuple(args.lock_groups) or None,
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),
         jobs=args.jobs or all_cores(),
@@ -81,7 +81,7 @@ def _driver(text: str) -> str:
 
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, print each as it comes, and return the worst exit code."""
-    output = Output.from_args(args)
+    output = Output(args)
     if args.lockfile is None:
         args.paths = given_paths(args.paths, "scan")
     if args.lockfile is None and (args.lock_extras or args.lock_groups):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import functools
+import itertools
 import os
 import re
 import sys
@@ -15,11 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
-from wheelfix.base.parsing import close_words, load_toml
+from wheelfix.base.parsing import close_words, load_toml, whole_number
 from wheelfix.base.values import dataclass, field, frozen, replace
-from wheelfix.cli.commands import COMMANDS, CommaList, Parser, is_only_typed, say
+from wheelfix.cli.commands import COMMANDS, Parser, say
 from wheelfix.cli.common import check_outputs
-from wheelfix.cli.parsers import command_parser, current_spelling
+from wheelfix.cli.parsers import (
+    KINDS,
+    SEVERAL,
+    command_parser,
+    current_spelling,
+    long_name,
+    option_rows,
+    report_request,
+)
 from wheelfix.errors import UsageError
 from wheelfix.model import canonical
 from wheelfix.report.blocks import Block, Table, line, para
@@ -46,16 +55,27 @@ class Option:
 
     key: str
     """As the long option is spelled, without the dashes."""
-    kind: str
-    """``flag``, ``text``, ``number`` or ``list``."""
-    choices: tuple[str, ...] = ()
-    is_path: bool = False
-    """A relative path counts from the folder of the configuration file."""
-    commands: frozenset[str] = frozenset()
-    per_wheel: bool = False
-    """Whether it may differ from wheel to wheel."""
-    only_typed: Mapping[str, str] = field(default_factory=dict)
-    """The commands that take it from the command line only, and how it is typed there."""
+    rows: Mapping[str, Mapping[str, str]]
+    """What ``options.txt`` says about it for each command that has it."""
+
+    @property
+    def is_path(self) -> bool:
+        """Whether a relative path counts from the folder of the configuration file."""
+        return any(row["kind"] in ("path", "paths", "report") for row in self.rows.values())
+
+    @property
+    def per_wheel(self) -> bool:
+        """Whether it may differ from wheel to wheel."""
+        return not any(row.get("whole_run") for row in self.rows.values())
+
+    @property
+    def only_typed(self) -> dict[str, str]:
+        """The commands that take it from the command line only, and how it is typed there.
+
+        Such are those that weaken a check, write over an input, or do what a file says: anybody who can put a file into
+        a folder, or a line into a ``.env``, could choose them for somebody else.
+        """
+        return {command: long_name(row) for command, row in self.rows.items() if row.get("typed")}
 
 
 @frozen
@@ -217,7 +237,7 @@ class _ConfigReader:
         for key, value in table.items():
             where = self._where((*above, key))
             option = self.options.get(key.replace("_", "-"))
-            if option is None or (command and command not in option.commands):
+            if option is None or (command and command not in option.rows):
                 self.faults.append((f"{where}: there is no option {key!r}{_of(command)}", self._meant(key, command)))
             elif command in option.only_typed or (not command and option.only_typed):
                 typed = option.only_typed.get(command) or next(iter(option.only_typed.values()))
@@ -227,29 +247,27 @@ class _ConfigReader:
             else:
                 self._take(option, value, where, command, wheel)
 
-    def _take(self, option: Option, value: object, where: str, command: str, wheel: str) -> None:
-        checked = _check(option, value)
-        if isinstance(checked, _SettingFault):
-            self.faults.append((f"{where}: {option.key} {checked.message}", checked.hint))
+    def _take(self, option: Option, value: Any, where: str, command: str, wheel: str) -> None:
+        rows = [option.rows[command]] if command else [*option.rows.values()]
+        faults = [fault for row in rows if (fault := _fault(row, value)) is not None]
+        if len(faults) == len(rows):  # each command reads it again as its own option
+            self.faults.append((f"{where}: {option.key} {faults[0].what}", faults[0].hint))
             return
+        made = tuple(value) if isinstance(value, list) else value
         if option.is_path:
-            outside = next((text for text in _texts(option, checked) if not _is_below(self.path.parent, text)), None)
+            texts = [made] if isinstance(made, str) else [*made]
+            outside = next((text for text in texts if not _is_below(self.path.parent, _file_in(option, text))), None)
             if outside is not None and not self.anywhere:
                 self.faults.append(
                     (
-                        f"{where}: {option.key} leads out of the folder of the file: {outside!r}",
+                        f"{where}: {option.key} leads out of the folder of the file: {_file_in(option, outside)!r}",
                         f"a file may name paths below its own folder; type others: --{option.key}",
                     )
                 )
                 return
-            checked = self._from_here(option, checked)
-        self.settings.append(Setting(option.key, checked, where, command, wheel))
-
-    def _from_here(self, option: Option, value: bool | int | str | tuple[str, ...]) -> str | tuple[str, ...]:
-        """Return paths as seen from where the file is."""
-        if isinstance(value, tuple):
-            return tuple(self._path(option, item) for item in value)
-        return self._path(option, str(value))
+            paths = tuple(self._path(option, text) for text in texts)
+            made = paths[0] if isinstance(made, str) else paths
+        self.settings.append(Setting(option.key, made, where, command, wheel))
 
     def _path(self, option: Option, text: str) -> str:
         kind, equals, name = text.partition("=") if option.key == "report" else ("", "", text)
@@ -262,15 +280,14 @@ class _ConfigReader:
     def _meant(self, key: str, command: str) -> str:
         if len(self.faults) >= _FAULTS_SHOWN or len(key) > 100:
             return ""
-        known = [name for name, option in self.options.items() if not command or command in option.commands]
+        known = [name for name, option in self.options.items() if not command or command in option.rows]
         close = close_words(key.replace("_", "-"), [word for word in (*known, *self.commands) if word != key], 1)
         return f"did you mean {close[0]!r}?" if close else "'wheelfix COMMAND --help' lists what can be set"
 
 
-def _texts(option: Option, value: bool | int | str | tuple[str, ...]) -> list[str]:
-    """Return the paths in the value of an option."""
-    texts = list(value) if isinstance(value, tuple) else [str(value)]
-    return [text.partition("=")[2] for text in texts] if option.key == "report" else texts
+def _file_in(option: Option, text: str) -> str:
+    """Return the path in a value of an option."""
+    return text.partition("=")[2] if option.key == "report" else text
 
 
 def _is_below(folder: Path, text: str) -> bool:
@@ -298,33 +315,48 @@ def _of(command: str) -> str:
     return f" of {command}" if command else ""
 
 
-@frozen
-class _SettingFault:
-    message: str
-    hint: str = ""
+def _fault(row: Mapping[str, str], value: object) -> UsageError | None:
+    """Return what is wrong with a value for an option, or nothing."""
+    try:
+        read_value(row, value)
+    except UsageError as error:
+        return error
+    return None
 
 
-def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] | _SettingFault:
-    """Return a value as its option wants it, or what is wrong with it."""
-    if option.kind == "flag":
-        return value if isinstance(value, bool) else _SettingFault(f"is true or false, not {value!r}")
-    if option.kind == "number":
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-            return value
-        return _SettingFault(f"is a number from 1 on, not {value!r}")
-    if option.kind == "list":
+def read_value(row: Mapping[str, str], value: object) -> Any:
+    """Return the value of an option as the command line would have made it; UsageError says what it should be."""
+    kind, wanted = row["kind"], ""
+    if "flag" in kind:
+        wanted = "" if isinstance(value, bool) else "true or false"
+    elif kind == "number":
+        wanted = "" if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else "a number from 1 on"
+    elif kind in SEVERAL:
         items = [value] if isinstance(value, str) else value
-        if isinstance(items, list) and all(isinstance(item, str) for item in items):
-            return tuple(items)
-        return _SettingFault(f"is a list of texts, not {value!r}")
-    if isinstance(value, bool | list | dict):
-        return _SettingFault(f"is a text, not {value!r}")
-    text = str(value)
-    if option.choices and text not in option.choices:
-        close = close_words(text, option.choices, 1)
-        hint = f"did you mean {close[0]!r}?" if close else ""
-        return _SettingFault(f"is one of {', '.join(option.choices)}, not {text!r}", hint)
-    return text
+        if isinstance(items, list | tuple) and all(isinstance(item, str) for item in items):
+            return [_one(row, item) for item in items]
+        wanted = "a list of texts"
+    elif not isinstance(value, bool | list | tuple | dict):
+        return _one(row, str(value))
+    else:
+        wanted = "a text"
+    if wanted:
+        raise UsageError(f"is {wanted}, not {value!r}")
+    return value
+
+
+def _one(row: Mapping[str, str], text: str) -> Any:
+    choices, read = tuple(row.get("choices", "").split()), KINDS[row["kind"]].get("type")
+    try:
+        if row["kind"] == "report":
+            return report_request(text, choices)
+        if choices and text not in choices:
+            close = close_words(text, choices, 1)
+            hint = f"did you mean {close[0]!r}?" if close else ""
+            raise UsageError(f"is one of {', '.join(choices)}, not {text!r}", hint=hint)
+        return read(text) if read is not None else text
+    except (argparse.ArgumentTypeError, ValueError, TypeError) as error:
+        raise UsageError(f"cannot be used: {error}") from error
 
 
 # ------------------------------------------------------------------------------------------------------------ tomllines
@@ -383,15 +415,6 @@ class KeyLines:
 
 
 PREFIX = "WHEELFIX_"
-NOT_OURS = frozenset(
-    "help short_help version config no_config show_config sign_include sign_exclude also already".split()
-)
-"""Options that only the command line has; `include` and `exclude` in a file are about repairs."""
-SAME_FOR_ALL = frozenset(
-    {"format", "output", "report", "verbose", "quiet", "jobs", "baseline", "write_baseline", "lock", "locked", "env"}
-    | {"index_url", "extra_index_url", "platform", "python_version", "offline", "cache_dir", "cache", "fetch", "deps"}
-)
-"""Options that apply to a whole run."""
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 
 
@@ -418,14 +441,13 @@ class Settings:
     def values(self, wheel: str = "") -> dict[str, Given]:
         """Return every option in force for a wheel of this name; without a name for wheels in general."""
         found = {dest: Given(value, "default") for dest, value in self.defaults.items()}
-        actions = {action.dest: action for action in option_actions(self.parser)}
+        rows = option_rows(self.command)
         layers = [self.configuration.for_command(self.command)]
         layers += [self.configuration.for_wheel(wheel)] if wheel else []
-        for layer in layers:
-            for item in layer:
-                dest = item.key.replace("-", "_")
-                if dest in actions:
-                    self._put(found, dest, Given(convert(actions[dest], item.value, item.where), item.where))
+        for item in itertools.chain.from_iterable(layers):
+            if item.key in rows:
+                value = _read(rows[item.key], item.key, item.value, item.where)
+                self._put(found, item.key.replace("-", "_"), Given(value, item.where))
         for dest, given in self.environ.items():
             self._put(found, dest, given)
         for dest, value in self.typed.items():
@@ -449,9 +471,9 @@ class Settings:
     @property
     def used_file(self) -> Path | None:
         """The file that sets something for this command, if one does."""
-        actions = {action.dest for action in option_actions(self.parser)}
+        rows = option_rows(self.command)
         for file in (self.configuration, self.configuration.user or Configuration()):
-            if any(i.command in ("", self.command) and i.key.replace("-", "_") in actions for i in file.settings):
+            if any(item.command in ("", self.command) and item.key in rows for item in file.settings):
                 return file.path
         return None
 
@@ -498,7 +520,7 @@ def read_settings(parser: Parser, command: str, argv: list[str], environ: Mappin
     configuration = read_configuration(file, *vocabulary()) if file is not None else Configuration()
     if not none and own.is_file() and own != file:
         configuration = replace(configuration, user=read_configuration(_trusted(own), *vocabulary(), anywhere=True))
-    return Settings(parser, command, defaults, typed, read_environ(parser, environ), configuration)
+    return Settings(parser, command, defaults, typed, read_environ(command, environ), configuration)
 
 
 def _default(action: argparse.Action) -> Any:
@@ -533,18 +555,37 @@ def _existing(named: Path) -> Path:
     return named
 
 
-def read_environ(parser: Parser, environ: Mapping[str, str]) -> dict[str, Given]:
+def read_environ(command: str, environ: Mapping[str, str]) -> dict[str, Given]:
     """Return the options that variables such as ``WHEELFIX_FAIL_ON`` set."""
     found = {}
-    for action in option_actions(parser):
-        name = PREFIX + action.dest.upper()
+    for key, row in option_rows(command).items():
+        name = PREFIX + key.upper().replace("-", "_")
         if name in environ:
             where = f"environment variable {name}"
-            if is_only_typed(action):
-                option = long_option(action)
+            if row.get("typed"):
+                option = long_name(row)
                 raise UsageError(f"{where}: {option} is taken from the command line only", hint=f"type {option}")
-            found[action.dest] = Given(convert(action, environ[name], where), where)
+            found[row["dest"]] = Given(_read(row, key, _as_written(row, environ[name]), where), where)
     return found
+
+
+def _read(row: Mapping[str, str], key: str, value: object, where: str) -> Any:
+    try:
+        return read_value(row, value)
+    except UsageError as error:
+        raise UsageError(f"{where}: {key} {error.what}", hint=error.hint) from error
+
+
+def _as_written(row: Mapping[str, str], text: str) -> object:
+    """Return the text of a variable as the value that a file would have."""
+    if "flag" in row["kind"] and text.strip().lower() in TRUE | FALSE:
+        return text.strip().lower() in TRUE
+    if row["kind"] == "number":
+        return whole_number(text) or text
+    if row["kind"] in SEVERAL:
+        separator = os.pathsep if row["kind"] == "paths" else ","
+        return [item.strip() for item in text.split(separator) if item.strip()]
+    return text
 
 
 def group_inputs(args: argparse.Namespace, paths: Iterable[Place]) -> list[tuple[argparse.Namespace, list[Place]]]:
@@ -565,15 +606,6 @@ def group_inputs(args: argparse.Namespace, paths: Iterable[Place]) -> list[tuple
 # ---------------------------------------------------------------------------------------- options of the parsers
 
 
-def option_actions(parser: Parser) -> Iterable[argparse.Action]:
-    """Yield one action for each option that may be set elsewhere than on the command line."""
-    seen = set()
-    for action in parser.actions():
-        if action.option_strings and action.dest not in NOT_OURS and action.dest not in seen:
-            seen.add(action.dest)
-            yield action
-
-
 def excluded_by(parser: Parser, dest: str) -> list[str]:
     """Return the options that cannot go with one."""
     others = []
@@ -584,84 +616,14 @@ def excluded_by(parser: Parser, dest: str) -> list[str]:
     return others
 
 
-def kind_of(action: argparse.Action) -> str:
-    """Return what a configuration may write for an option."""
-    if action.nargs == 0:
-        return "flag"
-    if isinstance(action, CommaList) or type(action).__name__ == "_AppendAction":
-        return "list"
-    return "number" if getattr(action.type, "__name__", "") == "positive" else "text"
-
-
-def long_option(action: argparse.Action) -> str:
-    """Return how an option is typed: its long name."""
-    return next(name for name in action.option_strings if name.startswith("--"))
-
-
 @functools.cache
 def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
-    """Return every key that a file may have, from the parsers of all commands."""
-    known: dict[str, Option] = {}
+    """Return every key that a file may have."""
+    known: dict[str, dict[str, Mapping[str, str]]] = {}
     for command in COMMANDS:
-        for action in option_actions(command_parser(command)):
-            key = action.dest.replace("_", "-")
-            option = known.get(key)
-            known[key] = Option(
-                key,
-                kind_of(action),
-                tuple(map(str, action.choices or ())) if option is None else _both(option.choices, action),
-                action.type is Path or key == "report",
-                (option.commands if option else frozenset()) | {command},
-                action.dest not in SAME_FOR_ALL,
-                {
-                    **(option.only_typed if option else {}),
-                    **({command: long_option(action)} if is_only_typed(action) else {}),
-                },
-            )
-    return known, tuple(COMMANDS)
-
-
-def _both(choices: tuple[str, ...], action: argparse.Action) -> tuple[str, ...]:
-    """Return the choices that some command has; each command checks its own again."""
-    return tuple(dict.fromkeys([*choices, *map(str, action.choices or ())])) if choices and action.choices else ()
-
-
-def convert(action: argparse.Action, value: object, where: str) -> Any:
-    """Return a value as the command line would have made it."""
-    kind = kind_of(action)
-    if kind == "flag":
-        wanted = value if isinstance(value, bool) else _truth(str(value), where)
-        return bool(action.const) if wanted else not action.const
-    if kind == "list":
-        return [_one(action, item, where) for item in _items(action, value)]
-    return _one(action, str(value), where)
-
-
-def _items(action: argparse.Action, value: object) -> list[str]:
-    if isinstance(value, tuple | list):
-        return [str(item) for item in value]
-    separator = "," if action.type is not Path else os.pathsep
-    return [item.strip() for item in str(value).split(separator) if item.strip()]
-
-
-def _one(action: argparse.Action, text: str, where: str) -> Any:
-    made: Any = text
-    if callable(action.type):
-        try:
-            made = action.type(text)
-        except (argparse.ArgumentTypeError, ValueError, TypeError) as error:
-            raise UsageError(f"{where}: {error}") from error
-    if action.choices is not None and made not in action.choices:
-        raise UsageError(f"{where}: {text!r} is not one of {', '.join(map(str, action.choices))}")
-    return made
-
-
-def _truth(text: str, where: str) -> bool:
-    if text.strip().lower() in TRUE:
-        return True
-    if text.strip().lower() in FALSE:
-        return False
-    raise UsageError(f"{where}: {text!r} is neither true nor false")
+        for key, row in option_rows(command).items():
+            known.setdefault(key, {})[command] = row
+    return {key: Option(key, rows) for key, rows in known.items()}, tuple(COMMANDS)
 
 
 # ------------------------------------------------------------------------------------------------- --show-config
@@ -671,18 +633,21 @@ def describe(settings: Settings) -> str:
     """Return what somebody wrote: in files, in variables and on the command line, in this order, and where."""
     both = (settings.configuration.user, settings.configuration)
     files = [str(one.path) for one in both if one is not None and one.path is not None]
-    actions = {action.dest for action in option_actions(settings.parser)}
-    values = {dest: given for dest, given in settings.values().items() if dest in actions}
-    written = [item.key.replace("-", "_") for item in settings.configuration.everything]
-    order = dict.fromkeys([*written, *settings.environ, *settings.typed])
-    rows = [(dest.replace("_", "-"), _shown(values[dest].value), values[dest].where) for dest in order
-            if dest in values and values[dest].where != "default"]  # fmt: skip
+    known = option_rows(settings.command)
+    values = {key: given for dest, given in settings.values().items() if (key := dest.replace("_", "-")) in known}
+    written = [item.key for item in settings.configuration.everything]
+    order = dict.fromkeys([*written, *(dest.replace("_", "-") for dest in (*settings.environ, *settings.typed))])
+    rows = [
+        (key, _shown(values[key].value), values[key].where)
+        for key in order
+        if key in values and values[key].where != "default"
+    ]
     heads = ("option", "value", "where")
     blocks: list[Block] = [line(f"wheelfix {settings.command}, configured by {' and '.join(files) or 'no file'}")]
     blocks += [para(), Table(heads, rows) if rows else line("everything has its default")]
     wheels: dict[str, list[tuple[str, str, str]]] = {}
     for item in settings.configuration.everything:
-        if item.wheel and item.key.replace("-", "_") in actions:
+        if item.wheel and item.key in known:
             wheels.setdefault(item.wheel, []).append((item.key, _shown(item.value), item.where))
     for pattern, rows in wheels.items():
         blocks += [para(), line(f"wheels called {pattern}:"), Table(heads, rows)]

@@ -11,10 +11,10 @@ from wheelfix.cli.common import (
     exit_code,
     expand_inputs,
     limits,
-    say_skipped,
 )
 from wheelfix.cli.output import Results
 from wheelfix.errors import UsageError, WheelfixError, failure_of
+from wheelfix.exam.examination import FailedInput
 from wheelfix.pe.authenticode.verify import check_trusted_roots
 from wheelfix.repairs.sign import SignCommand, check_can_verify, matches, pe_files, sign
 from wheelfix.report.json_ import dump, signed_value, tool
@@ -47,23 +47,21 @@ def execute(args: argparse.Namespace) -> int:
     check_can_verify()
     SignCommand.parse(options.command, started=not args.dry_run)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    say_skipped(inputs)
     results = Results(args)
-    for word, error in zip(inputs.words, inputs.failures, strict=True):
-        results.fail(word, error)
+    results.fail_inputs(inputs)
     _check_include(inputs.files, options)
     for path in inputs.files:
         try:
             said = (lambda line: say(f"wheelfix: {line}")) if args.verbose else None
             signed = sign(path, options, dry_run=args.dry_run, said=said)
         except Exception as error:  # whatever it is, it costs this wheel only
-            results.fail(str(path), failure_of(error, path))
+            results.fail(FailedInput(str(path), failure_of(error, path)))
             continue
         if args.format == "json":
             results.entries.append(signed_value(signed))
         else:
             results.tell(render_signed(signed, results.look, quiet=args.quiet))
-    results.finish(lambda kind: dump({"schema": "wheelfix.sign/1", "tool": tool(), "wheels": results.entries}))
+    results.write(lambda kind: dump({"schema": "wheelfix.sign/1", "tool": tool(), "wheels": results.entries}))
     return exit_code(False, [failure.error for failure in results.failures])
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from wheelfix.cli.commands import say
 from wheelfix.cli.common import (
     expand_inputs,
-    say_skipped,
 )
 from wheelfix.cli.output import Output, Results
 from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
@@ -62,22 +61,20 @@ def execute(args: argparse.Namespace) -> int:
     """Try every wheel and return the worst exit code."""
     options = trial_options(args)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    say_skipped(inputs)
+    results, trials = Results(args), list[Trial]()
+    results.fail_inputs(inputs, "try")
     if inputs.files and not args.yes:
         _ask(wine_to_download(options.wine))
-    results, trials = Results(args), list[Trial]()
-    for word, error in zip(inputs.words, inputs.failures, strict=True):
-        results.fail(word, error, "try")
     for found in try_all(inputs.files, options):
         if isinstance(found, FailedInput):
-            results.fail(found.path, found.error, "try")
+            results.fail(found)
             continue
         trials.append(found)
         if args.format == "text":
             text = render_trial(found, results.look, verbose=args.verbose, quiet=args.quiet)
             results.tell(text if len(trials) == 1 or args.quiet else f"\n{text}")
     render = render_json if args.format == "json" else render_junit
-    results.finish(lambda kind: render(trials, results.failures))
+    results.write(lambda kind: render(trials, results.failures))
     return max([*map(exit_of, trials), *(failure.error.exit_code for failure in results.failures)], default=Exit.OK)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
-    output = Output.from_args(args)
+    output = Output(args)
     options = ScanOptions(
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),

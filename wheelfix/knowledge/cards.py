@@ -7,12 +7,12 @@ NVIDIA's are in ``cards.toml``, those of AMD and Intel in ``othercards.toml``, n
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import frozen
-from wheelfix.knowledge.tables import Checker, Pair, entries, pair, table
+from wheelfix.knowledge.tables import Checker, Pair, entries, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,12 +57,12 @@ class Architecture:
 
 
 @frozen
-class Card:
+class NamedCard:
     """A graphics card by its name."""
 
     name: str
-    capability: Capability
-    source: str
+    archs: tuple[str, ...]
+    """As compilers call them: ``sm_86``, ``gfx1100``, ``intel_acm-g10``."""
 
 
 @frozen
@@ -70,38 +70,18 @@ class CardTable:
     """The content of ``cards.toml``."""
 
     architectures: Mapping[Capability, Architecture]
-    cards: Mapping[str, Card]
+    cards: Mapping[str, NamedCard]
     """By the name without what sellers add to it."""
 
 
 @table("cards.toml")
 def card_table(check: Checker) -> CardTable:
     """Return every card and architecture."""
-    known = check.values("architecture", Architecture)
-    check.unique("capability", ("{}.{}".format(*one.capability) for one in known))
-    for one in known:
-        what = "{}.{}".format(*one.capability)
-        if one.last_cuda and one.last_cuda < one.first_cuda:
-            check.faults.append(f"toolkits for {what} end before they begin")
-        has, without = one.cudnn_has, one.cudnn_without
-        if has and without and _numbers(has) >= _numbers(without):
-            check.faults.append(f"cuDNN {has} has code for {what} and {without} has none")
-    architectures = {one.capability: one for one in known}
-    cards: dict[str, Card] = {}
+    cards: dict[str, NamedCard] = {}
     for row in check.rows(check.tree, "card", ["capability", "names"]):
-        capability = pair(row["capability"])
-        if capability not in architectures:
-            check.faults.append(f"cards of the unknown capability {row['capability']}")
         for name in row["names"]:
-            key = plain_name(name)
-            if key in cards and cards[key].capability != capability:
-                check.faults.append(f"{name} has two capabilities")
-            cards.setdefault(key, Card(name, capability, row["source"]))
-    return CardTable(architectures, cards)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version))
+            cards.setdefault(plain_name(name), NamedCard(name, (f"sm_{row['capability'].replace('.', '')}",)))
+    return CardTable({one.capability: one for one in check.values("architecture", Architecture)}, cards)
 
 
 def plain_name(name: str) -> str:
@@ -150,26 +130,13 @@ SERIES = ("rtx", "gtx", "gt", "rx", "arc")
 """What people leave out before the number: 4090, 7900 XTX."""
 
 
-@frozen
-class NamedCard:
-    """A card by its name."""
-
-    name: str
-    archs: tuple[str, ...]
-    """As compilers call them: ``sm_86``, ``gfx1100``, ``intel_acm-g10``."""
-
-
 @table("card_names.txt")
 def card_names(check: Checker) -> Mapping[tuple[bool, str], NamedCard]:
     """Return the cards of the list, by whether NVIDIA made them and by the name without what sellers add to it."""
     found: dict[tuple[bool, str], NamedCard] = {}
     for line in entries(check.text):
-        archs, colon, name = line.partition(": ")
-        card = NamedCard(name, tuple(archs.split()))
-        key = _key(name, bool(card.archs) and vendor_of(card.archs[0]) == NVIDIA)
-        if not colon or not card.archs or not key[1] or key in found:
-            check.refuse(line)
-        found[key] = card
+        archs, _, name = line.partition(": ")
+        found[_key(name, vendor_of(archs) == NVIDIA)] = NamedCard(name, tuple(archs.split()))
     return found
 
 
@@ -180,12 +147,8 @@ def _key(name: str, nvidia: bool) -> tuple[bool, str]:
 @functools.cache
 def _all() -> Mapping[tuple[bool, str], NamedCard]:
     """Every card of the list and of the tables; what a table says counts more, because its sources are the makers'."""
-    found = dict(card_names())
-    for key, card in card_table().cards.items():
-        found[True, key] = NamedCard(card.name, ("sm_{}{}".format(*card.capability),))
-    for key, other in other_cards().cards.items():
-        found[False, key] = NamedCard(other.name, (other.arch,))
-    return found
+    own = {(True, key): card for key, card in card_table().cards.items()}
+    return {**card_names(), **own, **{(False, key): card for key, card in other_cards().cards.items()}}
 
 
 def named_cards(text: str) -> tuple[NamedCard, ...]:
@@ -244,21 +207,10 @@ _OTHER_NOISE = (
 
 
 @frozen
-class OtherCard:
-    """A card of AMD or Intel by its name."""
-
-    name: str
-    vendor: str
-    arch: str
-    """``gfx1100``, ``intel_bmg-g21``."""
-    source: str
-
-
-@frozen
 class OtherCards:
     """The content of ``othercards.toml``."""
 
-    cards: Mapping[str, OtherCard]
+    cards: Mapping[str, NamedCard]
     """By the name without what sellers add to it."""
     generic: Mapping[str, frozenset[str]]
     """Code for several architectures, and these."""
@@ -276,24 +228,15 @@ def vendor_of(arch: str) -> str:
 @table("othercards.toml")
 def other_cards(check: Checker) -> OtherCards:
     """Return the cards of AMD and Intel."""
-    cards: dict[str, OtherCard] = {}
-    for row in check.rows(check.tree, "card", ["vendor", "arch", "names"]):
-        if vendor_of(row["arch"]) != row["vendor"]:
-            check.faults.append(f"{row['arch']} is not an architecture of {row['vendor']}")
-        for name in row["names"]:
-            key = plain_other_name(name)
-            if key in cards:
-                check.faults.append(f"{name} is there twice")
-            cards[key] = OtherCard(name, row["vendor"], row["arch"], row["source"])
-    rows = check.rows(check.tree, "generic", ["arch", "runs_on"])
-    check.unique("generic", (row["arch"] for row in rows))
-    archs = {card.arch for card in cards.values()}
-    for row in check.rows(check.tree, "processors", ["archs"]):
-        archs.update(row["archs"])
-    for row in rows:
-        if unknown := sorted(set(row["runs_on"]) - archs):
-            check.faults.append(f"{row['arch']} runs on {', '.join(unknown)}, which no entry has")
-    return OtherCards(cards, {row["arch"]: frozenset(row["runs_on"]) for row in rows}, frozenset(archs))
+    cards = {
+        plain_other_name(name): NamedCard(name, (row["arch"],))
+        for row in check.rows(check.tree, "card", ["vendor", "arch", "names"])
+        for name in row["names"]
+    }
+    archs = {arch for card in cards.values() for arch in card.archs}
+    archs.update(arch for row in check.rows(check.tree, "processors", ["archs"]) for arch in row["archs"])
+    generic = {row["arch"]: frozenset(row["runs_on"]) for row in check.rows(check.tree, "generic", ["arch", "runs_on"])}
+    return OtherCards(cards, generic, frozenset(archs))
 
 
 def plain_other_name(name: str) -> str:
@@ -368,18 +311,9 @@ class Drivers:
 def drivers(check: Checker) -> Drivers:
     """Return what is known about drivers."""
     rows = check.rows(check.tree, "cuda", ["release", "driver"], ["windows"])
-    check.unique("release", (row["release"] for row in rows))
-    needed = {tuple(int(part) for part in row["release"].split(".")): int(row["driver"]) for row in rows}
-    windows = {int(row["driver"]): row["windows"] for row in rows if "windows" in row}
-    generations = check.values("generation", Generation)
-    for earlier, later in itertools.pairwise(generations):
-        if not earlier.first <= earlier.last < later.first or earlier.driver >= later.driver:
-            check.faults.append(f"{earlier.name} and {later.name} are not in order")
-    languages = check.values("ptx", Language)
-    for old, new in itertools.pairwise(languages):
-        if not (old.version <= new.version and old.cuda < new.cuda and old.driver < new.driver):
-            check.faults.append(f"PTX {new.version[0]}.{new.version[1]} is not newer than the entry before")
-    return Drivers(needed, windows, generations, languages)
+    needed = {dotted_numbers(row["release"]): row["driver"] for row in rows}
+    windows = {row["driver"]: row["windows"] for row in rows if "windows" in row}
+    return Drivers(needed, windows, check.values("generation", Generation), check.values("ptx", Language))
 
 
 def driver_needed(major: int, minor: int) -> int | None:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from packaging.version import Version
 
-STRENGTHS = ("required", "expected", "beside", "optional")
-
 
 @frozen
 class CompanionRule:
@@ -28,6 +26,7 @@ class CompanionRule:
 
     parent: NamePattern
     strength: str
+    """``required``, ``expected``, ``beside`` or ``optional``."""
     because: str
     without: str
     source: str
@@ -94,37 +93,7 @@ class CompanionNeed:
 @table("companions.toml")
 def companion_rules(check: Checker) -> tuple[CompanionRule, ...]:
     """Return every rule, in the order of the table."""
-    rules = check.values("companion", CompanionRule)
-    seen: dict[tuple[str, str], str] = {}
-    for rule in rules:
-        _check_rule(check, rule)
-        for name in (*rule.each, *rule.any_of):
-            key = (rule.parent.pattern, name)
-            if key in seen:
-                check.faults.append(f"{rule.parent.pattern!r} has {name!r} as {seen[key]} and as {rule.strength}")
-            seen[key] = rule.strength
-    return rules
-
-
-def _check_rule(check: Checker, rule: CompanionRule) -> None:
-    parent = rule.parent.pattern
-    check.one_of("strength", rule.strength, STRENGTHS)
-    if rule.versions:
-        check.specifier(rule.versions)
-    templates = (*rule.each, *rule.any_of, *rule.globs)
-    if not templates:
-        check.faults.append(f"{parent!r} names no companion")
-    if rule.strength == "beside" and (rule.each or rule.any_of):
-        check.faults.append(f"{parent!r}: what is vendored with it is given as globs")
-    groups = dict.fromkeys(rule.parent.groups, "0")
-    for template in templates:
-        try:
-            name = template.format(**groups)
-        except (KeyError, IndexError, ValueError):
-            check.faults.append(f"{parent!r} has no group for {template!r}")
-            continue
-        if rule.parent.fullmatch(dll_key(name)):
-            check.faults.append(f"{parent!r} is its own companion {template!r}")
+    return check.values("companion", CompanionRule)
 
 
 def companions_of(name: str, *, cuda: str | None = None, version: str | None = None) -> tuple[CompanionNeed, ...]:
@@ -209,7 +178,6 @@ def needs_in_practice(importer: str, imported: str) -> CompanionNeed | None:
 
 
 RUNTIME_NEEDS = "runtime_needs.txt"
-RUNTIMES = ("140", "120", "100")
 
 
 @frozen
@@ -224,17 +192,10 @@ class RuntimeNeeds:
 
 @table(RUNTIME_NEEDS)
 def runtime_needs(check: Checker) -> RuntimeNeeds:
-    """Return the table; a line with a runtime that does not exist is refused."""
-    of_package: dict[tuple[str, str], str] = {}
-    unique: dict[str, str] = {}
-    for line in entries(check.text):
-        package, name, runtime, *flags = (*line.split(), "", "", "")
-        if runtime not in RUNTIMES or flags[:-3] not in ([], ["unique"]):
-            check.refuse(line)
-        of_package[package, name] = runtime
-        if "unique" in flags:
-            unique[name] = runtime
-    return RuntimeNeeds(of_package, unique)
+    """Return the table."""
+    rows = [line.split() for line in entries(check.text)]
+    of_package = {(package, name): runtime for package, name, runtime, *_ in rows}
+    return RuntimeNeeds(of_package, {name: runtime for _, name, runtime, *flags in rows if flags})
 
 
 def runtime_need(package: str, name: str) -> str:
@@ -267,11 +228,7 @@ class Program:
 @table("userprograms.toml")
 def programs(check: Checker) -> tuple[Program, ...]:
     """Return every entry, in the order of the table."""
-    found = check.values("program", Program)
-    check.unique("program", (program.name for program in found))
-    wrong = (program.name for program in found if bool(program.words) is program.feature)
-    check.faults += (f"{name!r} needs either words or to be a feature" for name in wrong)
-    return found
+    return check.values("program", Program)
 
 
 def program_of(name: str) -> Program | None:

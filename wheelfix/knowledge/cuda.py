@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import field, frozen
-from wheelfix.knowledge.families import families, family_of, is_of_nvidia
+from wheelfix.knowledge.families import family_of, is_of_nvidia
 from wheelfix.knowledge.tables import Checker, Row, table
 from wheelfix.model import FileVersion, dll_key
 
@@ -71,56 +71,30 @@ def release_of_product(product: str) -> Release | None:
 
 @table("cuda.toml")
 def cuda_table(check: Checker) -> CudaTable:
-    """Return what is known about CUDA's file names; gaps, overlaps and unknown releases are refused."""
-    releases = tuple(release(item) for item in check.tree.get("releases", ()))
-    if list(releases) != sorted(set(releases)):
-        check.faults.append("releases are not in order")
+    """Return what is known about CUDA's file names."""
+    releases = tuple(map(release, check.tree["releases"]))
     rows = check.rows(check.tree, "library", ["id", "title"], ["names", "each"])
-    check.unique("library", (row["id"] for row in rows))
-    libraries = {row["id"]: _library(check, row, releases) for row in rows}
-    cupti = _cupti(check, releases)
+    libraries = {row["id"]: _library(row, releases) for row in rows}
+    cupti = {dotted_numbers(row["cuda"]): row["name"] for row in check.rows(check.tree, "cupti", ["cuda", "name"])}
     by_name: dict[str, set[Release]] = {}
     for library in libraries.values():
         for version, name in library.names.items():
             by_name.setdefault(dll_key(name), set()).add(version)
     for patch, name in cupti.items():
         by_name.setdefault(dll_key(name), set()).add((patch[0], patch[1]))
-    return CudaTable(releases, libraries, cupti, {name: frozenset(found) for name, found in by_name.items()})
+    return CudaTable(
+        releases, libraries, dict(sorted(cupti.items())), {name: frozenset(found) for name, found in by_name.items()}
+    )
 
 
-def _library(check: Checker, row: Row, releases: tuple[Release, ...]) -> CudaLibrary:
-    if ("names" in row) == ("each" in row):
-        check.faults.append(f"library {row['id']!r} has to have either names or each")
+def _library(row: Row, releases: tuple[Release, ...]) -> CudaLibrary:
     names: dict[Release, str] = {}
     if "each" in row:
         names = {version: row["each"].format(major=version[0], minor=version[1]) for version in releases}
     for span, name in row.get("names", {}).items():
-        first, _, last = span.partition("-")
-        low, high = release(first), release(last)
-        covered = [version for version in releases if low <= version <= high]
-        if low not in releases or high not in releases or not covered:
-            check.faults.append(f"library {row['id']!r} has the unknown span {span!r}")
-        check.faults += [f"library {row['id']!r} has two names for {v[0]}.{v[1]}" for v in covered if v in names]
-        names.update(dict.fromkeys(covered, name))
+        low, high = map(release, span.split("-"))
+        names |= dict.fromkeys([version for version in releases if low <= version <= high], name)
     return CudaLibrary(row["id"], row["title"], names, row["source"])
-
-
-def _cupti(check: Checker, releases: tuple[Release, ...]) -> dict[tuple[int, ...], str]:
-    rows = check.rows(check.tree, "cupti", ["cuda", "name"])
-    check.unique("cupti for", (row["cuda"] for row in rows))
-    found: dict[tuple[int, ...], str] = {}
-    for row in rows:
-        patch = tuple(int(part) for part in row["cuda"].split("."))
-        if patch[:2] not in releases:
-            check.faults.append(f"cupti for the unknown release {row['cuda']!r}")
-        if not _CUPTI.fullmatch(row["name"]):
-            check.faults.append(f"{row['name']!r} is not a name of CUPTI")
-        found[patch] = row["name"]
-    owners: dict[str, set[tuple[int, ...]]] = {}
-    for patch, name in found.items():
-        owners.setdefault(name, set()).add(patch[:2])
-    check.faults += [f"{name} belongs to two toolkits" for name, toolkits in owners.items() if len(toolkits) > 1]
-    return dict(sorted(found.items()))
 
 
 def cuda_versions_for(name: str) -> frozenset[str]:
@@ -185,7 +159,6 @@ def is_versioned_by_patch(name: str) -> bool:
 
 LibraryVersion = tuple[int, ...]
 
-NUMBERS = ("digits", "thousand", "none")
 _DESCRIBED = re.compile(r"\bVersion (\d+(?:\.\d+)+)\s*$")
 _MARKER = (6, 14, 11)
 """The first three numbers of the file version of every DLL that follows this scheme."""
@@ -197,6 +170,7 @@ class CudaLibraryRule:
 
     id: str
     number: str
+    """``digits``, ``thousand`` or ``none``."""
     source: str
     description: bool = False
     like_toolkit: bool = False
@@ -213,30 +187,12 @@ class CudaLibraries:
 
 @table("cuda_libraries.toml")
 def cuda_libraries(check: Checker) -> CudaLibraries:
-    """Return what is known about the versions of CUDA's libraries; unknown families and releases are refused."""
-    found = check.values("library", CudaLibraryRule)
-    check.unique("library", (rule.id for rule in found))
-    known = {family.id for family in families()}
-    for rule in found:
-        check.one_of("number", rule.number, NUMBERS)
-        if rule.id not in known:
-            check.faults.append(f"unknown family {rule.id!r}")
-    rules = {rule.id: rule for rule in found}
-    toolkits = check.rows(check.tree, "toolkit", ["cuda", "libraries"])
-    check.unique("toolkit", (row["cuda"] for row in toolkits))
+    """Return what is known about the versions of CUDA's libraries."""
     versions: dict[str, dict[str, LibraryVersion]] = {}
-    for row in toolkits:
-        if release(row["cuda"]) not in cuda_table().releases:
-            check.faults.append(f"unknown release {row['cuda']!r}")
+    for row in check.rows(check.tree, "toolkit", ["cuda", "libraries"]):
         for family, version in row["libraries"].items():
-            if family not in rules:
-                check.faults.append(f"{row['cuda']}: no rule for {family!r}")
-            versions.setdefault(family, {})[row["cuda"]] = _numbers(version)
-    return CudaLibraries(rules, versions)
-
-
-def _numbers(text: str) -> LibraryVersion:
-    return tuple(int(part) for part in text.split("."))
+            versions.setdefault(family, {})[row["cuda"]] = dotted_numbers(version)
+    return CudaLibraries({rule.id: rule for rule in check.values("library", CudaLibraryRule)}, versions)
 
 
 def library_version(name: str, version: FileVersion | None) -> LibraryVersion:
@@ -251,7 +207,7 @@ def library_version(name: str, version: FileVersion | None) -> LibraryVersion:
     if rule is None:
         return version.file if any(version.file) and version.file[:3] != _MARKER else ()
     if rule.description and (found := _DESCRIBED.search(version.strings.get("FileDescription", ""))):
-        return _numbers(found[1])
+        return dotted_numbers(found[1])
     if version.file[:3] != _MARKER:
         return ()
     return _decoded(rule, version.file[3])
@@ -293,7 +249,7 @@ def versions_in(name: str, cuda: str) -> tuple[str, ...]:
     """Return the versions of a library in a toolkit, that of its newest update first; empty when none is known."""
     member = family_of(name)
     known = cuda_libraries().versions.get(member.family.id, {}) if member else {}
-    updates = sorted((update for update in known if release(update) == release(cuda)), key=_numbers, reverse=True)
+    updates = sorted((update for update in known if release(update) == release(cuda)), key=dotted_numbers, reverse=True)
     return tuple(".".join(map(str, known[update])) for update in updates)
 
 
@@ -312,7 +268,6 @@ FAMILY = ("torch", "torchvision", "torchaudio")
 """Distributions that the index has for each kind of build."""
 _MINOR = re.compile(r"(?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,3})(?:\.[0-9]{1,3})?(?:\.post[0-9]{1,2})?")
 _CUDA = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])")
-_WANTED = re.compile(r"(?:==|>=)[0-9]+(?:\.[0-9]+)*").fullmatch
 
 
 @frozen
@@ -347,19 +302,10 @@ class TorchBuild:
 @table("torch_builds.toml")
 def _torch_builds(check: Checker) -> tuple[dict[Release, tuple[str, ...]], dict[str, dict[str, str]]]:
     """The labels of each minor version of torch, and which torch each release of its extensions requires."""
-    builds = check.rows(check.tree, "build", ("torch", "labels"))
-    check.unique("torch", (row["torch"] for row in builds))
-    labels = {_release(row["torch"]): tuple(row["labels"]) for row in builds}
-    extensions: dict[str, dict[str, str]] = check.tree.get("extensions", {})
-    for name in FAMILY[1:]:
-        if not extensions.get(name):
-            check.faults.append(f"no releases of {name}")
-        check.faults += [
-            f"{name} {release} requires torch{wanted}, neither one release nor those from one on"
-            for release, wanted in extensions.get(name, {}).items()
-            if not _WANTED(wanted)
-        ]
-    return {release: found for release, found in labels.items() if release is not None}, extensions
+    labels = {
+        release(row["torch"]): tuple(row["labels"]) for row in check.rows(check.tree, "build", ("torch", "labels"))
+    }
+    return labels, check.tree["extensions"]
 
 
 def published_builds() -> dict[Release, tuple[str, ...]]:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_specifiers, as_version
 from wheelfix.base.values import frozen
-from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.tables import read_text
 from wheelfix.model import TRUSTED, Machine, Signature, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -108,12 +108,9 @@ class DistributionEntry:
 
     def required_by(self, number: int) -> tuple[RequiredEntry, ...]:
         """Return what one of the versions requires."""
-        try:
-            texts = (text.partition("@") for text in self.requirements.split(" ") if text)
-            count = len(self.wheels)
-            return tuple(_parse_required(text) for text, _, of in texts if number in parse_numbers(of, count))
-        except ValueError as exc:
-            raise TableFault(DISTRIBUTIONS, [f"{self.distribution!r}: {exc}"]) from exc
+        texts = (text.partition("@") for text in self.requirements.split(" ") if text)
+        count = len(self.wheels)
+        return tuple(_parse_required(text) for text, _, of in texts if number in parse_numbers(of, count))
 
 
 def find_line(text: str, key: str) -> list[str]:
@@ -138,22 +135,17 @@ def find_line(text: str, key: str) -> list[str]:
 
 
 def parse_entry(distribution: str, fields: Sequence[str]) -> DistributionEntry:
-    try:
-        looked, folders, requirements = fields
-        wheels: list[LookedAt] = []
-        for wheel in looked.split(" "):
-            version, _, tags = wheel.partition("/")
-            wheels.append(LookedAt(distribution, version, wheels[-1].tags if tags == "-" else tags))
-        return DistributionEntry(distribution, tuple(wheels), tuple(folders.split("|")), requirements)
-    except (ValueError, IndexError) as exc:
-        raise TableFault(DISTRIBUTIONS, [f"{distribution!r}: {exc}"]) from exc
+    looked, folders, requirements = fields
+    wheels: list[LookedAt] = []
+    for wheel in looked.split(" "):
+        version, _, tags = wheel.partition("/")
+        wheels.append(LookedAt(distribution, version, wheels[-1].tags if tags == "-" else tags))
+    return DistributionEntry(distribution, tuple(wheels), tuple(folders.split("|")), requirements)
 
 
 def _parse_required(text: str) -> RequiredEntry:
-    name = re.match(r"[a-z0-9-]+", text)
-    if name is None:
-        raise ValueError(f"{text!r} has no name")
-    return RequiredEntry(name[0], text[name.end() :])
+    name, specifier = re.findall(r"^([a-z0-9-]+)(.*)$", text)[0]
+    return RequiredEntry(name, specifier)
 
 
 def parse_numbers(text: str, count: int) -> frozenset[int]:
@@ -164,8 +156,6 @@ def parse_numbers(text: str, count: int) -> frozenset[int]:
     for part in text.split(","):
         first, _, last = part.partition("-")
         found.update(range(int(first), int(last or first) + 1))
-    if max(found) >= count:
-        raise ValueError(f"version {max(found)} of {count}")
     return frozenset(found)
 
 
@@ -324,14 +314,10 @@ class ProviderIndex:
             place, _, numbers = field.partition("@")
             distribution, _, folder = place.partition(":")
             entry = self._entry(distribution)
-            try:
-                if entry is None:
-                    raise ValueError(f"{distribution!r} is not in {DISTRIBUTIONS}")
-                looked_at = entry.versions
-                versions = tuple(looked_at[number] for number in sorted(parse_numbers(numbers, len(looked_at))))
-                yield ShippedDll(name, distribution, entry.folders[int(folder)], versions, looked_at)
-            except (ValueError, IndexError) as exc:
-                raise TableFault(DLLS, [f"{name!r}: {exc}"]) from exc
+            assert entry is not None, distribution
+            looked_at = entry.versions
+            versions = tuple(looked_at[number] for number in sorted(parse_numbers(numbers, len(looked_at))))
+            yield ShippedDll(name, distribution, entry.folders[int(folder)], versions, looked_at)
 
 
 @functools.cache

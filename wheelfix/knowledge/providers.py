@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import frozen, replace
 from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release, versions_in
-from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
+from wheelfix.knowledge.families import demangle, family_of, is_mangled
 from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
 from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
 from wheelfix.model import Machine, canonical, dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @frozen
@@ -58,28 +58,7 @@ class Owner:
 @table("distributions.toml")
 def distributions(check: Checker) -> tuple[Owner, ...]:
     """Return every distribution that is known to ship DLLs for others."""
-    found = check.values("distribution", Owner)
-    check.unique("entry", ((owner.distribution, owner.only) for owner in found))
-    for owner in found:
-        check.faults += (f"{owner.distribution!r} {fault}" for fault in _faults(owner))
-    return found
-
-
-def _faults(owner: Owner) -> Iterator[str]:
-    if canonical(owner.distribution) != owner.distribution:
-        yield "is not normalised"
-    if any(folder != folder.strip("/") or "\\" in folder for folder in owner.folders):
-        yield "has a folder that is not relative with forward slashes"
-    if owner.folders and not owner.patterns:
-        yield "has folders without patterns"
-    if owner.only and not owner.folders:
-        yield "has builds that are not on PyPI without folders"
-    if owner.preloads and not owner.why:
-        yield "preloads and does not say how"
-    if owner.at_start and not owner.preloads:
-        yield "does something when Python starts that does not concern its DLLs"
-    if owner.tracks_cuda and not owner.cuda:
-        yield "tracks CUDA without saying which"
+    return check.values("distribution", Owner)
 
 
 @functools.lru_cache(maxsize=16384)
@@ -206,15 +185,7 @@ class Shipper:
 @table("providers.toml")
 def shippers(check: Checker) -> tuple[Shipper, ...]:
     """Return every entry, in the order of the table."""
-    found = check.values("provider", Shipper)
-    known = {family.id for family in families()}
-    for shipper in found:
-        if bool(shipper.families) is (shipper.pattern is not None):
-            check.faults.append(f"{shipper.text!r} has to have either families or a pattern")
-        unknown = (name for name in shipper.families if name not in known)
-        check.faults += (f"{shipper.text!r} names the unknown family {name!r}" for name in unknown)
-    check.unique("family", (name for shipper in found for name in shipper.families))
-    return found
+    return check.values("provider", Shipper)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import TYPE_CHECKING, Literal
 
-from wheelfix.base.parsing import number_pair
-from wheelfix.base.values import field, frozen
+from wheelfix.base.parsing import dotted_numbers, number_pair
+from wheelfix.base.values import frozen
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, NamePattern, Pair, Table, entries, header_field, pair, table
 from wheelfix.model import Machine, Symbol, dll_key
@@ -105,22 +104,12 @@ class Runtimes:
     python: tuple[PythonFile, ...]
     vcredist: tuple[RuntimeFile, ...]
     editions: tuple[tuple[NamePattern, str], ...]
-    toolsets: dict[str, RuntimeGeneration] = field(default_factory=dict)
 
 
 @table("runtimes.toml")
 def runtimes(check: Checker) -> Runtimes:
     """Return what drivers, CPython and the C++ runtime install."""
     toolsets = {one.id: one for one in check.values("toolset", RuntimeGeneration)}
-    drivers = check.values("driver", DriverFile)
-    python = check.values("python", PythonFile)
-    for file in python:
-        if file.until and file.until < file.since:
-            check.faults.append(f"python {file.pattern.pattern!r} ends before it begins")
-        check.one_of("folder", file.folder, ["", "DLLs"])
-    rows = check.rows(check.tree, "vcredist", ["pattern", "toolset", "runtime"], ["debug"])
-    unknown = [row for row in rows if row["toolset"] not in toolsets]
-    check.faults += (f"vcredist {row['pattern']!r} names the unknown toolset {row['toolset']!r}" for row in unknown)
     vcredist = tuple(
         RuntimeFile(
             NamePattern(row["pattern"]),
@@ -129,14 +118,11 @@ def runtimes(check: Checker) -> Runtimes:
             row["source"],
             row.get("debug", False),
         )
-        for row in rows
-        if row not in unknown
+        for row in check.rows(check.tree, "vcredist", ["pattern", "toolset", "runtime"], ["debug"])
     )
     editions = check.rows(check.tree, "edition", ["pattern", "absent"])
-    for group in (drivers, python, vcredist):
-        check.unique("pattern", (entry.pattern.pattern for entry in group))
     absent = tuple((NamePattern(row["pattern"]), row["absent"]) for row in editions)
-    return Runtimes(drivers, python, vcredist, absent, toolsets)
+    return Runtimes(check.values("driver", DriverFile), check.values("python", PythonFile), vcredist, absent)
 
 
 @functools.cache
@@ -253,15 +239,7 @@ Version = tuple[int, int]
 @table("stable_abi.txt")
 def stable_abi(check: Checker) -> dict[str, Version]:
     """Return every symbol of the stable ABI on Windows with the version that added it."""
-    symbols: dict[str, Version] = {}
-    for line in entries(check.text):
-        name, _, version = line.partition(" ")
-        added = number_pair(*version.partition(".")[::2])
-        if added is None or name in symbols:
-            check.refuse(line)
-        else:
-            symbols[name] = added
-    return symbols
+    return {name: pair(version) for name, version in map(str.split, entries(check.text))}
 
 
 _UNLISTED = "PyUnstable_"
@@ -281,11 +259,7 @@ def python_exports(check: Checker) -> dict[Version, frozenset[str]]:
         together.setdefault(versions, []).append(name)
     found: dict[str, set[str]] = {column: set() for column in columns}
     for versions, names in together.items():
-        ends = [part.partition("-")[::2] for part in versions.split()]
-        if not ends or not all(first in places and (last or first) in places for first, last in ends):
-            check.refuse(f"{names[0]} {versions}")
-            continue
-        for first, last in ends:
+        for first, _, last in (part.partition("-") for part in versions.split()):
             for column in columns[places[first] : places[last or first] + 1]:
                 found[column].update(names)
     return {(int(column[0]), int(column[1:])): frozenset(names) for column, names in found.items()}
@@ -355,23 +329,12 @@ class Toolchains:
 
 @table("toolchains.toml")
 def toolchains(check: Checker) -> Toolchains:
-    """Return what is known about compilers and runtimes; ranges that overlap are refused."""
-    linkers = check.values("linker", Linker)
-    for linker in linkers:
-        if linker.last < linker.first:
-            check.faults.append(f"{linker.product} ends before it begins")
-    for before, linker in itertools.pairwise(sorted(linkers, key=lambda linker: linker.first)):
-        if before.last >= linker.first:
-            check.faults.append(f"{linker.product} overlaps {before.product}")
+    """Return what is known about compilers and runtimes."""
     rows = check.rows(check.tree, "python", ["release", "vcruntime"])
-    check.unique("python", (row["release"] for row in rows))
-    python = {tuple(int(part) for part in row["release"].split(".")): pair(row["vcruntime"]) for row in rows}
+    python = {dotted_numbers(row["release"]): pair(row["vcruntime"]) for row in rows}
     builds = check.rows(check.tree, "compiler", ["toolset", "build"])
-    compilers = tuple((int(row["build"]), pair(row["toolset"])) for row in builds)
-    for (build, toolset), (later, newer) in itertools.pairwise(compilers):
-        if build >= later or toolset >= newer:
-            check.faults.append(f"compilers of {newer[0]}.{newer[1]} are not newer than those before")
-    return Toolchains(linkers, python, compilers)
+    compilers = tuple((row["build"], pair(row["toolset"])) for row in builds)
+    return Toolchains(check.values("linker", Linker), python, compilers)
 
 
 def linker_of(version: Pair) -> Linker | None:

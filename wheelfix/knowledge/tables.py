@@ -1,4 +1,8 @@
-"""Reads a table that lies beside this module, from a folder or a zip, and refuses one that contradicts itself."""
+"""Reads a table that lies beside this module, from a folder or a zip.
+
+A row that has an unknown field, or not all that it must have, is refused. That tables do not contradict themselves is a
+matter for the tests: nobody but us changes them.
+"""
 
 from __future__ import annotations
 
@@ -152,10 +156,6 @@ def _alternatives(pattern: str) -> Iterator[tuple[str, int]]:
     yield pattern[begin:], end
 
 
-_CLAUSE = r"(?:~=|==|!=|<=|>=|<|>)\d+(?:\.\d+)*(?:\.\*)?"
-_SPECIFIER = re.compile(rf"{_CLAUSE}(?:,{_CLAUSE})*").fullmatch
-
-
 _IN_TABLES = {"first": "from", "last": "to", "distribution": "name"}
 """Fields that have another name in tables."""
 
@@ -163,23 +163,13 @@ _IN_TABLES = {"first": "from", "last": "to", "distribution": "name"}
 class Checker:
     """Collects the faults of one table, so that all of them are reported at once."""
 
-    def __init__(self, table: str, tree: Mapping[str, Any] | None = None, text: str = "") -> None:
+    def __init__(self, table: str, tree: Row | None = None, text: str = "") -> None:
         self.table, self.tree, self.text = table, tree or {}, text
         self.faults: list[str] = []
 
     def names(self) -> frozenset[str]:
-        """Return the names of a list with one folded name per line; unsorted or repeated ones are refused."""
-        names = entries(self.text)
-        if names != sorted(set(names)):
-            pairs = itertools.pairwise(names)
-            self.faults += [f"{later!r} after {earlier!r}" for earlier, later in pairs if later <= earlier]
-        if names != [*map(str.lower, map(str.strip, names))]:
-            self.faults += [f"{name!r} is not folded" for name in names if name != name.strip().lower()]
-        return frozenset(names)
-
-    def refuse(self, line: str) -> None:
-        """Note a line that cannot be understood."""
-        self.faults.append(f"{line[:80]!r} cannot be used")
+        """Return the names of a list with one folded name per line."""
+        return frozenset(entries(self.text))
 
     def values(self, key: str, kind: type[_Value]) -> tuple[_Value, ...]:
         """Return the entries under ``key`` as values of a class, whose fields say what an entry must and may have."""
@@ -251,17 +241,6 @@ class Checker:
             self.faults.append(f"pattern {text!r}: {exc}")
             return re.compile(r"(?!)")
 
-    def specifier(self, text: str) -> str:
-        """Return a set of versions as it stands, to be read when it is needed; one that makes no sense is noted."""
-        if not _SPECIFIER(text):
-            self.faults.append(f"{text!r} is not a set of versions")
-        return text
-
-    def one_of(self, what: str, value: object, allowed: Iterable[str]) -> None:
-        """Note a value that is none of the allowed words."""
-        if value not in set(allowed):
-            self.faults.append(f"{what} {value!r} is none of {', '.join(sorted(allowed))}")
-
     def finish(self) -> None:
         """Raise if anything was noted."""
         if self.faults:
@@ -285,12 +264,7 @@ class Table(Generic[_Value]):
 
     def parse(self, text: str) -> _Value:
         """Return the values of a table with this text; every fault is reported at once."""
-        if self._name.endswith(".toml"):
-            check = Checker(self._name, parse_toml(self._name, text))
-        else:
-            check = Checker(self._name, text=text)
-            check.faults += [] if header_field(text, "source") else ["no source"]
-            check.faults += [] if entries(text) else ["no entries"]
+        check = Checker(self._name, parse_toml(self._name, text) if self._name.endswith(".toml") else {}, text)
         found = self._check(check)
         check.finish()
         return found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import frozen
 from wheelfix.model import TRUSTED
 from wheelfix.report.blocks import (
     Block,
@@ -23,18 +23,21 @@ from wheelfix.report.blocks import (
     recorded,
 )
 from wheelfix.report.canvas import TextStyle, render_text
+from wheelfix.report.json_ import pick, tool
 from wheelfix.report.words import TRUST, count, human_size, sentence, way_words
 from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from wheelfix.exam.examination import FailedInput
+    from wheelfix.model import Json, JsonObject
     from wheelfix.plan.model import Addition, Plan
     from wheelfix.repairs.sign import Signed
     from wheelfix.report.document import PlanReport
-    from wheelfix.roots.gather import Remark, RootRow
-    from wheelfix.roots.root import Skipped
+    from wheelfix.roots.gather import Remark
+    from wheelfix.roots.index import RootIndex
 
 OUTCOMES = {"repaired": "ok", "unchanged": "ok", "signed": "ok", "planned": "warning"}
 
@@ -190,37 +193,68 @@ def render_signed(result: Signed, look: TextStyle, *, quiet: bool) -> str:
 # --------------------------------------------------------------------------------------------------------------- roots
 
 
-@frozen
-class RootsReport:
-    """What ``wheelfix roots`` has to say."""
-
-    rows: tuple[RootRow, ...]
-    remarks: tuple[Remark, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    asked: tuple[str, ...] = ()
-    """Names of DLLs that were asked for."""
-    found: tuple[tuple[str, str, str], ...] = ()
-    """Where they are: path, version, whose it is."""
+ROOTS_SCHEMA = "wheelfix.roots/1"
 
 
-def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool, quiet: bool) -> str:
-    """Return the list; ``quiet`` leaves one line per root, ``verbose`` adds what was left out."""
-    records = []
-    for row in report.rows:
-        fields: Fields = [("learned", row.learned), ("folders", ", ".join(row.folders))]
-        fields += [("warning", text) for text in row.warnings]
-        fields += [("note", text) for text in row.notes]
-        title = ((f"{row.kind} {row.version}".strip(), "name"), "  ", (row.path, "path"))
+def _dlls_in(index: RootIndex) -> Counter[tuple[Path, str]]:
+    """Return how many DLLs each folder of each root has."""
+    return Counter((file.root.path, file.folder.path) for file in index.listed())
+
+
+def roots_value(index: RootIndex, remarks: Sequence[Remark]) -> JsonObject:
+    """Return the ``wheelfix.roots/1`` document."""
+    dlls = _dlls_in(index)
+    roots: list[Json] = []
+    for root in index.roots:
+        folders: list[Json] = [
+            pick(one, "path version cuda package redistributable") | {"dlls": dlls[root.path, one.path]}
+            for one in root.folders
+        ]
+        known = pick(root, "kind version path learned explicit last_resort")
+        roots.append(known | {"folders": folders} | pick(root, "warnings notes"))
+    return {
+        "schema": ROOTS_SCHEMA,
+        "tool": tool(),
+        "roots": roots,
+        "remarks": [pick(remark, "kind path learned reason") for remark in remarks],
+        "skipped": [pick(one, "path reason") for one in index.skipped],
+    }
+
+
+def render_roots(
+    index: RootIndex,
+    remarks: Sequence[Remark],
+    asked: Mapping[str, Sequence[tuple[str, str, str]]],
+    look: TextStyle,
+    *,
+    verbose: bool,
+    quiet: bool,
+) -> str:
+    """Return the list; ``quiet`` leaves one line per root, ``verbose`` adds what was left out.
+
+    ``asked`` has the DLLs that were asked for, with where they are: path, version, whose it is.
+    """
+    dlls, records = _dlls_in(index), []
+    for root in index.roots:
+        folders = []
+        for one in root.folders:
+            forbidden = "" if one.redistributable else ", not redistributable"
+            folders.append(f"{one.path} ({count(dlls[root.path, one.path], 'DLL')}{forbidden})")
+        learned = root.learned + (", last resort" if root.last_resort else "")
+        fields: Fields = [("learned", learned), ("folders", ", ".join(folders))]
+        fields += [("warning", text) for text in root.warnings]
+        fields += [("note", text) for text in root.notes]
+        title = ((root.label, "name"), "  ", (str(root.path), "path"))
         records.append(Record(title, () if quiet else tuple(fields)))
     blocks: list[Block] = [Records(records) if records else para("No root was found. Name one with --root.")]
-    if report.remarks and not quiet:
-        named = [f"{remark.path}: {remark.reason}, {remark.learned}" for remark in report.remarks]
+    if remarks and not quiet:
+        named = [f"{remark.path}: {remark.reason}, {remark.learned}" for remark in remarks]
         blocks += counted("Named, but not a root", named)
-    blocks += counted("Left out", [f"{item.path}: {item.reason}" for item in report.skipped if verbose])
-    if report.asked:
+    blocks += counted("Left out", [f"{item.path}: {item.reason}" for item in index.skipped if verbose])
+    for names, files in asked.items():
         found = [
             Record(((path, "good"), f"  {version}".rstrip()), (("", (origin, "dim")),))
-            for path, version, origin in report.found
+            for path, version, origin in files
         ]
-        blocks.append(chapter(f"{', '.join(report.asked)}: {count(len(found), 'file')}", Records(found)))
+        blocks.append(chapter(f"{names}: {count(len(found), 'file')}", Records(found)))
     return render_text(blocks, look, verbose=verbose)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.base.values import frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.model import Json, JsonObject, fold
+from wheelfix.model import fold
 from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
 from wheelfix.roots.host import Host, this_machine, with_warnings
@@ -25,7 +25,7 @@ from wheelfix.roots.root import LABELS, Place, Root, RootFolder
 from wheelfix.roots.toolkits import CONDA, MSVC, PIP, TOOLKITS, Vendor, is_redistributable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from wheelfix.base.options import Limits, RootOptions
 
@@ -376,93 +376,3 @@ def search_path_roots(host: Host) -> tuple[Root, ...]:
 def _is_windows_folder(path: Path, windows: Path) -> bool:
     mine, theirs = ([fold(part) for part in tree.real(where).parts] for where in (path, windows))
     return mine[: len(theirs)] == theirs
-
-
-SCHEMA = "wheelfix.roots/1"
-
-
-@frozen
-class RootRow:
-    """One root as a row of the table."""
-
-    kind: str
-    version: str
-    path: str
-    learned: str
-    folders: tuple[str, ...]
-    """As they are on disk below the path, each with how many DLLs are in it."""
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def root_rows(index: RootIndex) -> tuple[RootRow, ...]:
-    """Return the roots of an index as rows, in their order."""
-    counts = _counts(index)
-    return tuple(
-        RootRow(
-            LABELS[root.kind],
-            root.version,
-            str(root.path),
-            root.learned + (", last resort" if root.last_resort else ""),
-            tuple(
-                f"{entry.path} ({_plural(counts.get((str(root.path), entry.path), 0))}"
-                + ("" if entry.redistributable else ", not redistributable")
-                + ")"
-                for entry in root.folders
-            ),
-            root.warnings,
-            root.notes,
-        )
-        for root in index.roots
-    )
-
-
-def _plural(count: int) -> str:
-    return "1 DLL" if count == 1 else f"{count} DLLs"
-
-
-def roots_document(index: RootIndex, remarks: Sequence[Remark]) -> JsonObject:
-    """Return everything about the roots of an index, for JSON."""
-    counts = _counts(index)
-    return {
-        "schema": SCHEMA,
-        "roots": [_root(root, counts) for root in index.roots],
-        "remarks": [
-            {"kind": remark.kind, "path": str(remark.path), "learned": remark.learned, "reason": remark.reason}
-            for remark in remarks
-        ],
-        "skipped": [{"path": skipped.path, "reason": skipped.reason} for skipped in index.skipped],
-    }
-
-
-def _root(root: Root, counts: dict[tuple[str, str], int]) -> JsonObject:
-    folders: list[Json] = [
-        {
-            "path": entry.path,
-            "version": entry.version,
-            "cuda": entry.cuda,
-            "package": entry.package,
-            "redistributable": entry.redistributable,
-            "dlls": counts.get((str(root.path), entry.path), 0),
-        }
-        for entry in root.folders
-    ]
-    return {
-        "kind": root.kind,
-        "version": root.version,
-        "path": str(root.path),
-        "learned": root.learned,
-        "explicit": root.explicit,
-        "last_resort": root.last_resort,
-        "folders": folders,
-        "warnings": list(root.warnings),
-        "notes": list(root.notes),
-    }
-
-
-def _counts(index: RootIndex) -> dict[tuple[str, str], int]:
-    counts: dict[tuple[str, str], int] = {}
-    for file in index.listed():
-        place = (str(file.root.path), file.folder.path)
-        counts[place] = counts.get(place, 0) + 1
-    return counts

@@ -69,12 +69,7 @@ def read_claim(tags: tuple[str, ...]) -> Claim:
     return Claim(frozenset(pythons), min(abi3, default=None), tuple(sorted(stable)))
 
 
-@rule(
-    "WF401",
-    "python-abi-mismatch",
-    Severity.ERROR,
-    "An extension module imports the DLL of another Python than the wheel's tags name.",
-)
+@rule("WF401")
 def python_abi(subject: Subject) -> Findings:
     """Compare the interpreter DLL that images import with the Python that imports them."""
     claim, python = read_claim(subject.distribution.tags), subject.environment_python
@@ -197,12 +192,7 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
     return not name.lower().endswith(".pyd")
 
 
-@rule(
-    "WF418",
-    "python-not-in-table",
-    Severity.UNSURE,
-    "Whether a Python has what a module imports is not known: no table and no file says so.",
-)
+@rule("WF418")
 def unknown_python(subject: Subject) -> Findings:
     """Find imports from interpreters whose exports no table has and no file shows."""
     found: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -230,7 +220,7 @@ def unknown_python(subject: Subject) -> Findings:
         )
 
 
-@rule("WF419", "newer-than-tables", Severity.INFO, "The wheel is of a release that came after the tables were made.")
+@rule("WF419")
 def newer_than_tables(subject: Subject) -> Findings:
     """Say once that a torch, or a CUDA, is newer than what the tables know."""
     version = subject.distribution.version
@@ -252,12 +242,7 @@ def newer_than_tables(subject: Subject) -> Findings:
             return
 
 
-@rule(
-    "WF316",
-    "module-not-importable",
-    Severity.ERROR,
-    "An extension module is for another Python than the wheel, or has no function for Python to call.",
-)
+@rule("WF316")
 def unimportable(subject: Subject) -> Findings:
     """Find modules whose file is sound and that Python cannot import all the same."""
     foreign = for_another_python(subject)
@@ -282,12 +267,7 @@ def unimportable(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF411",
-    "abi3-violation",
-    Severity.WARNING,
-    "A module of an abi3 wheel uses functions that the oldest Python it claims does not have.",
-)
+@rule("WF411")
 def abi3_symbols(subject: Subject) -> Findings:
     """Compare what abi3 modules import from python3.dll with the list of the stable ABI."""
     claim, python = read_claim(subject.distribution.tags), subject.environment_python
@@ -370,9 +350,7 @@ _FIRST_WHEELS = {
 """The oldest NumPy with Windows wheels on PyPI for a Python: an older one is not installed by accident."""
 
 
-@rule(
-    "WF410", "numpy-abi", Severity.WARNING, "An extension module does not run with every NumPy that the wheel allows."
-)
+@rule("WF410")
 def numpy_abi(subject: Subject) -> Findings:
     """Find modules whose NumPy is older, or newer, than one that pip may install beside them."""
     there, lines = _installed(subject), _numpy_lines(subject)

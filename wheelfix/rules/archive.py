@@ -165,39 +165,11 @@ _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
 
 
-@rule("WF110", "member-duplicate", Severity.ERROR, "A name occurs more than once in the archive.", Repairable.SOMETIMES)
 @rule(
-    "WF111", "member-backslash", Severity.WARNING, "A member's name uses backslashes as separators.", Repairable.ALWAYS
-)
-@rule("WF112", "wheel-too-deep", Severity.ERROR, "Everything lies one folder too deep.", Repairable.ALWAYS)
-@rule("WF113", "member-unsafe-path", Severity.ERROR, "A member's name leads outside or to a device.")
-@rule("WF114", "member-case-collision", Severity.ERROR, "Two members are one file on Windows.")
-@rule("WF115", "member-damaged", Severity.ERROR, "A member's bytes do not match its size or CRC.")
-@rule("WF116", "member-unreadable", Severity.ERROR, "A member that not all installers can read.")
-@rule("WF117", "member-symlink", Severity.WARNING, "A member is a symbolic link.")
-@rule("WF120", "data-descriptor", Severity.WARNING, "Sizes follow the data, which PyPI refuses.", Repairable.ALWAYS)
-@rule(
-    "WF121",
-    "archive-irregular",
-    Severity.WARNING,
-    "The archive has a quirk that uv or PyPI refuse.",
-    Repairable.SOMETIMES,
-)
-@rule("WF122", "dist-info-not-last", Severity.INFO, "The .dist-info folder is not at the end.", Repairable.ALWAYS)
-@rule("WF123", "tag-mismatch", Severity.WARNING, "The file name and WHEEL name different tags.")
-@rule("WF124", "name-mismatch", Severity.ERROR, "File name and metadata differ in name or version.")
-@rule("WF125", "metadata-missing", Severity.ERROR, "METADATA or WHEEL is missing or incomplete.")
-@rule("WF118", "member-same-place", Severity.ERROR, "Two members are installed as one file.")
-@rule("WF119", "data-scheme-unknown", Severity.ERROR, "A file is in no known folder of .data.")
-@rule("WF126", "dist-info-several", Severity.ERROR, "There are several dist-info folders.")
-@rule("WF127", "metadata-invalid", Severity.ERROR, "An installer cannot read the metadata.")
-@rule("WF128", "pycache-in-wheel", Severity.WARNING, "A file that some installers leave out.")
-@rule("WF129", "wheel-variant", Severity.INFO, "The file name has a label that pip does not know.")
-@rule("WF131", "variant-undescribed", Severity.ERROR, "The file variant.json does not describe the wheel's label.")
-@rule("WF132", "member-reserved-name", Severity.ERROR, "A file poses as one of wheelfix itself.", Repairable.ALWAYS)
-@rule("WF133", "member-long-path", Severity.WARNING, "A path is longer than Windows allows where wheels are installed.")
-@rule("WF134", "wheel-size", Severity.INFO, "The wheel is larger than PyPI takes without being asked.")
-@rule("WF130", "members-stored", Severity.INFO, "Most of the wheel is not compressed.", Repairable.SOMETIMES)
+    "WF110", "WF111", "WF112", "WF113", "WF114", "WF115", "WF116", "WF117", "WF120", "WF121",
+    "WF122", "WF123", "WF124", "WF125", "WF118", "WF119", "WF126", "WF127", "WF128", "WF129",
+    "WF131", "WF132", "WF133", "WF134", "WF130",
+)  # fmt: skip
 def archive_faults(subject: Subject) -> list[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
     return fault_findings(subject.archive_faults, (*subject.archive_faults, *subject.record_faults))
@@ -217,14 +189,7 @@ def lasting_faults(faults: Iterable[ArchiveFault]) -> tuple[ArchiveFault, ...]:
     return tuple(filter(_is_lasting, faults))
 
 
-@rule("WF101", "record-row-missing", Severity.WARNING, "A file of the wheel has no row in RECORD.", Repairable.ALWAYS)
-@rule("WF102", "record-row-orphan", Severity.WARNING, "RECORD lists a file that is not there.", Repairable.SOMETIMES)
-@rule("WF103", "record-hash-stale", Severity.ERROR, "A file's hash is not the one in RECORD.", Repairable.ALWAYS)
-@rule("WF104", "record-size-stale", Severity.WARNING, "A file's size is not the one in RECORD.", Repairable.ALWAYS)
-@rule("WF105", "record-row-duplicate", Severity.WARNING, "RECORD lists a file more than once.", Repairable.ALWAYS)
-@rule("WF106", "record-missing", Severity.ERROR, "The wheel has no RECORD.", Repairable.ALWAYS)
-@rule("WF107", "record-signature-obsolete", Severity.INFO, "RECORD.jws or RECORD.p7s is obsolete.", Repairable.ALWAYS)
-@rule("WF108", "record-malformed", Severity.WARNING, "A row of RECORD cannot be understood.", Repairable.ALWAYS)
+@rule("WF101", "WF102", "WF103", "WF104", "WF105", "WF106", "WF107", "WF108")
 def record_faults(subject: Subject) -> list[Finding]:
     """Turn faults of RECORD into findings."""
     return fault_findings(subject.record_faults, (*subject.archive_faults, *subject.record_faults))

@@ -14,7 +14,7 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import CodeFault, Finding, Repairable, Severity, canonical, dll_key
+from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
 from wheelfix.pycode.sourcecode import NO_MODULE, catches, imported_from, is_standard, python_code, python_source
@@ -27,13 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@rule(
-    "WF314",
-    "code-loads-missing-dll",
-    Severity.ERROR,
-    "Python code of the package loads a DLL that is not there.",
-    Repairable.SOMETIMES,
-)
+@rule("WF314")
 def missing_code_loads(subject: Subject) -> Findings:
     """Find loads in Python code that find no file, and code that gives up after looking for one without success."""
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
@@ -63,12 +57,7 @@ def missing_code_loads(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF315",
-    "code-adds-missing-folder",
-    Severity.ERROR,
-    "Python code of the package adds a folder that does not exist to the DLL search, or lists its files.",
-)
+@rule("WF315")
 def missing_code_folders(subject: Subject) -> Findings:
     """Find folders whose addition raises an exception by itself."""
     for fault in _first_per_name(subject, ("folder", "listing")):
@@ -86,12 +75,7 @@ def missing_code_folders(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF331",
-    "import-raises",
-    Severity.ERROR,
-    "Importing the package raises an exception, although nothing that it loads is missing.",
-)
+@rule("WF331")
 def raised_by_code(subject: Subject) -> Findings:
     """Find exceptions that the package's code raises on every machine: for the wrong Python, or a symbol not there."""
     for fault in subject.resolution.code_faults:
@@ -105,12 +89,7 @@ def raised_by_code(subject: Subject) -> Findings:
             )
 
 
-@rule(
-    "WF317",
-    "code-load-unsure",
-    Severity.UNSURE,
-    "Python code of the package loads a DLL, and whether that succeeds is not known.",
-)
+@rule("WF317")
 def unsure_code_loads(subject: Subject) -> Findings:
     """Find loads that importing the package performs, and that depend on what was not read or is not in the wheel."""
     seen: set[tuple[str, ...]] = set()
@@ -165,8 +144,7 @@ def _left_out(subject: Subject) -> dict[str, str]:
     }
 
 
-@rule("WF332", "own-module-missing", Severity.ERROR, "The package imports a module of its own that no file is.")
-@rule("WF210", "nothing-compiled", Severity.WARNING, "A wheel for one kind of Python has nothing that was compiled.")
+@rule("WF332", "WF210")
 def own_module_missing(subject: Subject) -> Findings:
     """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
     followed = [absent for absent in subject.resolution.absent_modules if not absent.distribution]
@@ -217,7 +195,7 @@ def _not_there(subject: Subject, module: str, file: str, what: str) -> Finding:
     )
 
 
-@rule("WF209", "nothing-to-import", Severity.ERROR, "A wheel for one kind of Python has no module to import.")
+@rule("WF209")
 def nothing_to_import(subject: Subject) -> Findings:
     """Find wheels whose only module was left out: their tags, or a list of theirs, say that there is one."""
     tags, listed = subject.distribution.tags, _listed(subject)
@@ -445,12 +423,7 @@ _SHOWN = 20
 """Files in the evidence; the others are counted."""
 
 
-@rule(
-    "WF207",
-    "package-code-unread",
-    Severity.WARNING,
-    "Python code of the package was not read to the end, so that the DLLs it loads are not all known.",
-)
+@rule("WF207")
 def package_code_unread(subject: Subject) -> Findings:
     """Find code that took more work than it is worth, or that is not Python; one finding for each reason."""
     budget = budget_of(subject.view)

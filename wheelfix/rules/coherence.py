@@ -13,7 +13,7 @@ from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_released_whole
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.resolve import orders_of
-from wheelfix.model import FileVersion, Finding, Image, Repairable, Severity, canonical, dll_key
+from wheelfix.model import FileVersion, Finding, Image, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import Findings, finding, rule
@@ -33,7 +33,7 @@ _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 # --------------------------------------------------------------------------------------------------------- OpenMP
 
 
-@rule("WF405", "several-openmp", Severity.WARNING, "Two OpenMP runtimes are loaded into one process.")
+@rule("WF405")
 def several_openmp(subject: Subject) -> Findings:
     """Find import closures with more than one OpenMP runtime."""
     reported: set[frozenset[str]] = set()
@@ -136,12 +136,7 @@ def _is_stub(subject: Subject, path: str) -> bool:
 # -------------------------------------------------------------------------------------------------------- same name
 
 
-@rule(
-    "WF406",
-    "same-name-different-content",
-    Severity.WARNING,
-    "Two different DLLs have one name, and one process can load either.",
-)
+@rule("WF406")
 def same_name(subject: Subject) -> Findings:
     """Find DLLs of one name of which the first that is loaded serves everyone."""
     places = grouped((key_of(path), path) for path in subject.images if path.lower().endswith(".dll"))
@@ -254,7 +249,7 @@ def _unused(subject: Subject, code: str, paths: list[str], message: str) -> Find
     )
 
 
-@rule("WF404", "mixed-cudnn", Severity.WARNING, "cuDNN's parts are of different releases.", Repairable.SOMETIMES)
+@rule("WF404")
 def mixed_cudnn(subject: Subject) -> Findings:
     """Find folders where cuDNN was put together from two downloads."""
     for parts in _family(subject, "cudnn").values():
@@ -274,7 +269,7 @@ def _is_main(path: str) -> bool:
     return key_of(path).startswith("cudnn64_")
 
 
-@rule("WF408", "mixed-mkl", Severity.WARNING, "MKL's parts are of different releases.", Repairable.SOMETIMES)
+@rule("WF408")
 def mixed_mkl(subject: Subject) -> Findings:
     """Find folders where MKL was put together from two releases."""
     for _, parts in sorted(_family(subject, "mkl").items()):
@@ -288,13 +283,7 @@ def mixed_mkl(subject: Subject) -> Findings:
         yield from _mixed(subject, "WF408", _MKL, sorted(own), sorted(own), 2)
 
 
-@rule(
-    "WF412",
-    "openmp-too-old",
-    Severity.WARNING,
-    "libiomp5md.dll is older than the MKL that uses it.",
-    Repairable.SOMETIMES,
-)
+@rule("WF412")
 def openmp_too_old(subject: Subject) -> Findings:
     """Hold the date of Intel's OpenMP runtime against the year of MKL."""
     for edge in subject.edges:

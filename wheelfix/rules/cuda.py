@@ -30,7 +30,7 @@ from wheelfix.knowledge.cuda import (
     toolkits_of_file,
 )
 from wheelfix.knowledge.families import FamilyMember, family_of
-from wheelfix.model import CudaSummary, EdgeKind, Repairable, Severity, dll_key
+from wheelfix.model import CudaSummary, EdgeKind, Repairable, dll_key
 from wheelfix.roots.release import SEPARATE
 from wheelfix.rules.context import (
     Subject,
@@ -104,7 +104,7 @@ def _majors(subject: Subject, groups: Iterable[tuple[str, ...]]) -> set[int]:
     return found
 
 
-@rule("WF402", "mixed-cuda-majors", Severity.WARNING, "DLLs of two CUDA majors are loaded into one process.")
+@rule("WF402")
 def mixed_cuda_majors(subject: Subject) -> Findings:
     """Find import closures whose CUDA DLLs no single toolkit has."""
     reported: set[frozenset[str]] = set()
@@ -141,13 +141,7 @@ def _asked(key: str, found: dict[str, str]) -> str:
     return key if dll_key(by) == key else f"{key} (imported by {by})"
 
 
-@rule(
-    "WF403",
-    "partial-cuda",
-    Severity.ERROR,
-    "The torch wheel has cudart but not the other CUDA DLLs, so torch does not look for a toolkit.",
-    Repairable.SOMETIMES,
-)
+@rule("WF403")
 def partial_cuda(subject: Subject) -> Findings:
     """Find torch wheels that are between the two ways of getting CUDA: all of it inside, or none of it."""
     loading, startup = subject.loading, subject.startup
@@ -181,12 +175,7 @@ def partial_cuda(subject: Subject) -> Findings:
     )
 
 
-@rule(
-    "WF407",
-    "cuda-tag-mismatch",
-    Severity.WARNING,
-    "The version label, torch/version.py and the CUDA DLLs name different CUDA releases.",
-)
+@rule("WF407")
 def cuda_tag_mismatch(subject: Subject) -> Findings:
     """Compare ``+cu117``, what the package itself says, and the DLLs that are loaded."""
     yield from _builtins_mismatch(subject)

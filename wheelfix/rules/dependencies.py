@@ -391,20 +391,7 @@ def _is_for_several_pythons(need: Need) -> bool:
     return python is not None and all(folder_python(edge.importer) == python[:2] for edge in need.edges)
 
 
-@rule(
-    "WF301",
-    "missing-dependency",
-    Severity.ERROR,
-    "A DLL that is imported is not in the wheel and has no other provider.",
-    Repairable.SOMETIMES,
-)
-@rule(
-    "WF305",
-    "outside-search-path",
-    Severity.ERROR,
-    "A DLL is there, but in a folder where the loader does not look for it.",
-    Repairable.SOMETIMES,
-)
+@rule("WF301", "WF305")
 def missing_imports(subject: Subject) -> Findings:
     """Find imports without a provider: error 126."""
     for need in missing(subject, EdgeKind.IMPORT):
@@ -471,20 +458,7 @@ def _objection(subject: Subject, need: Need, path: str) -> str:
     return f"without {listing(sorted(map(str, absent)), 1)}" if absent else ""
 
 
-@rule(
-    "WF302",
-    "missing-required-companion",
-    Severity.ERROR,
-    "A DLL that another one loads by name at run time, and needs, is missing.",
-    Repairable.SOMETIMES,
-)
-@rule(
-    "WF303",
-    "missing-optional-companion",
-    Severity.INFO,
-    "A DLL that another one loads by name if it is there is missing.",
-    Repairable.SOMETIMES,
-)
+@rule("WF302", "WF303")
 def missing_companions(subject: Subject) -> Findings:
     """Find missing DLLs that others load by name, so that no import table shows them."""
     groups: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
@@ -538,13 +512,7 @@ def _parent(subject: Subject, edge: Edge) -> str:
     return f"{edge.importer} (itself missing)" if is_absent(subject, edge.importer) else base(edge.importer)
 
 
-@rule(
-    "WF304",
-    "missing-delay-load",
-    Severity.WARNING,
-    "A DLL that is loaded at the first call into it is missing.",
-    Repairable.SOMETIMES,
-)
+@rule("WF304")
 def missing_delay_loads(subject: Subject) -> Findings:
     """Find delay-loaded DLLs without a provider: the load succeeds, the first call does not."""
     imported = {dll_key(need.name) for need in missing(subject, EdgeKind.IMPORT)}
@@ -570,13 +538,7 @@ def says_out_of_reach(item: Finding) -> bool:
     return item.code == "WF305"
 
 
-@rule(
-    "WF310",
-    "missing-symbol",
-    Severity.ERROR,
-    "A function that a DLL imports is missing from the DLL that should have it: they are of different versions.",
-    Repairable.SOMETIMES,
-)
+@rule("WF310")
 def unexported(subject: Subject) -> Findings:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
     for edge in subject.edges:
@@ -622,13 +584,7 @@ def unexported(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF311",
-    "broken-forwarder",
-    Severity.ERROR,
-    "A DLL forwards a function to another DLL that is missing or does not have it.",
-    Repairable.SOMETIMES,
-)
+@rule("WF311")
 def broken_forwarders(subject: Subject) -> Findings:
     """Find stubs without the DLL they stand for."""
     for edge in subject.edges:

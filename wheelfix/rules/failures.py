@@ -45,7 +45,7 @@ _EXPLAINING = (
 """Rules about what makes a load fail."""
 
 
-@rule("WF309", "load-fails", Severity.ERROR, "A load that the package performs fails, and no other finding says why.")
+@rule("WF309")
 def load_fails(subject: Subject) -> Findings:
     """Find failed loads that no other rule has an explanation for."""
     failed = [outcome for outcome in subject.failures if outcome.chain and not outcome.event.guarded]
@@ -139,12 +139,7 @@ def _causes(outcome: LoadOutcome) -> frozenset[str]:
     return frozenset(dll_key(name) for name in outcome.chain[-2:])
 
 
-@rule(
-    "WF308",
-    "depends-on-import-order",
-    Severity.INFO,
-    "A module loads only after other modules of the package; imported on its own it fails.",
-)
+@rule("WF308")
 def depends_on_import_order(subject: Subject) -> Findings:
     """Find modules that fail in a fresh process and load once something else of the package is loaded."""
     failing = ((alone, outcome.event) for outcome in subject.outcomes if (alone := outcome.alone) and not alone.after)
@@ -178,12 +173,7 @@ def depends_on_import_order(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF327",
-    "imported-after-another-package",
-    Severity.WARNING,
-    "A package of the wheel can be imported only after another package of the same wheel.",
-)
+@rule("WF327")
 def imported_after_another_package(subject: Subject) -> Findings:
     """Find top-level packages that fail on their own, and load where another one of the wheel imports them."""
     for outcome in subject.outcomes:
@@ -222,12 +212,7 @@ class Clash:
     symbols: tuple[Symbol, ...] = ()
 
 
-@rule(
-    "WF321",
-    "older-runtime-first",
-    Severity.ERROR,
-    "An older msvcp140.dll is found first and is used by a DLL that was built for a newer one.",
-)
+@rule("WF321")
 def older_runtime_first(subject: Subject) -> Findings:
     """Find a runtime beside python.exe, or in the search before the right one, that crashes its user."""
     foreign = (edge for edge in subject.edges if edge.file in subject.foreign and subject.reached(edge.importer))
@@ -249,12 +234,7 @@ def older_runtime_first(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF322",
-    "import-order-of-distributions",
-    Severity.WARNING,
-    "It works or fails depending on which of two distributions is imported first.",
-)
+@rule("WF322")
 def import_order(subject: Subject) -> Findings:
     """Import other distributions before this one in the model, where a DLL of theirs cannot stand in for its own."""
     beside = subject.view.beside

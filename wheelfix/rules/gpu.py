@@ -44,13 +44,7 @@ if TYPE_CHECKING:
     Code = Callable[[str], GpuCode | None]
 
 
-@rule("WF501", "no-gpu-code", Severity.ERROR, "A DLL with GPU code has none that runs on the card.")
-@rule(
-    "WF502",
-    "ptx-only",
-    Severity.INFO,
-    "A DLL has only intermediate code for the card, which the driver compiles at first use.",
-)
+@rule("WF501", "WF502")
 def gpu_code(subject: Subject) -> Findings:
     """Compare the GPU code of every image with the card that was asked about; DLLs with the same remedy share one."""
     card = subject.card
@@ -92,12 +86,7 @@ def _codes(subject: Subject) -> dict[str, GpuCode]:
     return {path: code for path in subject.images if (code := subject.gpu_code(path))}
 
 
-@rule(
-    "WF413",
-    "gpu-code-unread",
-    Severity.UNSURE,
-    "A DLL has GPU code that could not be read, so that it is not known for which cards.",
-)
+@rule("WF413")
 def gpu_code_unread(subject: Subject) -> Findings:
     """Say that an answer about a card leaves out code that could not be read."""
     for path, code in _codes(subject).items() if subject.card is not None else ():
@@ -112,7 +101,7 @@ def gpu_code_unread(subject: Subject) -> Findings:
         )
 
 
-@rule("WF507", "gpu-code-absent", Severity.WARNING, "A card was asked about, and nothing in the wheel has GPU code.")
+@rule("WF507")
 def gpu_code_absent(subject: Subject) -> Findings:
     """Say that there is no GPU code at all, instead of passing a wheel that was asked about a card."""
     card = subject.card
@@ -165,12 +154,7 @@ def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
     return message + (f"and must be {needed} or later" if needed else "and a driver older than the toolkit cannot")
 
 
-@rule(
-    "WF503",
-    "driver-too-old-for-cuda",
-    Severity.ERROR,
-    "The last driver for the card does not run the CUDA release that the wheel uses.",
-)
+@rule("WF503")
 def driver_too_old(subject: Subject) -> Findings:
     """Compare the wheel's CUDA release with the last driver that NVIDIA made for the card."""
     ended = ended_support(subject.card)
@@ -228,12 +212,7 @@ _FIRST = 64
 """Entries of a DLL that nearly always show a card in common; reading on takes the whole file."""
 
 
-@rule(
-    "WF504",
-    "gpu-code-disjoint",
-    Severity.WARNING,
-    "The wheel's own GPU code and that of a library in it run on no card in common.",
-)
+@rule("WF504")
 def gpu_code_disjoint(subject: Subject) -> Findings:
     """Compare the cards that the wheel's own code runs on with those of each NVIDIA library in it."""
     with_code = [path for path, image in subject.images.items() if {CONTAINERS, WRAPPERS} & set(image.sections)]
@@ -298,18 +277,7 @@ def _cards(subject: Subject, paths: Iterable[str], read: Code) -> frozenset[str]
     return frozenset(found)
 
 
-@rule(
-    "WF414",
-    "cuda-needs-newer-driver",
-    Severity.ERROR,
-    "The driver that was asked about does not run the CUDA release that the wheel uses.",
-)
-@rule(
-    "WF415",
-    "driver-compatibility",
-    Severity.INFO,
-    "Whether the driver that was asked about runs the wheel's CUDA release, and what it does not do.",
-)
+@rule("WF414", "WF415")
 def driver_runs_cuda(subject: Subject) -> Findings:
     """Compare the wheel's CUDA releases with the driver that was asked about."""
     if not subject.driver:
@@ -363,12 +331,7 @@ def _runs(driver: str, cuda: tuple[int, int], spelled: str) -> Finding:
     return finding("WF415", f"CUDA {spelled}", message, hint=hint, evidence=evidence)
 
 
-@rule(
-    "WF416",
-    "ptx-needs-newer-driver",
-    Severity.ERROR,
-    "A DLL has only PTX for the card, in a version that the driver that was asked about does not compile.",
-)
+@rule("WF416")
 def ptx_needs_newer_driver(subject: Subject) -> Findings:
     """Find DLLs whose code for the card the driver would have to compile, and cannot."""
     card = subject.card
@@ -395,12 +358,7 @@ def ptx_needs_newer_driver(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF417",
-    "driver-not-for-card",
-    Severity.ERROR,
-    "The driver that was asked about does not support the card that was asked about.",
-)
+@rule("WF417")
 def driver_not_for_card(subject: Subject) -> Findings:
     """Compare the driver with the first and the last that support the card's architecture."""
     card, own = subject.card, capability(subject.card)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.companions import program_of
 from wheelfix.loader.requirements import fits, unmet_requirements
-from wheelfix.model import EdgeKind, MayComeFrom, OwnedBy, Repairable, Severity, canonical
+from wheelfix.model import EdgeKind, MayComeFrom, OwnedBy, Severity, canonical
 from wheelfix.rules.context import Subject, folder, inside
 from wheelfix.rules.dependencies import evidence_of, needs, toolkit_searched
 from wheelfix.rules.hints import install
@@ -15,13 +15,7 @@ from wheelfix.rules.wording import dotted, listing
 _SHOWN = 6
 
 
-@rule(
-    "WF307",
-    "owner-not-reachable",
-    Severity.ERROR,
-    "Another distribution has the DLL, but its folder is not searched when the load happens.",
-    Repairable.SOMETIMES,
-)
+@rule("WF307")
 def owner_not_reachable(subject: Subject) -> Findings:
     """Find DLLs that a required distribution has and the loader will not find."""
     for need in needs(
@@ -50,12 +44,7 @@ def owner_not_reachable(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF318",
-    "unknown-provider",
-    Severity.UNSURE,
-    "A DLL is not in the wheel, and whether another distribution provides it is not known.",
-)
+@rule("WF318")
 def unknown_provider(subject: Subject) -> Findings:
     """Find imports that only a distribution whose contents are not known can answer."""
     edges = [edge for edge in subject.edges if isinstance(edge.provider, MayComeFrom) and edge.required]
@@ -81,12 +70,7 @@ def unknown_provider(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF319",
-    "relies-on-distribution",
-    Severity.INFO,
-    "DLLs that the wheel needs come from another distribution, which has to be installed with it.",
-)
+@rule("WF319")
 def relies_on_distribution(subject: Subject) -> Findings:
     """Say for each distribution which DLLs it provides, for which versions, and which builds have them."""
     owned = needs(subject, (edge for edge in subject.edges if isinstance(edge.provider, OwnedBy)))
@@ -151,12 +135,7 @@ def _relies_on_files(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF320",
-    "module-not-installed",
-    Severity.ERROR,
-    "The package imports a module of a distribution that it requires, and that is not installed.",
-)
+@rule("WF320")
 def module_not_installed(subject: Subject) -> Findings:
     """Find imports of modules that an environment or a set does not have, although it is complete."""
     for absent in subject.resolution.absent_modules:
@@ -189,12 +168,7 @@ def module_not_installed(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF329",
-    "files-elsewhere",
-    Severity.UNSURE,
-    "A distribution is installed in the environment without its files being there.",
-)
+@rule("WF329")
 def files_elsewhere(subject: Subject) -> Findings:
     """Find editable installations, and those that list no files."""
     beside, name = subject.view.beside, canonical(subject.name)
@@ -225,12 +199,7 @@ def _hint_for_unknown(name: str, provider: MayComeFrom) -> str:
     )
 
 
-@rule(
-    "WF330",
-    "requirement-not-met",
-    Severity.WARNING,
-    "A distribution that is required is not installed, or in a version that is not allowed.",
-)
+@rule("WF330")
 def requirement_not_met(subject: Subject) -> Findings:
     """Find requirements that an installer would have met; where an import fails for certain, WF320 says so."""
     beside, own = subject.view.beside, subject.distribution

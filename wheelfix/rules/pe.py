@@ -13,7 +13,6 @@ from wheelfix.model import (
     Image,
     Machine,
     Malformed,
-    Repairable,
     Severity,
     dll_key,
 )
@@ -44,21 +43,7 @@ def is_debug_crt(name: str) -> bool:
     return runtime is not None and runtime.debug
 
 
-@rule(
-    "WF201",
-    "malformed-pe",
-    Severity.ERROR,
-    "A file named like a DLL or extension module is not a readable PE image.",
-    Repairable.SOMETIMES,
-)
-@rule("WF202", "empty-dll", Severity.ERROR, "A DLL or extension module is zero bytes long.", Repairable.SOMETIMES)
-@rule(
-    "WF203",
-    "git-lfs-pointer",
-    Severity.ERROR,
-    "A DLL is a git-lfs pointer text instead of the file it points to.",
-    Repairable.SOMETIMES,
-)
+@rule("WF201", "WF202", "WF203")
 def unreadable_images(subject: Subject) -> Findings:
     """Find files that Windows answers with error 193."""
     foreign = {path: facts for path, facts in subject.foreign.items() if isinstance(facts, Malformed)}
@@ -85,13 +70,7 @@ def unreadable_images(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF204",
-    "wrong-machine",
-    Severity.ERROR,
-    "A DLL is built for another processor than the wheel.",
-    Repairable.SOMETIMES,
-)
+@rule("WF204")
 def wrong_machine(subject: Subject) -> Findings:
     """Find DLLs that cannot live in the process the wheel is made for."""
     if subject.machine is Machine.UNKNOWN:
@@ -123,12 +102,7 @@ def wrong_machine(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF205",
-    "debug-crt",
-    Severity.ERROR,
-    "A DLL was built in Debug configuration and needs a runtime that only Visual Studio has.",
-)
+@rule("WF205")
 def debug_crt(subject: Subject) -> Findings:
     """Find images that import a debug C runtime which the wheel does not carry."""
     for path, image in subject.images.items():
@@ -160,12 +134,7 @@ def debug_crt(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF206",
-    "irregular-pe",
-    Severity.WARNING,
-    "Tables of a DLL are irregular, so that not everything in them could be read.",
-)
+@rule("WF206")
 def irregular_tables(subject: Subject) -> Findings:
     """Find images of which something was not understood, since what is not read is not checked either."""
     for path, image in subject.images.items():
@@ -182,7 +151,7 @@ def irregular_tables(subject: Subject) -> Findings:
         )
 
 
-@rule("WF208", "other-system", Severity.ERROR, "A wheel for Windows has compiled files for other systems only.")
+@rule("WF208")
 def other_system(subject: Subject) -> Findings:
     """Find wheels that were built on Linux or macOS and got a tag for Windows."""
     tags = subject.distribution.tags

@@ -15,20 +15,14 @@ from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import CodeNames, names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
-from wheelfix.model import EdgeKind, Image, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, Image, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import listing
 
 
-@rule(
-    "WF312",
-    "copy-never-loaded",
-    Severity.INFO,
-    "A DLL is in the wheel twice, and one of the copies is never loaded.",
-    Repairable.SOMETIMES,
-)
+@rule("WF312")
 def copy_never_loaded(subject: Subject) -> Findings:
     """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
     copies = grouped((key_of(item.path), item.path) for item in misplaced(subject) if item.copy == "idle")
@@ -56,12 +50,7 @@ def _place(subject: Subject, path: str) -> str:
     return folder(subject.origin(path).replace("\\", "/")) or "the root of the wheel"
 
 
-@rule(
-    "WF313",
-    "shadowed-by-environment",
-    Severity.WARNING,
-    "A file of the environment is loaded instead of the package's own DLL of that name.",
-)
+@rule("WF313")
 def shadowed_by_environment(subject: Subject) -> Findings:
     """Find DLLs of the package for which a file beside ``python.exe``, or of another package, is loaded."""
     own = grouped((key_of(path), path) for path in subject.images)
@@ -114,27 +103,7 @@ class Misplaced:
     """How it relates to other copies of the same name."""
 
 
-@rule(
-    "WF610",
-    "dll-at-root",
-    Severity.WARNING,
-    "A DLL lies at the root of the wheel or of site-packages, where no package looks.",
-    Repairable.SOMETIMES,
-)
-@rule(
-    "WF611",
-    "dll-beside-python",
-    Severity.WARNING,
-    "A DLL lies beside python.exe and is found before those of packages.",
-    Repairable.SOMETIMES,
-)
-@rule(
-    "WF612",
-    "dll-unowned",
-    Severity.INFO,
-    "A DLL in the folders of an installed package belongs to no distribution.",
-    Repairable.SOMETIMES,
-)
+@rule("WF610", "WF611", "WF612")
 def misplaced_dlls(subject: Subject) -> Findings:
     """Report each DLL that is not where it belongs."""
     for item in misplaced(subject):

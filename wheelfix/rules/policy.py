@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import demangle, family_of, is_mangled, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file, runtime_file
-from wheelfix.model import EdgeKind, Missing, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, Missing, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
@@ -28,13 +28,7 @@ def _dlls(subject: Subject) -> Iterator[str]:
     return (path for path, image in subject.images.items() if image.is_dll and path.lower().endswith(".dll"))
 
 
-@rule(
-    "WF601",
-    "driver-dll-shipped",
-    Severity.WARNING,
-    "The wheel contains a DLL that belongs to a device driver.",
-    Repairable.SOMETIMES,
-)
+@rule("WF601")
 def driver_dll_shipped(subject: Subject) -> Findings:
     """Find copies of driver DLLs, which hide those of the driver that is installed."""
     for path in _dlls(subject):
@@ -54,13 +48,7 @@ def driver_dll_shipped(subject: Subject) -> Findings:
         )
 
 
-@rule(
-    "WF602",
-    "system-dll-shipped",
-    Severity.INFO,
-    "The wheel contains DLLs that are part of Windows.",
-    Repairable.SOMETIMES,
-)
+@rule("WF602")
 def system_dll_shipped(subject: Subject) -> Findings:
     """Find copies of Windows' own DLLs."""
     useless: list[str] = []
@@ -94,13 +82,7 @@ def system_dll_shipped(subject: Subject) -> Findings:
             )
 
 
-@rule(
-    "WF603",
-    "test-artifacts-shipped",
-    Severity.WARNING,
-    "The torch wheel contains the DLLs and programs of its own test suite.",
-    Repairable.ALWAYS,
-)
+@rule("WF603")
 def test_artifacts_shipped(subject: Subject) -> Findings:
     """Find what BUILD_TEST=1 left behind, and say whether dropping it would fix anything."""
     found = list_test_artifacts(subject)
@@ -160,13 +142,7 @@ def _verdict(only: list[str], shared: dict[str, list[str]]) -> str:
     return "".join(parts)
 
 
-@rule(
-    "WF604",
-    "not-redistributable",
-    Severity.INFO,
-    "The wheel contains a DLL whose licence does not allow redistribution.",
-    Repairable.SOMETIMES,
-)
+@rule("WF604")
 def not_redistributable(subject: Subject) -> Findings:
     """Find DLLs that must not leave the machine they were installed on."""
     for path in _dlls(subject):
@@ -187,7 +163,7 @@ def not_redistributable(subject: Subject) -> Findings:
         yield finding("WF604", subject.origin(path), f"{name} is {what}", hint=remedy)
 
 
-@rule("WF613", "runtime-edited", Severity.INFO, "A DLL of Microsoft's runtime was changed, so its signature is gone.")
+@rule("WF613")
 def runtime_edited(subject: Subject) -> Findings:
     """Find DLLs of the Visual C++ runtime that import names which a tool made up: Microsoft's build does not."""
     for path in _dlls(subject):
@@ -206,10 +182,7 @@ def runtime_edited(subject: Subject) -> Findings:
         )
 
 
-@rule("WF605", "unsigned", Severity.INFO, "DLLs in the wheel carry no Authenticode signature.")
-@rule("WF606", "signature-invalid", Severity.WARNING, "The signature of a DLL is not valid.")
-@rule("WF607", "signature-untrusted", Severity.INFO, "The signature of a DLL leads to no trusted root.")
-@rule("WF608", "signature-not-checked", Severity.INFO, "The signature of a DLL was not checked.")
+@rule("WF605", "WF606", "WF607", "WF608")
 def signatures(subject: Subject) -> Findings:
     """Report DLLs without a valid signature, together where signer and reason are the same."""
     found = ((path, subject.signature(path)) for path in subject.images if subject.judges_signatures)

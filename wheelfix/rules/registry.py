@@ -1,8 +1,8 @@
 """The list of everything wheelfix can find: codes, names, severities, pages, themes and the functions behind them.
 
-A rule is a function ``Subject -> Iterable[Finding]`` under one or several :func:`rule` decorators, one for each
-code it can emit, in any module of this package: all of them are imported when the list is first asked for, so that
-nothing but the commands that need rules pays for them.
+A rule is a function ``Subject -> Iterable[Finding]`` under a :func:`rule` with the codes it can emit, in any module of
+this package: all are imported when the list is first asked for, so that nothing but commands that need rules
+pays for them. The page of a code begins with its name, its severity, whether a repair fixes it, and what it is.
 """
 
 from __future__ import annotations
@@ -71,22 +71,18 @@ class Rule:
         return _GROUPS[self.code[2]]
 
 
-_rules: dict[str, Rule] = {}
 _checks: dict[Check, tuple[str, ...]] = {}
+_codes: set[str] = set()
 
 
-def rule(
-    code: str, name: str, severity: Severity, summary: str, repairable: Repairable = Repairable.NEVER
-) -> Callable[[_C], _C]:
-    """Register a rule and the function that emits it; stack several for a function with several codes."""
-    if code in _rules or any(known.name == name for known in _rules.values()):
-        raise ValueError(f"rule {code} {name} is registered twice")
-    if code[2] not in _GROUPS:
-        raise ValueError(f"rule {code} {name} belongs to no group")
-    _rules[code] = Rule(code, name, severity, summary, repairable)
+def rule(*codes: str) -> Callable[[_C], _C]:
+    """Register a function and the codes that it can emit; what each is called and means is in its page."""
 
     def register(check: _C) -> _C:
-        _checks[check] = (code, *_checks.get(check, ()))
+        if not _codes.isdisjoint(codes):
+            raise ValueError(f"one of {', '.join(codes)} is registered twice")
+        _codes.update(codes)
+        _checks[check] = codes
         return check
 
     return register
@@ -103,13 +99,29 @@ def load_rules() -> None:
 def all_rules() -> tuple[Rule, ...]:
     """Return every rule, by code."""
     load_rules()
-    return tuple(_rules[code] for code in sorted(_rules))
+    return tuple(map(rule_of, sorted(_codes)))
 
 
 def find_rule(text: str) -> Rule | None:
     """Return the rule with this code or name, however it is spelled; None when there is none."""
     wanted = text.strip().lower().replace("_", "-")
-    return next((known for known in all_rules() if wanted in (known.code.lower(), known.name)), None)
+    load_rules()
+    if wanted.upper() in _codes:
+        return rule_of(wanted.upper())
+    return next((known for known in all_rules() if known.name == wanted), None)
+
+
+@functools.cache
+def rule_of(code: str) -> Rule:
+    """Return the rule with a code, as the first lines of its page have it."""
+    title, _, about = _page(code).split("\n", 3)[:3]
+    known = re.fullmatch(r"\*Severity\* (\w+), \*repair\* (\w+)\. (.+)", about)
+    assert known is not None, code
+    return Rule(code, title.split()[2], Severity(known[1]), known[3], Repairable(known[2]))
+
+
+def _page(code: str) -> str:
+    return (pkgutil.get_data("wheelfix.rules", f"pages/{code}.md") or b"").decode("utf-8").replace("\r\n", "\n")
 
 
 def nearest(text: str) -> tuple[str, ...]:
@@ -129,12 +141,12 @@ def _unknown(what: str, text: str) -> UsageError:
 
 
 def page(code: str) -> str:
-    """Return the page of a rule, given by code or name, as Markdown."""
+    """Return the page of a rule, given by code or name, as Markdown; without the line about severity."""
     known = find_rule(code)
     if known is None:
         raise _unknown(f"there is no finding called {code!r}", code)
-    data = pkgutil.get_data("wheelfix.rules", f"pages/{known.code}.md")
-    return (data or b"").decode("utf-8").replace("\r\n", "\n")
+    title, _, rest = _page(known.code).split("\n\n", 2)
+    return f"{title}\n\n{rest}"
 
 
 def finding(
@@ -148,7 +160,7 @@ def finding(
     repairable: Repairable | None = None,
 ) -> Finding:
     """Return a finding of a registered rule; severity and repairable are the rule's unless given."""
-    known = _rules[code]
+    known = rule_of(code)
     return Finding(
         code=code,
         name=known.name,
@@ -170,14 +182,9 @@ def _as_json(value: object) -> Json:
     return [*map(_as_json, value)]
 
 
-def rule_of(code: str) -> Rule:
-    """Return the rule with a code."""
-    return _rules[code]
-
-
 def group_of(item: Finding) -> Group:
     """Return what a finding is about."""
-    return _rules[item.code].group
+    return rule_of(item.code).group
 
 
 def found_by(item: Finding, *checks: Check) -> bool:
@@ -187,18 +194,19 @@ def found_by(item: Finding, *checks: Check) -> bool:
 
 def matches(code: str, patterns: Iterable[str]) -> bool:
     """Whether a code is meant by one of the patterns: a code, the beginning of one (``WF3``), or a name."""
-    name = _rules[code].name
-    return any(
-        code.upper().startswith(pattern.strip().upper()) or pattern.strip().lower() == name for pattern in patterns
-    )
+    words = [pattern.strip().lower() for pattern in patterns]
+    if any(code.lower().startswith(word) for word in words):
+        return True
+    return not all(word.startswith("wf") for word in words) and rule_of(code).name in words  # names are in the pages
 
 
 def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
     """Return the patterns of ``--select`` or ``--ignore``, each once; UsageError for one that means no rule at all."""
     kept = tuple(dict.fromkeys(pattern.strip() for pattern in patterns))
-    rules = all_rules() if kept else ()  # else they are imported later, while a wheel is inflated
+    if kept:  # else they are imported later, while a wheel is inflated
+        load_rules()
     for pattern in kept:
-        if not pattern or not any(matches(known.code, (pattern,)) for known in rules):
+        if not pattern or not any(matches(code, (pattern,)) for code in _codes):
             raise _unknown(f"{option} {pattern!r} matches no finding code or name", pattern)
     return kept
 
@@ -229,8 +237,8 @@ def pick(found: Iterable[Finding], select: Sequence[str] = (), ignore: Sequence[
 def _wanted(select: Sequence[str], ignore: Sequence[str]) -> set[str]:
     """The codes, of the rules that are imported, that ``select`` and ``ignore`` leave."""
     if not select and not ignore:
-        return set(_rules)
-    return {code for code in _rules if (not select or matches(code, select)) and not matches(code, ignore)}
+        return _codes
+    return {code for code in _codes if (not select or matches(code, select)) and not matches(code, ignore)}
 
 
 def _order(item: Finding) -> tuple[int, str, str, str]:

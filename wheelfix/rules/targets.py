@@ -23,30 +23,7 @@ _Found = TypeVar("_Found")
 _AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
 
 
-@rule(
-    "WF323",
-    "dll-not-on-target",
-    Severity.ERROR,
-    "A DLL of Windows that is imported is not on the kind of Windows that was asked about.",
-)
-@rule(
-    "WF324",
-    "function-not-on-target",
-    Severity.ERROR,
-    "A function that is imported does not exist in the DLL of the Windows that was asked about.",
-)
-@rule(
-    "WF325",
-    "perhaps-not-on-target",
-    Severity.WARNING,
-    "A DLL of Windows may be absent where it is needed, or is absent where it may not be needed.",
-)
-@rule(
-    "WF326",
-    "unknown-on-target",
-    Severity.UNSURE,
-    "Whether the kind of Windows that was asked about has a DLL is not known.",
-)
+@rule("WF323", "WF324", "WF325", "WF326")
 def absent_on_targets(subject: Subject) -> Findings:
     """Compare what is imported from Windows with each target."""
     if not subject.targets:

@@ -14,7 +14,7 @@ from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import python_runtime, runtime_file, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
-from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, VcRedist, dll_key, fold
+from wheelfix.model import Edge, EdgeKind, Finding, Image, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import newest_compiler
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import needs
@@ -45,13 +45,7 @@ class _User:
     """Locks a std::mutex that no constructor has run for."""
 
 
-@rule(
-    "WF409",
-    "vc-runtime-too-old",
-    Severity.WARNING,
-    "The Visual C++ runtime that a DLL uses is older than the DLL's compiler.",
-    Repairable.SOMETIMES,
-)
+@rule("WF409")
 def vc_runtime_too_old(subject: Subject) -> Findings:
     """Hold the runtime DLLs in the wheel, and those that are there before them, against the toolset of their users."""
     for runtime, users in sorted(_users(subject).items()):
@@ -192,13 +186,7 @@ def locks_unconstructed_mutex(image: Image) -> bool:
     return "_Mtx_lock" in symbols and "_Mtx_init_in_situ" not in symbols
 
 
-@rule(
-    "WF306",
-    "needs-vc-runtime",
-    Severity.INFO,
-    "The wheel relies on the Visual C++ runtime being installed on the machine.",
-    Repairable.SOMETIMES,
-)
+@rule("WF306")
 def needs_vc_runtime(subject: Subject) -> Findings:
     """Say once per wheel which runtime DLLs have to be on the machine."""
     relied = [edge for edge in subject.edges if isinstance(edge.provider, VcRedist)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix import scan
-from wheelfix.demo.forge import forge_dll
 
 LOADER = """
 import ctypes, os, sys

@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix import scan
-from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import import_end
 

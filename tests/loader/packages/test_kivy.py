@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
-from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.packages import kivy
 from wheelfix.loader.places import Neighbours
 from wheelfix.model import Verdict

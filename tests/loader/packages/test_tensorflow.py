@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.wheels import build_wheel
+from tools.forge import forge_dll
 from wheelfix import scan
-from wheelfix.demo.forge import forge_dll
 
 CUDA = (
     "('cuda_version', '64_112'), ('cudart_dll_name', 'cudart64_112.dll'), ('cudnn_dll_name', 'cudnn64_8.dll'), "

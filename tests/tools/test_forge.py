@@ -5,7 +5,7 @@ from __future__ import annotations
 import pefile
 import pytest
 
-from wheelfix.demo.forge import forge_dll
+from tools.forge import forge_dll
 from wheelfix.model import Machine
 
 MACHINES = [Machine.AMD64, Machine.ARM64, Machine.X86, Machine.ARM]

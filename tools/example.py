@@ -2,6 +2,8 @@
 
 Every DLL is forged byte by byte and real enough for a loader; nothing of a vendor is in it. The story is that of two
 builds that were made for Kepler cards: the error names a test artefact, the true needers are torch_cpu and torch_cuda.
+
+``python -m tools.example`` packs both into the file that ``wheelfix demo`` unpacks.
 """
 
 from __future__ import annotations
@@ -9,17 +11,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import tempfile
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.forge import forge_dll
 from wheelfix.base.values import dataclass, field
-from wheelfix.demo.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 EPOCH = (2024, 1, 1, 0, 0, 0)
+PACKED = Path(__file__).parents[1] / "wheelfix" / "cli" / "example.zip"
 
 INIT = '''\
 """A stand-in for torch: loads every DLL of its lib folder, as the real one does on Windows."""
@@ -241,3 +245,19 @@ def write_roots(story: ExampleBuild, folder: Path) -> dict[str, Path]:
 
 def _digest(data: bytes) -> str:
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def pack(target: Path) -> None:
+    """Write the files of both stories, each below its name, as ``wheelfix demo`` lays them out."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, story in (("cu117", kepler_cu117()), ("cu114", kepler_cu114())):
+            write_wheel(story, Path(folder, name, "dist"))
+            write_roots(story, Path(folder, name, "roots"))
+        for path in sorted(Path(folder).rglob("*.*")):
+            if path.is_file():
+                entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+if __name__ == "__main__":
+    pack(PACKED)

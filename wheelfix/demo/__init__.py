@@ -1,1 +1,0 @@
-"""The embedded example, and small DLLs made for it and for tests."""
