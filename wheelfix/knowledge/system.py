@@ -279,7 +279,7 @@ def exports_of_python(dll: str) -> Collection[str] | None:
 def missing_from_python(dll: str, symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
     """Return those of some imported symbols that an interpreter's DLL does not export, as far as a table knows it."""
     known = exports_of_python(dll)
-    return () if known is None else tuple(one for one in _public(symbols) if one not in known)
+    return () if known is None else tuple(_public(one for one in symbols if one not in known))
 
 
 def undecided_in_python(dll: str, symbols: Iterable[Symbol]) -> tuple[str, ...]:

@@ -595,6 +595,8 @@ class Loader(DllSearch):
         image = self.view.image(path)
         if not isinstance(image, Image) or not runs_on(image.machine, self.machine):
             return ()  # of another machine it is not even mapped: error 193
+        if image.exports.names.issuperset(needed.symbols):
+            return ()
         return tuple(symbol for symbol in needed.symbols if not image.exports.offers(symbol))
 
     def _follow(self, needed: Import, path: str, attempt: _Attempt, steps: tuple[str, ...]) -> None:

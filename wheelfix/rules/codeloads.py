@@ -216,7 +216,7 @@ def nothing_to_import(subject: Subject) -> Findings:
     )
 
 
-_OTHER_SYSTEMS = re.compile(r"mac_?os|osx|darwin|linux|unix|posix|x11|wayland")
+_OTHER_SYSTEMS = ("macos", "osx", "darwin", "linux", "unix", "posix", "x11", "wayland")
 """What is in the names of modules that wheels for Windows have no more than a stub of: matplotlib's ``_macosx``."""
 _BUILT = (".lib", ".exp", ".pdb", ".a")
 """How files end that are made when an extension module is built."""
@@ -310,7 +310,9 @@ class _Claims:
 
     def _may_be_made(self, package: str, name: str) -> bool:
         """Whether code may make a module, as that of imgui-bundle does, or it is one for other systems."""
-        if _OTHER_SYSTEMS.search(name) or (self._is_package(package) and self._may_define(package, name)):
+        if any(word in name for word in _OTHER_SYSTEMS) or (
+            self._is_package(package) and self._may_define(package, name)
+        ):
             return True
         sources = (self._view.source(path) for path in self._compiled if self._view.file(path).size <= LARGEST)
         return any(CompiledNames(source).may_make(name) for source in sources)

@@ -22,10 +22,9 @@ from wheelfix.rules.registry import Findings, finding, rule
 from wheelfix.rules.wording import listing
 
 
-@rule("WF312")
-def copy_never_loaded(subject: Subject) -> Findings:
+def _never_loaded(subject: Subject, items: list[Misplaced]) -> Findings:
     """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
-    copies = grouped((key_of(item.path), item.path) for item in misplaced(subject) if item.copy == "idle")
+    copies = grouped((key_of(item.path), item.path) for item in items if item.copy == "idle")
     for key, idle in copies.items():
         paths = [path for path in subject.view.named(key) if path in subject.images]
         winners = [path for path in paths if path not in idle]
@@ -103,10 +102,12 @@ class Misplaced:
     """How it relates to other copies of the same name."""
 
 
-@rule("WF610", "WF611", "WF612")
+@rule("WF312", "WF610", "WF611", "WF612")
 def misplaced_dlls(subject: Subject) -> Findings:
     """Report each DLL that is not where it belongs."""
-    for item in misplaced(subject):
+    items = misplaced(subject)
+    yield from _never_loaded(subject, items)
+    for item in items:
         if item.copy:
             continue  # reported with all copies of the name
         yield finding(
