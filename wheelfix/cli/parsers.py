@@ -151,7 +151,7 @@ def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> N
     if kind in SEVERAL:
         settings["default"] = []
     elif default is not None:
-        settings["default"] = int(default) if kind == "number" else default
+        settings["default"] = whole_number(default) if kind == "number" else default
     if kind == "report":
         settings["type"] = functools.partial(report_request, kinds=choices)
     elif choices:
