@@ -132,6 +132,7 @@ def _groups(command: str) -> Iterator[tuple[str, str]]:
         yield title, options
 
 
+@functools.cache
 def option_rows(command: str) -> dict[str, dict[str, str]]:
     """Return what ``options.txt`` says about the options of a command, by the keys that files have for them."""
     found: dict[str, dict[str, str]] = {}
