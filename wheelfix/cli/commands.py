@@ -172,10 +172,6 @@ class Parser(argparse.ArgumentParser):
         """Return the groups of options of which only one may be given."""
         return [group._group_actions for group in self._mutually_exclusive_groups]
 
-    def titled_groups(self) -> list[tuple[str, list[argparse.Action]]]:
-        """Return the groups of the help, with their titles."""
-        return [(group.title or "", group._group_actions) for group in self._action_groups]
-
     def require_nothing(self) -> None:
         """Let positional arguments be left out."""
         for action in self._actions:

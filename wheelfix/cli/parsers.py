@@ -132,6 +132,7 @@ def _groups(command: str) -> Iterator[tuple[str, str]]:
         yield title, options
 
 
+@functools.cache
 def option_rows(command: str) -> dict[str, dict[str, str]]:
     """Return what ``options.txt`` says about the options of a command, by the keys that files have for them."""
     found: dict[str, dict[str, str]] = {}
@@ -151,7 +152,7 @@ def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> N
     if kind in SEVERAL:
         settings["default"] = []
     elif default is not None:
-        settings["default"] = int(default) if kind == "number" else default
+        settings["default"] = whole_number(default) if kind == "number" else default
     if kind == "report":
         settings["type"] = functools.partial(report_request, kinds=choices)
     elif choices:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.parsing import as_specifiers, as_version
 from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import read_text
-from wheelfix.model import TRUSTED, Machine, Signature, canonical, dll_key
+from wheelfix.model import PLATFORM_MACHINES, TRUSTED, Machine, Signature, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 DISTRIBUTIONS = "provider_distributions.txt"
 DLLS = "provider_dlls.txt"
-_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
 
 @frozen
@@ -79,7 +78,7 @@ class LookedAt:
     @property
     def machine(self) -> Machine | None:
         """The processor it is for; None for a wheel for any."""
-        return next((machine for tag, machine in _MACHINES.items() if self.tags.endswith(tag)), None)
+        return next((machine for tag, machine in PLATFORM_MACHINES.items() if self.tags.endswith(tag)), None)
 
 
 @frozen

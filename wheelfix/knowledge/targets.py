@@ -364,7 +364,9 @@ def functions_since(check: Checker) -> dict[tuple[str, str], Since]:
     source, date = header_field(check.text, "source"), header_field(check.text, "date")
     found: dict[tuple[str, str], Since] = {}
     for dll, build, *functions in map(str.split, entries(check.text)):
-        found |= dict.fromkeys([(dll, function) for function in functions], Since(int(build), source, date))
+        found |= dict.fromkeys(
+            [(dll, function) for function in functions], Since(whole_number(build) or 0, source, date)
+        )
     return found
 
 

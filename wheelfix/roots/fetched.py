@@ -16,7 +16,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget, Limits
 from wheelfix.base.parsing import as_requirement
 from wheelfix.errors import InputError
-from wheelfix.model import Machine, canonical, dll_key
+from wheelfix.model import PLATFORM_MACHINES, Machine, canonical, dll_key
 from wheelfix.remote.packageindex import choose_file
 from wheelfix.roots.gather import member_folders
 from wheelfix.roots.release import LEARNED, cuda_of_package, ranked_releases, unfulfilled
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from wheelfix.remote.client import Client
 
 
-_PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 MOST_RELEASES = 4
 """Releases that are looked at for one DLL before it counts as not to be had."""
 
@@ -52,9 +51,9 @@ class Fetcher:
         ``cuda`` is the CUDA release of the wheel that needs it, ``releases`` are those of the toolkit that fit it,
         ``required`` is what other wheels that DLLs are taken from require.
         """
-        platform = _PLATFORMS.get(machine)
-        if platform is None:
+        if machine not in PLATFORM_MACHINES.values():
             return None
+        platform = machine.platform
         key = dll_key(name), platform, required
         with self._lock:
             ranked = ranked_releases(name, cuda, tuple(releases), self._trusted)
