@@ -369,11 +369,19 @@ FASTER["pkg/slow.py"] = "f = 1\n"
         ("cp39-abi3-win_amd64", {MANGLED: forge_dll("msvcp140.dll")}, True),
         ("cp311-cp311-win_amd64", {"pkg/path.py": "import os\nos.environ['PATH'] += __file__\n"}, True),
         ("py3-none-win_amd64", {}, False),
-        ("cp311-none-win_amd64", {}, False),
+        ("cp311-none-win_amd64", {}, True),
         ("cp311-cp311-win_amd64", {"pkg/_fast.pyd": extension(name="_fast")}, False),
         ("cp311-cp311-win_amd64", {"pkg/bin/llvmlite.dll": forge_dll("llvmlite.dll")}, False),
     ],
-    ids=["markupsafe", "a DLL for the module", "kivy-deps.glew", "any Python", "any ABI", "there", "llvmlite: a DLL"],
+    ids=[
+        "markupsafe",
+        "a DLL for the module",
+        "kivy-deps.glew",
+        "any Python",
+        "pauli-tracker, by maturin",
+        "there",
+        "llvmlite: a DLL",
+    ],
 )
 def test_a_wheel_for_one_python_with_nothing_compiled(
     tmp_path: Path, tag: str, files: dict[str, bytes], expected: bool

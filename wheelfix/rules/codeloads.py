@@ -159,7 +159,7 @@ def own_module_missing(subject: Subject) -> Findings:
     for absent in unsure:
         what = f", although the wheel is for {claims.tag}: whether the import fails is not known"
         yield replace(_not_there(subject, absent.module, absent.file, what), severity=Severity.UNSURE)
-    if not found and not unsure and claims.tag and "-none-" not in claims.tag and _has_code_alone(subject):
+    if not found and not unsure and claims.tag and _has_code_alone(subject):
         yield finding(
             "WF210",
             subject.name,
