@@ -202,6 +202,8 @@ FAMILIES = {
     "compiled-part-missing": [
         "ImportError: cannot import name 'points_cpp' from 'bar' (C:\\bar\\__init__.py)",
         "NameError: name '_ext' is not defined",
+        "ModuleNotFoundError: No module named 'foo._native'",
+        "OSError: Cannot load native module 'Crypto.Hash._MD5': Not found '_MD5.cp310-win_amd64.pyd'",
     ],
     "cmake-package-missing": [
         "  Complete output (3 lines):\n  setup.py:168: UserWarning: Unable to determine GEOS version.\n"
@@ -243,7 +245,26 @@ FAMILIES = {
     "path-too-long": ["OSError: [Errno 36] File name too long: 'x'"],
     "encoding": ["UnicodeDecodeError: 'utf-8' codec can't decode byte 0xc0 in position 41: invalid start byte"],
     "file-name": ["OSError: [WinError 123] The filename, directory name, or volume label syntax is incorrect: 'a:b'"],
-    "program-missing": ["FileNotFoundError: [WinError 2] The system cannot find the file specified"],
+    "program-missing": [
+        "FileNotFoundError: [WinError 2] The system cannot find the file specified",
+        "FileNotFoundError: [WinError 2] The system cannot find the file specified: 'ffmpeg'",
+        "pytesseract.TesseractNotFoundError: tesseract is not installed or it's not in your PATH. See README file.",
+        "pdf2image.exceptions.PDFInfoNotInstalledError: Unable to get page count. Is poppler installed and in PATH?",
+        "Java gateway process exited before sending its port number",
+    ],
+    "library-by-name": [
+        "RuntimeError: can't find snap7 shared library. If it's installed, you might need to run ldconfig",
+        "ImportError: MagickWand shared library not found.",
+        "django.core.exceptions.ImproperlyConfigured: Could not find the GDAL library (tried gdal303). Is it there?",
+        "discord.opus.OpusNotLoaded",
+    ],
+    "com-class-missing": [
+        "pywintypes.com_error: (-2147221005, 'Invalid class string', None, None)",
+        "OSError: [WinError -2147221164] Class not registered",
+    ],
+    "module-for-other-python": [
+        "ImportError: Python version mismatch: module was compiled for version 3.8, while the interpreter runs 3.9"
+    ],
     "file-missing": ["FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"],
     "cuda-no-device": ["ValueError: this trainer wants a card, and no GPU found on the machine"],
     "gpu-computation": ["RuntimeError: CUDA error: device-side assert triggered"],
@@ -283,8 +304,9 @@ def test_the_line_that_ended_a_program_is_named(family: str, text: str) -> None:
         "UserWarning: Error: foo was not found, going on\n",
         "error: subprocess-exited-with-error\n",
         "I think that an error is somewhere in this program.\n",
+        "C:\\v>pip install foo\nthe package foo is not installed yet\n",
     ],
-    ids=["other-system", "warning", "repeats", "prose"],
+    ids=["other-system", "warning", "repeats", "prose", "command"],
 )
 def test_lines_that_did_not_end_a_program_are_not_taken_for_its_error(text: str) -> None:
     assert read_log(text).error is None
@@ -298,3 +320,38 @@ def test_the_first_error_of_a_compiler_counts() -> None:
     )
     assert log.error is not None
     assert (log.error.line, "C2065" in log.error.text) == (2, True)
+
+
+AROUND = {
+    "time": lambda line: f"2026-03-04T10:11:12.1234567Z {line}",
+    "run": lambda line: f"build (windows-latest)\tRun tests\t2026-03-04T10:11:12.1234567Z {line}",
+    "logger": lambda line: f"2026-03-04 10:11:12,345 - root - ERROR - {line}",
+    "quoted": lambda line: f"> > {line}",
+    "indented": lambda line: f"      {line}",
+    "coloured": lambda line: f"\x1b[31m{line}\x1b[0m",
+}
+"""What build servers, loggers and people put around each line."""
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("end", ENDS)
+def test_an_answer_does_not_depend_on_what_stands_around_each_line(end: str, around: str) -> None:
+    text = WARNINGS["compiler"] + ENDS[end]
+    assert diagnose("\n".join(map(AROUND[around], text.splitlines()))).explained[0].cause.id == end
+
+
+def test_a_text_that_was_printed_as_a_string_is_read_in_lines() -> None:
+    """Story: tools print the output of others as it stands in JSON, or as the bytes that Python shows."""
+    log = read_log(repr(ENDS["torch-cpu-build"]))
+    assert log.ending is not None
+    assert log.ending.text.startswith("AssertionError: Torch not compiled")
+
+
+def test_a_module_that_only_a_build_does_not_find() -> None:
+    text = "ModuleNotFoundError: No module named 'torch'\n      [end of output]\nERROR: Failed to build 'flash-attn'\n"
+    assert diagnose(text).explained[0].cause.id == "build-module-missing"
+
+
+def test_a_header_that_pip_could_not_write_is_no_header_that_a_build_misses() -> None:
+    text = "ERROR: Could not install packages due to an OSError: [Errno 2] No such file or directory: 'C:\\\\v\\\\a.h'"
+    assert diagnose(text).explained[0].cause.id == "file-missing"

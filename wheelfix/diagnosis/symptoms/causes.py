@@ -278,6 +278,8 @@ class EndingFamily:
     command: str = ""
     guess: bool = False
     """Whether it says what failed, and not why."""
+    general: bool = False
+    """Whether its words also stand in lines that are no errors."""
     code: bool = False
     """Whether it is an error of a build."""
     installed: bool = False
@@ -302,7 +304,7 @@ class EndingFamily:
 def parse_endings(table: str, text: str) -> tuple[EndingFamily, ...]:
     """Turn the table's text into values; every fault is reported at once."""
     check = Checker(table)
-    optional = ("command", "guess", "code", "installed", "output", "stdlib")
+    optional = ("command", "guess", "general", "code", "installed", "output", "stdlib")
     rows = check.rows(parse_toml(table, text), "ending", ("id", "pattern", "summary", "known", "fix", "why"), optional)
     found = tuple(EndingFamily(**{**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}) for row in rows)
     check.finish()
@@ -320,6 +322,13 @@ def line_pattern(name: str) -> re.Pattern[str]:
     """Return what the lines of a kind have in them that can have the error which ended a program."""
     words = parse_toml(ENDINGS, table_text(ENDINGS))["lines"][name]
     return re.compile("|".join(words), re.IGNORECASE if name == "printed" else 0)
+
+
+def is_told(line: str) -> bool:
+    """Whether a line has the words of an error that stand nowhere else, wherever they stand in it: also in a title."""
+    error = ErrorLine(0, line)
+    telling = (one for one in ending_families() if not (one.guess or one.general or one.output))
+    return any(one.groups(error) is not None for one in telling)
 
 
 def explain_error(error: ErrorLine) -> Cause:

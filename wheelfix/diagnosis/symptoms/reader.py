@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field, replace
-from wheelfix.diagnosis.symptoms.causes import line_pattern
+from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
@@ -45,7 +46,7 @@ from wheelfix.knowledge.cards import (
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 _LONGEST = 400
@@ -186,11 +187,12 @@ _FRAME = re.compile(
 )
 """A file in a traceback: Python's, pytest's, those of IPython."""
 _FRAME_REACH = 40
+_NOWHERE = (-_FRAME_REACH - 1, "")
+_NEAR = {"bundle": "bundle-module-missing", "build": "build-module-missing"}
+"""Facts that count for the lines around them, and what a module that is not found there means."""
 _OWN_FRAMES = frozenset(
     {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
 )
-_BUILD_FRAME = re.compile(r"build_meta\.py|[\\/]pip-(?:install|build-env|req-build)-|pyproject_hooks|pep517[\\/]")
-"""Files of a traceback that pip's builds go through."""
 _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
@@ -289,21 +291,25 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
     if any(map(_POSIX.search, lines)) and not any(map(_DRIVE.search, lines)):
         return None
 
-    def last(name: str) -> list[int]:
-        return [at for at in reversed(range(len(lines))) if line_pattern(name).search(lines[at])]
+    def last(fits: Callable[[str], object]) -> Iterator[int]:
+        return (at for at in reversed(range(len(lines))) if fits(lines[at]))
 
-    found = [
-        *last("tool")[-1:],
-        *([ending.line - first] if ending else ()),
-        *last("raised"),
-        *last("printed"),
-        *last("said"),
-    ]
-    passed = (at for at in found if at not in survived and not _WARNS.search(lines[at]))
-    at = next((at for at in passed if not line_pattern("repeats").search(lines[at])), None)
+    found = chain(
+        [*last(line_pattern("tool").search)][-1:],
+        [ending.line - first] if ending else (),
+        last(line_pattern("raised").search),
+        last(line_pattern("printed").search),
+    )
+
+    def counts(at: int) -> bool:
+        return at not in survived and not _WARNS.search(lines[at]) and not line_pattern("repeats").search(lines[at])
+
+    at = next(filter(counts, found), None)
+    if at is None and (at := _last_of_output(lines)) is not None:
+        return ErrorLine(first + at, lines[at][:_LONGEST], output=True)
+    at = next(filter(counts, last(is_told)), None) if at is None else at
     if at is None:
-        at = _last_of_output(lines)
-        return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], output=True)
+        return None
     return ErrorLine(first + at, _whole(lines, at), any("site-packages" in line for line in lines[max(at - 6, 0) : at]))
 
 
@@ -368,6 +374,12 @@ def _clean(text: str) -> str:
     return clean_line(text if text.isascii() else repair_encoding(text))
 
 
+def _indent(text: str) -> int:
+    """Return how far a line is indented behind what build servers put before it."""
+    line = _clean(text)
+    return len(line) - len(line.lstrip())
+
+
 _ASKED_FOR = re.compile(r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
 
 
@@ -381,8 +393,8 @@ class _Notes:
         self._frames: deque[tuple[int, str]] = deque(maxlen=24)
         self._asked_for: tuple[int, str] | None = None
         """The last line of code that loads a file by a literal name, and that name."""
-        self._warned = -_FRAME_REACH
-        """The last line of a warning."""
+        self._warned = (-_FRAME_REACH, 0)
+        """The last line of a warning, and how far its first line is indented."""
         self._above: deque[Line] = deque(maxlen=_ABOVE)
         self._facts: dict[str, tuple[int, str]] = {}
         """What the text says about the machine and the program, with the last line that says it."""
@@ -410,9 +422,10 @@ class _Notes:
             if frame:
                 self._frames.append((number, frame.group(1) or frame.group(2)))
         self._note_system(number, text)
-        # The indented lines below a warning go on with it.
-        if _WARNS.search(text) or (text[:1].isspace() and number == self._warned + 1):
-            self._warned = number
+        if _WARNS.search(text):
+            self._warned = number, _indent(text)
+        elif number == self._warned[0] + 1 and _indent(text) > self._warned[1]:
+            self._warned = number, self._warned[1]  # the lines below a warning that are indented more go on with it
         if "dll(" in text.lower() or "LoadLibrary" in text:
             asked = _ASKED_FOR.search(text)
             if asked:
@@ -431,12 +444,12 @@ class _Notes:
         reading = recognise(lines, [line.text for line in self._above if number - line.number <= _ABOVE])
         parts = any(one.details.get("only") == PART for one in reading.symptoms)
         for line in lines[1:] if parts else ():
-            self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name == "bundle"})
+            self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name in _NEAR})
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
         following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
         raised = bool(_RAISED.match(lines[0].lstrip()))
         instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH]))
-        survived = instead or number == self._warned
+        survived = instead or number == self._warned[0]
         more = {"instead": "yes"} if instead else {}
         symptoms = (
             replace(one, survived=one.survived or survived, raised=raised, details={**one.details, **more})
@@ -505,10 +518,9 @@ class _Notes:
             return symptom.key
         on_windows = any(_WINDOWS_PATH.search(file) for file in near) or bool(_DRIVE.search(symptom.excerpt))
         only = symptom.details.get("only")
-        if only == PART and number - self._facts.get("bundle", (-_FRAME_REACH - 1, ""))[0] <= _FRAME_REACH:
-            symptom = replace(symptom, details={**symptom.details, "cause": "bundle-module-missing"})
-        elif only == PART and any(_BUILD_FRAME.search(file) for file in near):
-            symptom = replace(symptom, details={**symptom.details, "cause": "build-module-missing"})
+        around = (name for name in _NEAR if number - self._facts.get(name, _NOWHERE)[0] <= _FRAME_REACH)
+        if only == PART and (place := next(around, "")):
+            symptom = replace(symptom, details={**symptom.details, "cause": _NEAR[place]})
         elif (only == PART and not symptom.module.startswith(f"{package}.")) or (only == "windows" and not on_windows):
             return symptom.key
         if symptom.kind == "winerror" and symptom.path is None:
@@ -575,8 +587,8 @@ class _Notes:
 
     def _with_facts(self, symptom: Symptom) -> Symptom:
         """Add what the text says about the machine, and what made the program where lines around the error show it."""
-        facts = {name: value for name, (_, value) in self._facts.items() if name != "bundle"}
-        line, made_by = self._facts.get("bundle", (-_FRAME_REACH - 1, ""))
+        facts = {name: value for name, (_, value) in self._facts.items() if name not in _NEAR}
+        line, made_by = self._facts.get("bundle", _NOWHERE)
         path = symptom.path or ""
         # A file with a path of its own outside of the bundle is one that another program has to bring.
         nearby = made_by if abs(symptom.line - line) <= _FRAME_REACH and "\\" not in path else ""

@@ -95,8 +95,14 @@ _COPIED = (
 PowerShell leaves UTF-16 in its midst: without its zeros it reads as ASCII."""
 
 
+_ESCAPED = re.compile(r"(?:\\r)?\\n(?=\s*(?:Traceback \(|File |\w{3,60}(?:Error|Exception)\b)| {2})")
+"""The end of a line in a text that was printed as a string of Python or JSON."""
+
+
 def _plain(text: str) -> str:
     """Return a text with the signs that the program printed; most blocks have none of the others."""
+    if "\\n" in text:
+        text = _ESCAPED.sub("\n", text)
     if text.isascii() and "&" not in text and "\x00" not in text:
         return text
     for sign, printed in _COPIED:
@@ -344,6 +350,8 @@ _PREFIXES = re.compile(
     r"""\s*(?:
       \[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[ ]?[+-]\d\d:?\d\d)?\]?  # ISO
         (?:[ ]0\d[OE][ +])?                                               # and GitLab's stream mark
+      | (?:[^\t]{1,60}\t){2}(?=\d{4}-\d\d-\d\dT)                          # logs of a run on GitHub
+      | (?:-[ ][\w.]{1,60}[ ])?-[ ](?:DEBUG|INFO|ERROR|CRITICAL)[ ]-(?=[ ])            # loggers of Python
       | \[?\d\d:\d\d:\d\d(?:[.,:]\d{1,9})?\]?(?=[ \t\]])                 # a time of day
       | \#\#\[(?:error|warning|debug|group|section|command)\]           # Azure, GitHub
       | ::(?:error|warning|notice|debug)(?:[ ][^:]{0,300})?::            # GitHub workflow commands
