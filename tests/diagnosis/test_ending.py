@@ -193,7 +193,6 @@ FAMILIES = {
         "src/x.c:9:1: error: unknown type name 'u_int'",
         "Error\tC2065\t'foo': undeclared identifier",
     ],
-    "unix-module": ["ModuleNotFoundError: No module named 'fcntl'"],
     "python-removed": [
         "ModuleNotFoundError: No module named 'imp'",
         "ImportError: cannot import name 'Mapping' from 'collections' (C:\\Python310\\lib\\collections\\__init__.py)",
@@ -210,6 +209,16 @@ FAMILIES = {
         "  Proj 4.9.0 must be installed.\n  ----------------------------------------\n",
     ],
     "build-script": ["[2 lines of output]\n running egg_info\n This package is sold elsewhere\n [end of output]\n"],
+    "traceback-cut": [
+        'Traceback (most recent call last):\n  File "C:\\v\\Lib\\site-packages\\foo\\a.py", line 1, in <module>\n',
+        "Cannot use distutils with Python>=3.12, using meson backend instead.\nTraceback (most recent call last):",
+    ],
+    "path-escape": ["meson.build:11:22: ERROR: C:\tools\\py12\\python.exe not found"],
+    "unix-module": [
+        "ModuleNotFoundError: No module named 'fcntl'",
+        "AttributeError: module 'numpy' has no attribute 'float128'. Did you mean: 'float16'?",
+        "AttributeError: module 'os' has no attribute 'getuid'",
+    ],
     "circular-import": ["AttributeError: partially initialized module 'foo' has no attribute 'bar'"],
     "release-mismatch": [
         "ImportError: cannot import name 'Foo' from 'transformers' (C:\\v\\transformers\\__init__.py)",
@@ -345,6 +354,96 @@ def test_a_text_that_was_printed_as_a_string_is_read_in_lines() -> None:
     log = read_log(repr(ENDS["torch-cpu-build"]))
     assert log.ending is not None
     assert log.ending.text.startswith("AssertionError: Torch not compiled")
+
+
+PIP = (
+    "ERROR: Could not find a version that satisfies the requirement foo (from versions: none)\n"
+    "ERROR: No matching distribution found for foo\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "cause"),
+    [
+        ("", "no-wheel"),
+        (
+            "WARNING: Retrying (Retry(4)) after connection broken by 'SSLError(SSLCertVerificationError(1, '[SSL: "
+            "CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired'))': /whl/foo/\n",
+            "certificate",
+        ),
+        (
+            "WARNING: pip is configured with locations that require TLS/SSL, however the ssl module in Python is not "
+            "available.\n",
+            "python-library-folder",
+        ),
+    ],
+    ids=["index", "server", "ssl"],
+)
+def test_pip_finds_nothing_where_it_reaches_no_server(before: str, cause: str) -> None:
+    assert diagnose(before + PIP).explained[0].cause.id == cause
+
+
+def test_a_package_of_the_user_folder_that_meets_another_python_is_named() -> None:
+    user = "C:\\Users\\dana\\AppData\\Roaming\\Python\\Python310"
+    text = (
+        f'  File "{user}\\site-packages\\torchaudio\\utils.py", line 61, in _load_lib\n'
+        '  File "D:\\forge\\python\\lib\\site-packages\\torch\\_ops.py", line 852, in load_library\n'
+        "OSError: [WinError 127] The specified procedure could not be found\n"
+    )
+    found = diagnose(text).explained[0].cause
+    assert (found.id, user in found.summary, "D:\\forge\\python" in found.summary) == ("user-site-mixed", True, True)
+    assert found.next_steps[0].command == "set PYTHONNOUSERSITE=1"
+    assert diagnose(text.replace("D:\\forge\\python\\lib", user)).explained[0].cause.id == "torch-extension-mismatch"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "named"),
+    [
+        ("kernel32.dll has missing imports: createfile2", "windows-too-old", "createfile2"),
+        ("RuntimeError: Cannot load library 'lib\\libcpu.so': 193 from cwd: D:\\x", "other-system-file", "libcpu.so"),
+        (
+            "Cannot load library D:\\conda\\qml\\windowplugin.dll: The specified procedure could not be found.",
+            "qt-mixed",
+            "windowplugin.dll",
+        ),
+        (
+            "Cannot load library 'openvino_intel_gpu_plugin.dll': 126 from cwd: C:\\x",
+            "openvino-missing",
+            "gpu_plugin.dll",
+        ),
+        ("ImportError: DLL load failed while importing win32api", "pywin32-incomplete", "pywintypes"),
+        ("in a new Windows 11, a dialog says: not found VCRUNTIME140.dll", "vc-runtime-missing", "Visual C++"),
+        (
+            "a.c(1): fatal error C1083: Cannot open include file: 'mysql.h': No such file",
+            "header-missing",
+            ": mysql.h.",
+        ),
+        ("ModuleNotFoundError: No module named 'triton.ops'", "release-mismatch", "triton for ops"),
+    ],
+)
+def test_an_answer_says_what_the_text_shows(text: str, cause: str, named: str) -> None:
+    """Story: answers named the mechanism alone, where the text names the file, the function or the system."""
+    found = diagnose(text).explained[0].cause
+    assert (found.id, named in found.summary) == (cause, True)
+
+
+def test_numpy_2_is_not_suggested_for_a_module_of_numpy_1() -> None:
+    text = "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf"
+    assert [step.command for step in diagnose(text).remedies] == ['python -m pip install --upgrade "numpy<2"']
+
+
+def test_a_load_that_failed_without_a_reason_gives_way_to_the_reason() -> None:
+    text = "Failed to load plugin.dll\nProcess finished with exit code -1073741795 (0xC000001D)\n"
+    assert [one.cause.id for one in diagnose(text).explained] == ["illegal-instruction"]
+
+
+def test_a_warning_about_a_part_that_was_left_out_gives_way_to_the_others() -> None:
+    text = (
+        WARNINGS["xformers"].replace("+cpu", "+cu118")
+        + "A matching Triton is not available, some optimizations will not be enabled.\n"
+        "Error caught was: DLL load failed while importing libtriton: The specified module could not be found.\n"
+    )
+    assert diagnose(text).explained[0].cause.id == "xformers-mismatch"
 
 
 def test_a_module_that_only_a_build_does_not_find() -> None:

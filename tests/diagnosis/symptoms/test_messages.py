@@ -105,6 +105,7 @@ TEXTS = {
     "cuda-toolset": "CMake Error at CMakeDetermineCompilerId.cmake:676 (message): No CUDA toolset found.",
     "windows-sdk": "LINK : fatal error LNK1104: cannot open file 'kernel32.lib'",
     "header-missing": "src.h(33): fatal error C1083: Cannot open include file: 'sqlcipher/sqlite3.h': No such file",
+    "mingw-library": "LINK : fatal error LNK1181: cannot open input file 'libdwarf-0.dll.a.lib'",
     "library-missing": "LINK : fatal error LNK1181: cannot open input file 'm.lib'",
     "cmake-missing": "CMake must be installed to build the following extensions: _dlib_pybind11",
     "ort-cpu-package": "Specified provider 'CUDAExecutionProvider' is not in available provider names.",

@@ -33,6 +33,7 @@ TABLE = "causes.toml"
 ENDINGS = "endings.toml"
 _SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
     "file": lambda symptom: (symptom.file.lower(),),
+    "path": lambda symptom: (symptom.path or "",),
     "dll": lambda symptom: map(str.lower, symptom.dlls),
     "name": lambda symptom: (*_asked_for(symptom), *map(str.lower, symptom.dlls)),
     "module": lambda symptom: (symptom.module,),
@@ -51,10 +52,13 @@ def _asked_for(symptom: Symptom) -> tuple[str, ...]:
 _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
     "bare": lambda symptom: bool(symptom.path) and "\\" not in (symptom.path or ""),
     "bundle": lambda symptom: bool(symptom.details.get("bundle")),
+    "installed": lambda symptom: not symptom.details.get("bundle"),
+    "user_site": lambda symptom: bool(symptom.details.get("user_site")),
     "system": lambda symptom: _is_of_windows(symptom),
 }
 """Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
-like made, and whether the DLL is a part of Windows."""
+like made, or not, whether the package lies in the user's folder and others elsewhere, and whether the DLL is a part of
+Windows."""
 
 
 @frozen
@@ -64,6 +68,7 @@ class CauseRule:
     cause: str
     kinds: tuple[str, ...] = ()
     codes: tuple[int, ...] = ()
+    """0 where the text has none."""
     patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     """By what they are about, a key of ``_SUBJECTS``."""
     conditions: tuple[str, ...] = ()
@@ -78,7 +83,7 @@ class CauseRule:
         """Whether every field that is set agrees with the symptom."""
         return (
             (not self.kinds or symptom.kind in self.kinds)
-            and (not self.codes or symptom.code in self.codes)
+            and (not self.codes or (symptom.code or 0) in self.codes)
             and all(any(map(one.fullmatch, _SUBJECTS[name](symptom))) for name, one in self.patterns.items())
             and (not self.via or symptom.details.get("via") == self.via)
             and all(_CONDITIONS[name](symptom) for name in self.conditions)
@@ -284,14 +289,14 @@ class EndingFamily:
     """Whether it is an error of a build."""
     installed: bool = False
     """Whether it counts only where the error was raised in the files of an installed package."""
-    output: bool = False
-    """Whether it is for the last line of a build script."""
+    part: str = ""
+    """The part of a text that it is for, as ``ErrorLine`` has it."""
     stdlib: bool = False
     """Whether the group ``package`` has to be a module of Python itself."""
 
     def groups(self, error: ErrorLine) -> dict[str, str] | None:
         """Return what the line says, or None where it is not of this family."""
-        fits = (error.installed or not self.installed) and error.output == self.output
+        fits = (error.installed or not self.installed) and error.part == self.part
         found = self.pattern.search(error.text) if fits else None
         if found is None:
             return None
@@ -304,7 +309,7 @@ class EndingFamily:
 def parse_endings(table: str, text: str) -> tuple[EndingFamily, ...]:
     """Turn the table's text into values; every fault is reported at once."""
     check = Checker(table)
-    optional = ("command", "guess", "general", "code", "installed", "output", "stdlib")
+    optional = ("command", "guess", "general", "code", "installed", "part", "stdlib")
     rows = check.rows(parse_toml(table, text), "ending", ("id", "pattern", "summary", "known", "fix", "why"), optional)
     found = tuple(EndingFamily(**{**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}) for row in rows)
     check.finish()
@@ -327,7 +332,7 @@ def line_pattern(name: str) -> re.Pattern[str]:
 def is_told(line: str) -> bool:
     """Whether a line has the words of an error that stand nowhere else, wherever they stand in it: also in a title."""
     error = ErrorLine(0, line)
-    telling = (one for one in ending_families() if not (one.guess or one.general or one.output))
+    telling = (one for one in ending_families() if not (one.guess or one.general or one.part))
     return any(one.groups(error) is not None for one in telling)
 
 

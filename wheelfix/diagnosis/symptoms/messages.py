@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import frozen, replace
@@ -34,6 +35,12 @@ LIBRARIES = "libraries.toml"
 KIND = "message"
 _DLL = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}\.dll", re.IGNORECASE)
 _ARCH = re.compile(r"(?:compute|sm)_[0-9]{2,3}[af]?")
+_SUBJECT = re.compile(
+    r"(?<![\w.])(?P<file>[\w+-][\w./\\+-]{0,80}\.(?:h|hpp|hxx|hh|cuh|lib|obj))(?=['\"”’»]|: [^\d]|\s|$)"
+    r"|(?:provided by|Could NOT find|Dependency) ['\"“]?(?P<package>[A-Za-z][\w+-]{1,40})",
+    re.IGNORECASE,
+)
+"""What a line of a build says was not found: the last file in it, or a package of CMake or Meson."""
 _PART_TRIGGERS = ("no module named", "cannot import name")
 _PARTS = (
     re.compile(r"No module named \\?['\"]?(?P<package>[A-Za-z_][\w.]{2,200})(?P<name>)", re.IGNORECASE),
@@ -267,8 +274,9 @@ def read_messages(line: str) -> list[Symptom]:
     matching = [row for row in rows if isinstance(row, Message)]
     special = [one for one in matching if not one.general]
     worded = next((row for row in rows if isinstance(row, Wording)), None) if not special else None
+    more = {"subject": subject} if rows and (subject := _subject(line)) else {}
     if worded is not None:
-        details = {"cause": worded.cause, **({"rank": worded.rank} if worded.rank else {})}
+        details = {"cause": worded.cause, **more, **({"rank": worded.rank} if worded.rank else {})}
         dlls = (worded.dll,) if worded.dll else ()
         return [Symptom(KIND, None, dlls=dlls, module=worded.module, excerpt=excerpt, details=details)]
     if matching:
@@ -278,6 +286,7 @@ def read_messages(line: str) -> list[Symptom]:
         for message in special or matching:
             details = {"message": message.id, **({"arch": arch[0]} if arch else {})}
             details |= {"rank": message.rank} if message.rank else {}
+            details |= more if message.build else {}
             code = 126 if message.missing and names else None
             survived = message.survived
             found.append(Symptom(KIND, code, dlls=names, excerpt=excerpt, details=details, survived=survived))
@@ -286,6 +295,12 @@ def read_messages(line: str) -> list[Symptom]:
         details = {"only": "windows"} if library.windows else {}
         return [Symptom("library", 126, library.name, excerpt=excerpt, details=details)]
     return [Symptom(KIND, module=name, excerpt=excerpt, details=more) for name, more in _missing_parts(line)][:1]
+
+
+def _subject(line: str) -> str:
+    """Return what a line of a build says was not found."""
+    found = [match["file"] or match["package"] for match in islice(_SUBJECT.finditer(line), 20)]
+    return found[-1] if found else ""
 
 
 def _missing_parts(line: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -354,10 +369,13 @@ def _file_words(symptom: Symptom, names: tuple[str, ...]) -> dict[str, str]:
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
         "full_path": path if "\\" in path and "'" not in path else "",
         "names": _and(names) or "a part",
+        "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
         "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else "" if "\\" in path else symptom.file),
         "symbol": details.get("symbol", ""),
+        "newer_part": details.get("symbol", "") or _and(names) or "a part",
+        "user_site": details.get("user_site", ""),
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
         "crashed_in": f", in {symptom.file}" if symptom.kind == "faulting-module" else "",
@@ -420,6 +438,7 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
     both = bool(built and running)
     return {
         "version_pair": f": built for {built}, found {running}" if both else "",
+        "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built) else "numpy",
         "numpy_versions": f": built for {built}, running with {running}" if both else "",
         "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
         "module_version": f" {details['module_version']}" if details.get("module_version") else "",
@@ -443,10 +462,15 @@ def _card_words(symptom: Symptom) -> dict[str, str]:
     }
 
 
+_OF_NUMPY_1 = re.compile(r"0x(?:[0-9a-f]|1[01])$|1\.", re.IGNORECASE)
+"""Versions of NumPy's interface, and releases, before NumPy 2: what was built for them does not run with it."""
+
+
 def _ask_wheel(requirement: str, python: str) -> str:
     """The command that finds out whether there is a wheel for another Python."""
     command = f"python -m pip download --no-deps --only-binary=:all: --python-version {python}"
-    return f"{command} {quoted(requirement)}" if requirement else ""
+    build = TorchBuild.parse(requirement.partition("==")[2]) if "+" in requirement else None
+    return f"{command} {quoted(requirement)}{build.index_option if build else ''}" if requirement else ""
 
 
 def _build_here(requirement: str) -> str:

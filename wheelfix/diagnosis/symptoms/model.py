@@ -117,8 +117,9 @@ class ErrorLine:
     """The line, with those that its message goes on in."""
     installed: bool = False
     """Whether the traceback goes through the files of an installed package."""
-    output: bool = False
-    """Whether it is the last line of what a build script printed, without a word that it is an error."""
+    part: str = ""
+    """``output`` for the last line of what a build script printed, without a word that it is an error; ``cut`` for the
+    last frame of a traceback whose end, with the error, is not in the text."""
 
 
 @frozen

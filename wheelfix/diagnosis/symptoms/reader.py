@@ -197,7 +197,7 @@ _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
 _WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
-_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|\.dll\b|WinError|error 0x[0-9a-f]", re.IGNORECASE)
+_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|WindowsPath\(|\.dll\b|WinError|error 0x[0-9a-f]", re.IGNORECASE)
 _ON_EVERY_SYSTEM = frozenset(
     {
         *("load-library", "asked-by-name", "library", "message", "cuda-library", "cudnn-sublibrary", "cudnn-version"),
@@ -212,9 +212,11 @@ _POSIX = re.compile(
 )
 """What only other systems print: their libraries and folders."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
+_USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
 _CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
 _WARNS = re.compile(
-    r"\b[A-Z]\w*Warning: |\bWARN(?:ING)?\b|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
+    r"\b[A-Z]\w*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
+    r"|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
     r"|(?:^|\s)-- Could NOT find "
 )
 """What a line has that reports a warning: Python's, those of loggers, onnxruntime, TensorFlow, torch, build servers,
@@ -222,6 +224,7 @@ and CMake's where it goes on."""
 _INSTEAD = re.compile(r"\bfall(?:ing|s) ?back\b|\bdefaulting to\b", re.IGNORECASE)
 """What follows an error after which the program takes another way."""
 _INSTEAD_REACH = 4
+_CAUGHT = "Error caught was"
 _RAISED = re.compile(
     r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b"
     r"|^(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{2,80}: "
@@ -232,6 +235,8 @@ _MARKED = " \t`*_"
 """What stands around a line that was marked as code, or as important."""
 _OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
 _GOES_ON = 4
+_SPOKEN = 200
+"""Lines at most of a text in which nothing looks like the output of a program: a title, and what somebody wrote."""
 _OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
 _OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
@@ -306,11 +311,18 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
 
     at = next(filter(counts, found), None)
     if at is None and (at := _last_of_output(lines)) is not None:
-        return ErrorLine(first + at, lines[at][:_LONGEST], output=True)
-    at = next(filter(counts, last(is_told)), None) if at is None else at
+        return ErrorLine(first + at, lines[at][:_LONGEST], part="output")
+    if at is None and len(lines) <= _SPOKEN:
+        at = next(filter(counts, last(is_told)), None)
     if at is None:
-        return None
+        at = next(last(_is_frame), None)
+        return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], part="cut")
     return ErrorLine(first + at, _whole(lines, at), any("site-packages" in line for line in lines[max(at - 6, 0) : at]))
+
+
+def _is_frame(line: str) -> bool:
+    """Whether a line is one of a traceback."""
+    return _TRACEBACK in line or line.startswith('File "')
 
 
 def _last_of_output(lines: list[str]) -> int | None:
@@ -448,7 +460,7 @@ class _Notes:
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
         following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
         raised = bool(_RAISED.match(lines[0].lstrip()))
-        instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH]))
+        instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
         survived = instead or number == self._warned[0]
         more = {"instead": "yes"} if instead else {}
         symptoms = (
@@ -468,7 +480,7 @@ class _Notes:
         """Note what a line says about the system and the program that it is from."""
         if ("/" in text or ".so" in text or "unixODBC" in text) and _POSIX.search(text):
             self._posix = number
-        if ("\\" in text or ".dll" in text or "WinError" in text or "error 0x" in text) and _DRIVE.search(text):
+        if ("\\" in text or ".dll" in text or "Win" in text or "error 0x" in text) and _DRIVE.search(text):
             self._windows = number
         for fact in facts_in(text):
             self._facts[fact.name] = (number, fact.value)
@@ -506,6 +518,9 @@ class _Notes:
         prefixes = (environment_prefix(file) for file in reversed(near) if _WINDOWS_PATH.search(file))
         if not own and (prefix := next(filter(None, prefixes), "")):
             details["prefix"] = prefix
+        if _USER_SITE.search(environment_prefix(package_file := _last_of(package, near))):
+            others = {*map(environment_prefix, near)} - {"", environment_prefix(package_file)}
+            details |= {"user_site": environment_prefix(package_file), "prefix": others.pop()} if others else {}
         if own or "prefix" in details:
             details["environment"] = "conda" if _CONDA.search(own or details["prefix"]) else ""
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
@@ -617,6 +632,11 @@ def _origin(near: list[str]) -> tuple[str, str]:
     return package, "subprocess" if last == "subprocess.py" else ""
 
 
+def _last_of(package: str, files: list[str]) -> str:
+    """Return the innermost file of a package in a traceback, or nothing."""
+    return next((file for file in reversed(files) if package and package_of(file) == package), "")
+
+
 def _only_loads(file: str) -> bool:
     """Whether a file of a traceback loads libraries for others, so that the error is not about its own package."""
     return "/".join(file.replace("\\", "/").split("/")[-2:]) in _LOADING_FILES
@@ -646,6 +666,8 @@ def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
 
 def _says_more(symptom: Symptom, other: Symptom) -> bool:
     """Whether a symptom is the same error as a line above it without a file, which a logger printed."""
+    if symptom.kind == "windows-function":
+        return other.code == symptom.code  # the function that was not found
     nameless = other.kind in ("winerror", "sentence") and not (other.path or other.dlls)
     return nameless and symptom.code == other.code and bool(symptom.path)
 
