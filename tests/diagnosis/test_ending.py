@@ -219,6 +219,13 @@ FAMILIES = {
         "AttributeError: module 'numpy' has no attribute 'float128'. Did you mean: 'float16'?",
         "AttributeError: module 'os' has no attribute 'getuid'",
     ],
+    "python-library-mismatch": ["a.obj : error LNK2001: unresolved external symbol __imp_PyErr_Format"],
+    "spawn-main": [
+        "An attempt has been made to start a new process before the\ncurrent process has finished its start.",
+        "AttributeError: Can't pickle local object 'main.<locals>.<lambda>'",
+    ],
+    "torch-distributed": ["RuntimeError: Distributed package doesn't have NCCL built in"],
+    "device-missing": ["OSError: [Errno -9996] Invalid input device (no default output device)"],
     "circular-import": ["AttributeError: partially initialized module 'foo' has no attribute 'bar'"],
     "release-mismatch": [
         "ImportError: cannot import name 'Foo' from 'transformers' (C:\\v\\transformers\\__init__.py)",
@@ -419,6 +426,25 @@ def test_a_package_of_the_user_folder_that_meets_another_python_is_named() -> No
             ": mysql.h.",
         ),
         ("ModuleNotFoundError: No module named 'triton.ops'", "release-mismatch", "triton for ops"),
+        ("RuntimeError: The NVIDIA driver on your system is too old (found version 11040).", "driver-too-old", "11.4"),
+        (
+            "C:\\Python313\\python.exe\nERROR: No matching distribution found for foo",
+            "no-wheel",
+            "that this Python (3.13) can install",
+        ),
+        (
+            '    from pyproj import _datadir\n  File "C:/qgis/python\\qgis\\utils.py", line 744, in _import\n'
+            "    mod = _builtin_import(name)\nImportError: DLL load failed: The specified module could not be found.",
+            "missing-dependency",
+            "the module _datadir",
+        ),
+        (
+            '  File "C:\\v\\Lib\\site-packages\\osgeo\\osr.py", line 14, in helper\n'
+            "ImportError: DLL load failed: The specified procedure could not be found.",
+            "wrong-version",
+            "a module of osgeo",
+        ),
+        ("WARNING: cannot find 'api-ms-win-core-psapi-l1-1-0.dll'", "api-set-warning", "not files"),
     ],
 )
 def test_an_answer_says_what_the_text_shows(text: str, cause: str, named: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import lru_cache
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import field, frozen, replace
@@ -203,6 +204,7 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
     return _message_cause(symptom, message) if message else _cause(symptom, rule, _missing(symptom, rule))
 
 
+_QUOTED = 160
 _OF_A_BUILD = "This is an error of a build, before there is a wheel."
 
 
@@ -214,6 +216,8 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     known = fill(message.known, words)
     if message.build:
         known = f"{_OF_A_BUILD} {known}"
+    if symptom.line and message.rank != "last":
+        known = f'Line {symptom.line}: "{shorten(symptom.excerpt, _QUOTED, placeholder=" …")}" {known}'
     # That something failed is no cause.
     confidence = Confidence.GUESS if message.rank == "last" else Confidence.SURE
     return Cause(message.id, fill(message.summary, words), known, missing, confidence, steps)

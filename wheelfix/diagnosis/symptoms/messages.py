@@ -365,7 +365,7 @@ def _file_words(symptom: Symptom, names: tuple[str, ...]) -> dict[str, str]:
     error = winerror(symptom.code) if symptom.code is not None else None
     prefix = environment_prefix(path) or details.get("prefix", "")
     return {
-        "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
+        "file": symptom.file or _module_name(symptom),
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
         "full_path": path if "\\" in path and "'" not in path else "",
         "names": _and(names) or "a part",
@@ -424,6 +424,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
+        "this_python": _this_python(details),
         "ask_wheel": _ask_wheel(details.get("building", ""), details.get("wheel_python", "3.12")),
         "build_here": _build_here(details.get("building", "")),
         "index": details.get("index", ""),
@@ -441,6 +442,9 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
         "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built) else "numpy",
         "numpy_versions": f": built for {built}, running with {running}" if both else "",
         "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
+        "driver_serves": f": it serves CUDA {int(running) // 1000}.{int(running) % 1000 // 10} at most"
+        if running.isdecimal() and len(running) == len("12040")
+        else "",
         "module_version": f" {details['module_version']}" if details.get("module_version") else "",
     }
 
@@ -533,6 +537,19 @@ def _collect(symptom: Symptom) -> str:
     if symptom.details.get("bundle") != "PyInstaller":
         return ""
     return f"pyinstaller --collect-binaries {symptom.package or 'PACKAGE'} script.py"
+
+
+def _this_python(details: Mapping[str, str]) -> str:
+    """Which Python runs, as far as the text shows it."""
+    shown = filter(None, [details.get("bitness", ""), f"3.{details['python']}" if "python" in details else ""])
+    return f" ({', '.join(shown)})" if {"bitness", "python"} & {*details} else ""
+
+
+def _module_name(symptom: Symptom) -> str:
+    """What to call a file that the text does not name: its module, or the package that loads it."""
+    if symptom.module:
+        return f"the module {symptom.module}"
+    return f"a module of {symptom.package}" if symptom.package else "the file"
 
 
 def _package_name(symptom: Symptom, package: str) -> str:

@@ -447,6 +447,8 @@ class _Notes:
         elif "load_module(" in text and (loaded := _LOADS.search(text)):
             # Frames of imp follow it.
             self._imported = number + _IMP_FRAMES, loaded[1], ""
+        elif "_import(" in text and number - self._imported[0] <= _IMPORT_REACH:
+            self._imported = number, *self._imported[1:]  # a program that imports by a function of its own
         if not window[0].hot or self._known(text):
             return True
         lines = [_clean(line.text) for line in window]
