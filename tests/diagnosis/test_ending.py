@@ -224,12 +224,17 @@ FAMILIES = {
         "An attempt has been made to start a new process before the\ncurrent process has finished its start.",
         "AttributeError: Can't pickle local object 'main.<locals>.<lambda>'",
     ],
+    "protobuf-mismatch": ["TypeError: Descriptors cannot not be created directly."],
+    "setuptools-too-new": ["error in foo setup command: use_2to3 is invalid."],
     "torch-distributed": ["RuntimeError: Distributed package doesn't have NCCL built in"],
     "device-missing": ["OSError: [Errno -9996] Invalid input device (no default output device)"],
     "circular-import": ["AttributeError: partially initialized module 'foo' has no attribute 'bar'"],
     "release-mismatch": [
         "ImportError: cannot import name 'Foo' from 'transformers' (C:\\v\\transformers\\__init__.py)",
         "AttributeError: module 'numpy' has no attribute 'float'",
+        "ModuleNotFoundError: No module named 'numpy._core'",
+        '  File "C:\\v\\Lib\\site-packages\\setuptools\\dist.py", line 4, in x\n'
+        "TypeError: canonicalize_version() got an unexpected keyword argument 'strip'",
     ],
     "stdlib-module-missing": ["ModuleNotFoundError: No module named 'tkinter'"],
     "module-missing": [
@@ -443,6 +448,17 @@ def test_a_package_of_the_user_folder_that_meets_another_python_is_named() -> No
             "ImportError: DLL load failed: The specified procedure could not be found.",
             "wrong-version",
             "a module of osgeo",
+        ),
+        (
+            "Can't load requested DLL: C:\\Program Files\\GeoDa Software\\ogr_OCI.dll\n"
+            "126: The specified module could not be found.",
+            "missing-dependency",
+            "ogr_OCI.dll",
+        ),
+        (
+            "Error: The specified module could not be found.\n\\\\?\\C:\\app\\build\\Release\\cuesdk.node\n",
+            "missing-dependency",
+            "cuesdk.node",
         ),
         ("WARNING: cannot find 'api-ms-win-core-psapi-l1-1-0.dll'", "api-set-warning", "not files"),
     ],

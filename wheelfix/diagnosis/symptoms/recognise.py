@@ -559,7 +559,9 @@ def _bare_sentence(text: _Wrapped) -> list[Found]:
         known = read_sentence(text.readings()[0])
     if known is None or is_ambiguous(known.code):
         return []
-    path = named_path(text.first) or next(iter(dll_names(text.first)), None)
+    # Node.js names the file in the line below the sentence.
+    below = text.following if text.following.lstrip().startswith("\\\\?\\") else ""
+    path = named_path(text.first) or next(iter(dll_names(text.first)), None) or named_path(below)
     excerpt, likely = _shorten(text.first), Confidence.LIKELY
     symptom = Symptom("sentence", known.code, path, language=known.language, excerpt=excerpt, confidence=likely)
     return [Found(symptom, 0, len(text.first), weak=True)]
