@@ -156,7 +156,7 @@ _CLAUSE = r"(?:~=|==|!=|<=|>=|<|>)\d+(?:\.\d+)*(?:\.\*)?"
 _SPECIFIER = re.compile(rf"{_CLAUSE}(?:,{_CLAUSE})*").fullmatch
 
 
-_IN_TABLES = {"first": "from", "last": "to", "distribution": "name"}
+_IN_TABLES = {"first": "from", "last": "to", "distribution": "name", "every": "all", "some": "any"}
 """Fields that have another name in tables."""
 
 

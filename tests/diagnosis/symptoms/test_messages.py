@@ -278,9 +278,9 @@ def test_a_message_without_words_is_refused() -> None:
 FRAME = '  File "C:\\lab\\Lib\\site-packages\\x\\__init__.py", line 1, in <module>\n'
 
 
-@pytest.mark.parametrize("library", [one for one in libraries() if one.words], ids=lambda one: one.name)
+@pytest.mark.parametrize("library", [one for one in libraries() if one.some], ids=lambda one: one.name)
 def test_words_about_a_library_name_it_and_say_where_to_get_it(library) -> None:
-    (cause,) = explain_symptoms(read_symptoms(f"{FRAME}ImportError: {library.words.some[0]}\n"))
+    (cause,) = explain_symptoms(read_symptoms(f"{FRAME}ImportError: {library.some[0]}\n"))
     assert cause.id == "library-by-name"
     assert cause.likely_missing == (library.name,)
     assert cause.next_steps[0].title == library.fix

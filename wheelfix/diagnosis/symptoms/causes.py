@@ -312,10 +312,8 @@ class EndingFamily:
 
 def parse_endings(table: str, text: str) -> tuple[EndingFamily, ...]:
     """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table)
-    optional = ("command", "guess", "general", "code", "installed", "part", "stdlib")
-    rows = check.rows(parse_toml(table, text), "ending", ("id", "pattern", "summary", "known", "fix", "why"), optional)
-    found = tuple(EndingFamily(**{**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}) for row in rows)
+    check = Checker(table, parse_toml(table, text))
+    found = check.values("ending", EndingFamily)
     check.finish()
     return found
 

@@ -13,7 +13,7 @@ import re
 import sys
 from collections import Counter
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Union
+from typing import IO, TYPE_CHECKING, Generic, TypeVar, Union
 
 from wheelfix.base.values import dataclass, frozen
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from wheelfix.diagnosis.symptoms.model import TextLimits
 
+_Row = TypeVar("_Row")
 BLOCK = 1 << 18
 _GRAM = 4
 """Letters, or bytes, by which words are looked up."""
@@ -166,6 +167,24 @@ class WordIndex:
         grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)} & self._by_gram.keys()
         words = [*self._short, *(word for gram in grams for word in self._by_gram[gram])]
         return [word for word in words if word in text]
+
+
+class RowIndex(Generic[_Row]):
+    """Finds the rows of a table that a line can be about: those of whose words it has one."""
+
+    def __init__(self, rows: Iterable[tuple[_Row, Iterable[str]]]) -> None:
+        self._rows: list[_Row] = []
+        self._places: dict[str, list[int]] = {}
+        for place, (row, words) in enumerate(rows):
+            self._rows.append(row)
+            for word in words:
+                self._places.setdefault(word, []).append(place)
+        self._words = WordIndex(self._places)
+
+    def near(self, text: str) -> list[_Row]:
+        """Return the rows for a text in lower case, in the order of the table."""
+        places = {place for word in self._words.found(text) for place in self._places[word]}
+        return [self._rows[place] for place in sorted(places)]
 
 
 def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator[str]:
