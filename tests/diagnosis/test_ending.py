@@ -469,6 +469,24 @@ def test_an_answer_says_what_the_text_shows(text: str, cause: str, named: str) -
     assert (found.id, named in found.summary) == (cause, True)
 
 
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("pytorch version: 2.6.0+cu124\n", '"torchaudio==2.6.0" --index-url https://download.pytorch.org/whl/cu124'),
+        ("pytorch version: 2.6.0+cu124\nPyTorch version: 2.5.1+cu121\n", ""),
+        ("", ""),
+    ],
+    ids=["one", "two", "none"],
+)
+def test_the_torch_that_a_text_names_is_the_one_to_fit(said: str, command: str) -> None:
+    text = (
+        f'{said}  File "C:\\v\\Lib\\site-packages\\torchaudio\\_extension.py", line 67, in x\n'
+        "OSError: [WinError 127] The specified procedure could not be found\n"
+    )
+    step = diagnose(text).remedies[0]
+    assert (command in step.command, bool(step.command)) == (True, bool(command))
+
+
 def test_numpy_2_is_not_suggested_for_a_module_of_numpy_1() -> None:
     text = "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf"
     assert [step.command for step in diagnose(text).remedies] == ['python -m pip install --upgrade "numpy<2"']

@@ -107,6 +107,7 @@ def _is_of_windows(symptom: Symptom) -> bool:
 class Need:
     """What has to be known, or must not be known, about a machine for a remedy to help."""
 
+    id: str
     fact: str
     """A key of the details of a symptom: ``environment``, ``vendor``, ``bundle``, …"""
     known: bool = False
@@ -136,30 +137,21 @@ class CauseTable:
 def parse_causes(table: str, text: str) -> CauseTable:
     """Turn the table's text into values; names that lead nowhere, and causes that nothing leads to, are refused."""
     tree = parse_toml(table, text)
-    check = Checker(table)
+    check = Checker(table, tree)
     # Rules and remedies are our own conclusions: the cause carries the source for both.
-    remedies = {
-        row["id"]: Remedy(
-            **{key: row[key] for key in row if key not in ("id", "needs")}, needs=tuple(row.get("needs", ()))
-        )
-        for row in tree["remedy"]
-    }
-    causes: dict[str, Cause] = {}
+    steps = [Remedy(**row | {"needs": tuple(row.get("needs", ()))}) for row in tree["remedy"]]
+    remedies = {step.id: step for step in steps}
+    needs = {need.id: need for need in check.values("need", Need, sourced=False)}
     rows = check.rows(tree, "cause", ("id", "summary", "known", "confidence", "remedies"))
     check.unique("cause", (row["id"] for row in rows))
-    check.unique("remedy", (row["id"] for row in tree["remedy"]))
-    lists = ("only", "never")
-    needs = {
-        row["id"]: Need(row["fact"], row.get("known", False), *(tuple(row.get(name, ())) for name in lists))
-        for row in tree["need"]
-    }
-    for row in tree["remedy"]:
-        unknown = {*row.get("needs", ())} - set(needs)
-        check.faults += [f"{row['id']}: nothing checks the need {need!r}" for need in unknown]
+    check.unique("remedy", (step.id for step in steps))
+    for step in steps:
+        check.faults += [f"{step.id}: nothing checks the need {need!r}" for need in step.needs if need not in needs]
+    causes: dict[str, Cause] = {}
     for row in rows:
         check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
-        steps = tuple(remedies[name] for name in row["remedies"] if name in remedies)
-        causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), steps)
+        own = tuple(remedies[name] for name in row["remedies"] if name in remedies)
+        causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), own)
     rules = tuple(_rule(row, check, tree.get("pattern", {})) for row in tree["rule"])
     known = {*causes, *(message.id for message in messages())}
     check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in known]

@@ -158,7 +158,9 @@ class Remedy:
     when: str = ""
     """What has to hold for it to help; empty when nothing beyond the cause itself."""
     needs: tuple[str, ...] = ()
-    """The same for machines, one of the names of ``NEEDS`` in ``causes``. Known not to hold, it drops the remedy."""
+    """The same for machines: names of needs in ``causes.toml``. Known not to hold, it drops the remedy."""
+    id: str = ""
+    """Its name in ``causes.toml``."""
 
 
 @frozen

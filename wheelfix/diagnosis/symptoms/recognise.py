@@ -68,9 +68,9 @@ class Fact:
 
     name: str
     """``environment``, ``vendor``, ``bundle``, ``host`` or ``wheel``."""
-    triggers: tuple[str, ...]
     pattern: re.Pattern[str]
     source: str
+    triggers: tuple[str, ...] = ()
     value: str = ""
     """What it says; empty where the group ``value`` of the pattern has it."""
 
@@ -183,13 +183,23 @@ def parse_forms(table: str, text: str) -> tuple[Form, ...]:
     return tuple(forms)
 
 
-@lru_cache(maxsize=1)
-def _facts() -> RowIndex[Fact]:
+@lru_cache(maxsize=2)
+def _fact_rows(key: str) -> tuple[Fact, ...]:
     """Return the same table's rows about machines and programs."""
     check = Checker(FORMS, parse_toml(FORMS, table_text(FORMS)))
-    found = check.values("fact", Fact)
+    found = check.values(key, Fact)
     check.finish()
-    return RowIndex((fact, fact.triggers) for fact in found)
+    return found
+
+
+def machine_rows() -> tuple[Fact, ...]:
+    """Return the rows about what people paste of their machine, for every line of a text."""
+    return _fact_rows("machine")
+
+
+@lru_cache(maxsize=1)
+def _facts() -> RowIndex[Fact]:
+    return RowIndex((fact, fact.triggers) for fact in _fact_rows("fact"))
 
 
 @lru_cache(maxsize=64)
