@@ -193,7 +193,6 @@ FAMILIES = {
         "src/x.c:9:1: error: unknown type name 'u_int'",
         "Error\tC2065\t'foo': undeclared identifier",
     ],
-    "unix-module": ["ModuleNotFoundError: No module named 'fcntl'"],
     "python-removed": [
         "ModuleNotFoundError: No module named 'imp'",
         "ImportError: cannot import name 'Mapping' from 'collections' (C:\\Python310\\lib\\collections\\__init__.py)",
@@ -202,16 +201,40 @@ FAMILIES = {
     "compiled-part-missing": [
         "ImportError: cannot import name 'points_cpp' from 'bar' (C:\\bar\\__init__.py)",
         "NameError: name '_ext' is not defined",
+        "ModuleNotFoundError: No module named 'foo._native'",
+        "OSError: Cannot load native module 'Crypto.Hash._MD5': Not found '_MD5.cp310-win_amd64.pyd'",
     ],
     "cmake-package-missing": [
         "  Complete output (3 lines):\n  setup.py:168: UserWarning: Unable to determine GEOS version.\n"
         "  Proj 4.9.0 must be installed.\n  ----------------------------------------\n",
     ],
     "build-script": ["[2 lines of output]\n running egg_info\n This package is sold elsewhere\n [end of output]\n"],
+    "traceback-cut": [
+        'Traceback (most recent call last):\n  File "C:\\v\\Lib\\site-packages\\foo\\a.py", line 1, in <module>\n',
+        "Cannot use distutils with Python>=3.12, using meson backend instead.\nTraceback (most recent call last):",
+    ],
+    "path-escape": ["meson.build:11:22: ERROR: C:\tools\\py12\\python.exe not found"],
+    "unix-module": [
+        "ModuleNotFoundError: No module named 'fcntl'",
+        "AttributeError: module 'numpy' has no attribute 'float128'. Did you mean: 'float16'?",
+        "AttributeError: module 'os' has no attribute 'getuid'",
+    ],
+    "python-library-mismatch": ["a.obj : error LNK2001: unresolved external symbol __imp_PyErr_Format"],
+    "spawn-main": [
+        "An attempt has been made to start a new process before the\ncurrent process has finished its start.",
+        "AttributeError: Can't pickle local object 'main.<locals>.<lambda>'",
+    ],
+    "protobuf-mismatch": ["TypeError: Descriptors cannot not be created directly."],
+    "setuptools-too-new": ["error in foo setup command: use_2to3 is invalid."],
+    "torch-distributed": ["RuntimeError: Distributed package doesn't have NCCL built in"],
+    "device-missing": ["OSError: [Errno -9996] Invalid input device (no default output device)"],
     "circular-import": ["AttributeError: partially initialized module 'foo' has no attribute 'bar'"],
     "release-mismatch": [
         "ImportError: cannot import name 'Foo' from 'transformers' (C:\\v\\transformers\\__init__.py)",
         "AttributeError: module 'numpy' has no attribute 'float'",
+        "ModuleNotFoundError: No module named 'numpy._core'",
+        '  File "C:\\v\\Lib\\site-packages\\setuptools\\dist.py", line 4, in x\n'
+        "TypeError: canonicalize_version() got an unexpected keyword argument 'strip'",
     ],
     "stdlib-module-missing": ["ModuleNotFoundError: No module named 'tkinter'"],
     "module-missing": [
@@ -243,7 +266,26 @@ FAMILIES = {
     "path-too-long": ["OSError: [Errno 36] File name too long: 'x'"],
     "encoding": ["UnicodeDecodeError: 'utf-8' codec can't decode byte 0xc0 in position 41: invalid start byte"],
     "file-name": ["OSError: [WinError 123] The filename, directory name, or volume label syntax is incorrect: 'a:b'"],
-    "program-missing": ["FileNotFoundError: [WinError 2] The system cannot find the file specified"],
+    "program-missing": [
+        "FileNotFoundError: [WinError 2] The system cannot find the file specified",
+        "FileNotFoundError: [WinError 2] The system cannot find the file specified: 'ffmpeg'",
+        "pytesseract.TesseractNotFoundError: tesseract is not installed or it's not in your PATH. See README file.",
+        "pdf2image.exceptions.PDFInfoNotInstalledError: Unable to get page count. Is poppler installed and in PATH?",
+        "Java gateway process exited before sending its port number",
+    ],
+    "library-by-name": [
+        "RuntimeError: can't find snap7 shared library. If it's installed, you might need to run ldconfig",
+        "ImportError: MagickWand shared library not found.",
+        "django.core.exceptions.ImproperlyConfigured: Could not find the GDAL library (tried gdal303). Is it there?",
+        "discord.opus.OpusNotLoaded",
+    ],
+    "com-class-missing": [
+        "pywintypes.com_error: (-2147221005, 'Invalid class string', None, None)",
+        "OSError: [WinError -2147221164] Class not registered",
+    ],
+    "module-for-other-python": [
+        "ImportError: Python version mismatch: module was compiled for version 3.8, while the interpreter runs 3.9"
+    ],
     "file-missing": ["FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"],
     "cuda-no-device": ["ValueError: this trainer wants a card, and no GPU found on the machine"],
     "gpu-computation": ["RuntimeError: CUDA error: device-side assert triggered"],
@@ -283,8 +325,9 @@ def test_the_line_that_ended_a_program_is_named(family: str, text: str) -> None:
         "UserWarning: Error: foo was not found, going on\n",
         "error: subprocess-exited-with-error\n",
         "I think that an error is somewhere in this program.\n",
+        "C:\\v>pip install foo\nthe package foo is not installed yet\n",
     ],
-    ids=["other-system", "warning", "repeats", "prose"],
+    ids=["other-system", "warning", "repeats", "prose", "command"],
 )
 def test_lines_that_did_not_end_a_program_are_not_taken_for_its_error(text: str) -> None:
     assert read_log(text).error is None
@@ -298,3 +341,176 @@ def test_the_first_error_of_a_compiler_counts() -> None:
     )
     assert log.error is not None
     assert (log.error.line, "C2065" in log.error.text) == (2, True)
+
+
+AROUND = {
+    "time": lambda line: f"2026-03-04T10:11:12.1234567Z {line}",
+    "run": lambda line: f"build (windows-latest)\tRun tests\t2026-03-04T10:11:12.1234567Z {line}",
+    "logger": lambda line: f"2026-03-04 10:11:12,345 - root - ERROR - {line}",
+    "quoted": lambda line: f"> > {line}",
+    "indented": lambda line: f"      {line}",
+    "coloured": lambda line: f"\x1b[31m{line}\x1b[0m",
+}
+"""What build servers, loggers and people put around each line."""
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("end", ENDS)
+def test_an_answer_does_not_depend_on_what_stands_around_each_line(end: str, around: str) -> None:
+    text = WARNINGS["compiler"] + ENDS[end]
+    assert diagnose("\n".join(map(AROUND[around], text.splitlines()))).explained[0].cause.id == end
+
+
+def test_a_text_that_was_printed_as_a_string_is_read_in_lines() -> None:
+    """Story: tools print the output of others as it stands in JSON, or as the bytes that Python shows."""
+    log = read_log(repr(ENDS["torch-cpu-build"]))
+    assert log.ending is not None
+    assert log.ending.text.startswith("AssertionError: Torch not compiled")
+
+
+PIP = (
+    "ERROR: Could not find a version that satisfies the requirement foo (from versions: none)\n"
+    "ERROR: No matching distribution found for foo\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "cause"),
+    [
+        ("", "no-wheel"),
+        (
+            "WARNING: Retrying (Retry(4)) after connection broken by 'SSLError(SSLCertVerificationError(1, '[SSL: "
+            "CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired'))': /whl/foo/\n",
+            "certificate",
+        ),
+        (
+            "WARNING: pip is configured with locations that require TLS/SSL, however the ssl module in Python is not "
+            "available.\n",
+            "python-library-folder",
+        ),
+    ],
+    ids=["index", "server", "ssl"],
+)
+def test_pip_finds_nothing_where_it_reaches_no_server(before: str, cause: str) -> None:
+    assert diagnose(before + PIP).explained[0].cause.id == cause
+
+
+def test_a_package_of_the_user_folder_that_meets_another_python_is_named() -> None:
+    user = "C:\\Users\\dana\\AppData\\Roaming\\Python\\Python310"
+    text = (
+        f'  File "{user}\\site-packages\\torchaudio\\utils.py", line 61, in _load_lib\n'
+        '  File "D:\\forge\\python\\lib\\site-packages\\torch\\_ops.py", line 852, in load_library\n'
+        "OSError: [WinError 127] The specified procedure could not be found\n"
+    )
+    found = diagnose(text).explained[0].cause
+    assert (found.id, user in found.summary, "D:\\forge\\python" in found.summary) == ("user-site-mixed", True, True)
+    assert found.next_steps[0].command == "set PYTHONNOUSERSITE=1"
+    assert diagnose(text.replace("D:\\forge\\python\\lib", user)).explained[0].cause.id == "torch-extension-mismatch"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "named"),
+    [
+        ("kernel32.dll has missing imports: createfile2", "windows-too-old", "createfile2"),
+        ("RuntimeError: Cannot load library 'lib\\libcpu.so': 193 from cwd: D:\\x", "other-system-file", "libcpu.so"),
+        (
+            "Cannot load library D:\\conda\\qml\\windowplugin.dll: The specified procedure could not be found.",
+            "qt-mixed",
+            "windowplugin.dll",
+        ),
+        (
+            "Cannot load library 'openvino_intel_gpu_plugin.dll': 126 from cwd: C:\\x",
+            "openvino-missing",
+            "gpu_plugin.dll",
+        ),
+        ("ImportError: DLL load failed while importing win32api", "pywin32-incomplete", "pywintypes"),
+        ("in a new Windows 11, a dialog says: not found VCRUNTIME140.dll", "vc-runtime-missing", "Visual C++"),
+        (
+            "a.c(1): fatal error C1083: Cannot open include file: 'mysql.h': No such file",
+            "header-missing",
+            ": mysql.h.",
+        ),
+        ("ModuleNotFoundError: No module named 'triton.ops'", "release-mismatch", "triton for ops"),
+        ("RuntimeError: The NVIDIA driver on your system is too old (found version 11040).", "driver-too-old", "11.4"),
+        (
+            "C:\\Python313\\python.exe\nERROR: No matching distribution found for foo",
+            "no-wheel",
+            "that this Python (3.13) can install",
+        ),
+        (
+            '    from pyproj import _datadir\n  File "C:/qgis/python\\qgis\\utils.py", line 744, in _import\n'
+            "    mod = _builtin_import(name)\nImportError: DLL load failed: The specified module could not be found.",
+            "missing-dependency",
+            "the module _datadir",
+        ),
+        (
+            '  File "C:\\v\\Lib\\site-packages\\osgeo\\osr.py", line 14, in helper\n'
+            "ImportError: DLL load failed: The specified procedure could not be found.",
+            "wrong-version",
+            "a module of osgeo",
+        ),
+        (
+            "Can't load requested DLL: C:\\Program Files\\GeoDa Software\\ogr_OCI.dll\n"
+            "126: The specified module could not be found.",
+            "missing-dependency",
+            "ogr_OCI.dll",
+        ),
+        (
+            "Error: The specified module could not be found.\n\\\\?\\C:\\app\\build\\Release\\cuesdk.node\n",
+            "missing-dependency",
+            "cuesdk.node",
+        ),
+        ("WARNING: cannot find 'api-ms-win-core-psapi-l1-1-0.dll'", "api-set-warning", "not files"),
+    ],
+)
+def test_an_answer_says_what_the_text_shows(text: str, cause: str, named: str) -> None:
+    """Story: answers named the mechanism alone, where the text names the file, the function or the system."""
+    found = diagnose(text).explained[0].cause
+    assert (found.id, named in found.summary) == (cause, True)
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("pytorch version: 2.6.0+cu124\n", '"torchaudio==2.6.0" --index-url https://download.pytorch.org/whl/cu124'),
+        ("pytorch version: 2.6.0+cu124\nPyTorch version: 2.5.1+cu121\n", ""),
+        ("", ""),
+    ],
+    ids=["one", "two", "none"],
+)
+def test_the_torch_that_a_text_names_is_the_one_to_fit(said: str, command: str) -> None:
+    text = (
+        f'{said}  File "C:\\v\\Lib\\site-packages\\torchaudio\\_extension.py", line 67, in x\n'
+        "OSError: [WinError 127] The specified procedure could not be found\n"
+    )
+    step = diagnose(text).remedies[0]
+    assert (command in step.command, bool(step.command)) == (True, bool(command))
+
+
+def test_numpy_2_is_not_suggested_for_a_module_of_numpy_1() -> None:
+    text = "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf"
+    assert [step.command for step in diagnose(text).remedies] == ['python -m pip install --upgrade "numpy<2"']
+
+
+def test_a_load_that_failed_without_a_reason_gives_way_to_the_reason() -> None:
+    text = "Failed to load plugin.dll\nProcess finished with exit code -1073741795 (0xC000001D)\n"
+    assert [one.cause.id for one in diagnose(text).explained] == ["illegal-instruction"]
+
+
+def test_a_warning_about_a_part_that_was_left_out_gives_way_to_the_others() -> None:
+    text = (
+        WARNINGS["xformers"].replace("+cpu", "+cu118")
+        + "A matching Triton is not available, some optimizations will not be enabled.\n"
+        "Error caught was: DLL load failed while importing libtriton: The specified module could not be found.\n"
+    )
+    assert diagnose(text).explained[0].cause.id == "xformers-mismatch"
+
+
+def test_a_module_that_only_a_build_does_not_find() -> None:
+    text = "ModuleNotFoundError: No module named 'torch'\n      [end of output]\nERROR: Failed to build 'flash-attn'\n"
+    assert diagnose(text).explained[0].cause.id == "build-module-missing"
+
+
+def test_a_header_that_pip_could_not_write_is_no_header_that_a_build_misses() -> None:
+    text = "ERROR: Could not install packages due to an OSError: [Errno 2] No such file or directory: 'C:\\\\v\\\\a.h'"
+    assert diagnose(text).explained[0].cause.id == "file-missing"

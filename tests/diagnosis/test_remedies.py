@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -133,6 +134,8 @@ VARIABLES = {
     "CMAKE_POLICY_VERSION_MINIMUM": r"3\.5",
     "CMAKE_GENERATOR": "Ninja",
     "PYTHONUTF8": "1",
+    "PYTHONNOUSERSITE": "1",
+    "USE_LIBUV": "0",
     "CUDA_LAUNCH_BLOCKING": "1",
     "CRYPTOGRAPHY_OPENSSL_NO_LEGACY": "1",
     "MAX_JOBS": "1",
@@ -219,9 +222,9 @@ DOCUMENTED = (
     # https://learn.microsoft.com/windows-server/administration/windows-commands/sfc
     r"sfc /scannow",
     # https://docs.conda.io/projects/conda/en/stable/commands/list.html
-    r"conda list [\w.-]+",
-    # https://docs.conda.io/projects/conda/en/stable/commands/update.html
-    r"conda update numpy",
+    r"conda list(?: [\w.-]+)?",
+    # https://learn.microsoft.com/troubleshoot/windows-server/performance: the console of Device Manager
+    r"devmgmt\.msc",
     # https://gitlab.winehq.org/wine/wine/-/wikis/Man-Pages/wineboot
     r"wineboot --update",
     # https://learn.microsoft.com/dotnet/framework/install/how-to-determine-which-versions-are-installed
@@ -247,7 +250,8 @@ DOCUMENTED = (
     r'powershell -Command "New-Item -ItemType Junction -Path C:\\cuda -Target \(Get-Item Env:CUDA_PATH\)\.Value"',
     r"python -m pip debug --verbose",
     # https://pip.pypa.io/en/stable/cli/pip_download
-    r'python -m pip download --no-deps --only-binary=:all: --python-version 3\.\d+ (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
+    r'python -m pip download --no-deps --only-binary=:all: --python-version 3\.\d+ (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")'
+    r"(?: --index-url https://download\.pytorch\.org/whl/\w+)?",
     # https://git-scm.com/docs/git-config (core.longpaths is Git for Windows' own)
     r"git config --global core\.longpaths true",
     # mhammond/pywin32 README
@@ -358,7 +362,7 @@ MADE_FOR_A_CASE = {
 
 def test_no_other_module_makes_remedies() -> None:
     folder = Path(wheelfix.__file__).parent
-    making = {path.name for path in folder.rglob("*.py") if re.search(r"\bRemedy\($", path.read_text("utf-8"), re.M)}
+    making = {path.name for path in folder.rglob("*.py") if re.search(r"\bRemedy\(", path.read_text("utf-8"))}
     assert making == set(MADE_FOR_A_CASE)
 
 
@@ -406,3 +410,11 @@ def test_no_command_has_words_in_place_of_a_name() -> None:
     """pip takes "the package" for two projects of that name, and installs them."""
     vague = re.compile(r"\b(?:the|a) (?:package|file|module)\b|\{\w+\}|\s$")
     assert not [command for command in shown() if vague.search(command)]
+
+
+def test_the_packages_of_the_user_are_left_out_with_the_variable() -> None:
+    asked = [sys.executable, "-c", "import sys; print(sys.flags.no_user_site)"]
+    done = subprocess.run(
+        asked, env={**os.environ, "PYTHONNOUSERSITE": "1"}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "1"

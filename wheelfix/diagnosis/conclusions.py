@@ -209,10 +209,13 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     ended, survived = by_end(gathered.log)
     for symptom in ended:
         explained += _explain(symptom, gathered)
+    if any(one.cause.confidence is not Confidence.GUESS for one, _ in explained):
+        # A line that only says that a load failed, where another one says why.
+        explained = [proof for proof in explained if proof[0].cause.id != "load-failed"]
     told = [one.cause for one, _ in explained]
     # What is known about the text, and refuted by the files, is not answered with the text again.
     if (told or not ended) and (general := _explain_error(gathered, told)):
-        explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in _VAGUE)]
+        explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in (*_VAGUE, "no-wheel"))]
     shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
     for case in cases:
         for fault in faults(case):
@@ -259,8 +262,9 @@ def by_end(log: Log | None) -> tuple[list[Symptom], list[Symptom]]:
         ended = [symptom for symptom in survived if ending.has(symptom) or ending.is_about(symptom)]
         return ended, [symptom for symptom in survived if symptom not in ended]
     # Of warnings alone, those about a load say more than those about a part that programs do without.
+    firm = [symptom for symptom in survived if "instead" not in symptom.details]
+    ended = ended or [symptom for symptom in firm if symptom.code is not None] or firm
     ended = ended or [symptom for symptom in survived if symptom.code is not None]
-    ended = ended or [symptom for symptom in survived if "instead" not in symptom.details]
     # A build that takes another program is as good as before; a program that takes the CPU is slower.
     ended = ended or [symptom for symptom in survived if symptom.kind != "program"]
     return ended, [symptom for symptom in survived if symptom not in ended]
@@ -283,14 +287,18 @@ def _order(proof: _Proof, log: Log | None) -> tuple[bool, bool, bool, int]:
 
 _VAGUE = frozenset({"build-script", "compile-failed", "link-unresolved"})
 """Causes that the line with the error itself says better."""
+_NOT_REACHED = frozenset({"certificate", "network", "refused-by-server"})
+"""Errors after which pip finds nothing, whatever the index has."""
 
 
 def _explain_error(gathered: GatheredEvidence, known: list[Cause]) -> Explained | None:
     """What the line that ended the program says, where nothing that is known explains it."""
     error = gathered.log.error if gathered.log else None
-    if error is None or not all(cause.id in _VAGUE for cause in known):
+    if error is None or not all(cause.id in (*_VAGUE, "no-wheel") for cause in known):
         return None
     cause = explain_error(error)
+    if cause.id not in _NOT_REACHED and any(one.id == "no-wheel" for one in known):
+        return None
     if known and cause.confidence is Confidence.GUESS and cause.id != known[0].id:
         return None
     return Explained(cause, explanation=cause.what_is_known)

@@ -104,14 +104,18 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
     else:
         gathered.recordings = read_recordings(file)
         file.seek(0)
-        gathered.notes += contradictions(read_machine(file))
+        machine = read_machine(file)
+        gathered.notes += contradictions(machine)
         file.seek(0)
         log = read_log(file)
         # The loader prints a status in every line, and Wine's drivers do; alone it says nothing more.
         statuses = any(recording.tool in ("loader snaps", "Wine") for recording in gathered.recordings)
         shown = {load.line for recording in gathered.recordings for load in recording.failed if not recording.static}
         kept = (one for one in log.symptoms if one.line not in shown and not (statuses and one.kind == "exit-code"))
-        gathered.log = replace(log, symptoms=tuple(kept))
+        # Several releases of torch in one text are a matter of what it says.
+        torch = {"torch": machine["torch"][0]} if len(machine["torch"]) == 1 else {}
+        symptoms = (replace(one, details={**torch, **one.details}) for one in kept)
+        gathered.log = replace(log, symptoms=tuple(symptoms))
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:

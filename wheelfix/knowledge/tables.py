@@ -156,7 +156,7 @@ def _alternatives(pattern: str) -> Iterator[tuple[str, int]]:
     yield pattern[begin:], end
 
 
-_IN_TABLES = {"first": "from", "last": "to", "distribution": "name"}
+_IN_TABLES = {"first": "from", "last": "to", "distribution": "name", "every": "all", "some": "any"}
 """Fields that have another name in tables."""
 
 
@@ -171,12 +171,12 @@ class Checker:
         """Return the names of a list with one folded name per line."""
         return frozenset(entries(self.text))
 
-    def values(self, key: str, kind: type[_Value]) -> tuple[_Value, ...]:
+    def values(self, key: str, kind: type[_Value], *, sourced: bool = True) -> tuple[_Value, ...]:
         """Return the entries under ``key`` as values of a class, whose fields say what an entry must and may have."""
         fields = {_IN_TABLES.get(name, name): (name, field) for name, field in vars(kind)["_values"].items()}
         required = [word for word, (_, field) in fields.items() if field.default is ... and field.factory is None]
         found = []
-        for row in self.rows(self.tree, key, required, fields):
+        for row in self.rows(self.tree, key, required, fields, sourced=sourced):
             given = {
                 fields[word][0]: self._made(fields[word][1].kind, value)
                 for word, value in row.items()
@@ -205,10 +205,16 @@ class Checker:
         return value
 
     def rows(
-        self, tree: Mapping[str, Any], key: str, required: Iterable[str], optional: Iterable[str] = ()
+        self,
+        tree: Mapping[str, Any],
+        key: str,
+        required: Iterable[str],
+        optional: Iterable[str] = (),
+        *,
+        sourced: bool = True,
     ) -> list[Row]:
         """Return the entries under ``key`` that have a source, every required field and no unknown one."""
-        needed = {*required, "source"}
+        needed = {*required, "source"} if sourced else set(required)
         allowed = needed | set(optional)
         good: list[Row] = []
         rows = tree.get(key)

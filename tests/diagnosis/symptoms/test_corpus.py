@@ -63,7 +63,7 @@ UNTOLD = {
 """Texts from which a person could not tell more either: no code, a crash in running code, a path that was cut."""
 
 
-GUESSES = ("load-failed", "crash", "build-script", "program-code", "unexplained-error")
+GUESSES = ("load-failed", "crash", "build-script", "program-code", "unexplained-error", "traceback-cut")
 """Causes that say what failed, and not why."""
 
 

@@ -58,7 +58,7 @@ def test_two_nvcc_and_two_compilers() -> None:
     assert named(text) == ["There are several nvcc: of CUDA 11.7 and 12.4."]
     where = "\n".join([r"C:\VS\2019\cl.exe", r"D:\VS\2022\cl.exe", r"C:\cuda\v11\nvcc.exe", r"C:\cuda\v12\nvcc.exe"])
     assert [note.partition(" on PATH")[0] for note in named(where)] == [
-        "There are several nvcc",
+        "There are several nvcc.exe",
         "There are several cl.exe",
     ]
 

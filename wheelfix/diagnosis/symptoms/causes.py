@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import lru_cache
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import field, frozen, replace
@@ -33,6 +34,7 @@ TABLE = "causes.toml"
 ENDINGS = "endings.toml"
 _SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
     "file": lambda symptom: (symptom.file.lower(),),
+    "path": lambda symptom: (symptom.path or "",),
     "dll": lambda symptom: map(str.lower, symptom.dlls),
     "name": lambda symptom: (*_asked_for(symptom), *map(str.lower, symptom.dlls)),
     "module": lambda symptom: (symptom.module,),
@@ -51,10 +53,13 @@ def _asked_for(symptom: Symptom) -> tuple[str, ...]:
 _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
     "bare": lambda symptom: bool(symptom.path) and "\\" not in (symptom.path or ""),
     "bundle": lambda symptom: bool(symptom.details.get("bundle")),
+    "installed": lambda symptom: not symptom.details.get("bundle"),
+    "user_site": lambda symptom: bool(symptom.details.get("user_site")),
     "system": lambda symptom: _is_of_windows(symptom),
 }
 """Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
-like made, and whether the DLL is a part of Windows."""
+like made, or not, whether the package lies in the user's folder and others elsewhere, and whether the DLL is a part of
+Windows."""
 
 
 @frozen
@@ -64,6 +69,7 @@ class CauseRule:
     cause: str
     kinds: tuple[str, ...] = ()
     codes: tuple[int, ...] = ()
+    """0 where the text has none."""
     patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     """By what they are about, a key of ``_SUBJECTS``."""
     conditions: tuple[str, ...] = ()
@@ -78,7 +84,7 @@ class CauseRule:
         """Whether every field that is set agrees with the symptom."""
         return (
             (not self.kinds or symptom.kind in self.kinds)
-            and (not self.codes or symptom.code in self.codes)
+            and (not self.codes or (symptom.code or 0) in self.codes)
             and all(any(map(one.fullmatch, _SUBJECTS[name](symptom))) for name, one in self.patterns.items())
             and (not self.via or symptom.details.get("via") == self.via)
             and all(_CONDITIONS[name](symptom) for name in self.conditions)
@@ -101,6 +107,7 @@ def _is_of_windows(symptom: Symptom) -> bool:
 class Need:
     """What has to be known, or must not be known, about a machine for a remedy to help."""
 
+    id: str
     fact: str
     """A key of the details of a symptom: ``environment``, ``vendor``, ``bundle``, …"""
     known: bool = False
@@ -130,30 +137,21 @@ class CauseTable:
 def parse_causes(table: str, text: str) -> CauseTable:
     """Turn the table's text into values; names that lead nowhere, and causes that nothing leads to, are refused."""
     tree = parse_toml(table, text)
-    check = Checker(table)
+    check = Checker(table, tree)
     # Rules and remedies are our own conclusions: the cause carries the source for both.
-    remedies = {
-        row["id"]: Remedy(
-            **{key: row[key] for key in row if key not in ("id", "needs")}, needs=tuple(row.get("needs", ()))
-        )
-        for row in tree["remedy"]
-    }
-    causes: dict[str, Cause] = {}
+    steps = [Remedy(**row | {"needs": tuple(row.get("needs", ()))}) for row in tree["remedy"]]
+    remedies = {step.id: step for step in steps}
+    needs = {need.id: need for need in check.values("need", Need, sourced=False)}
     rows = check.rows(tree, "cause", ("id", "summary", "known", "confidence", "remedies"))
     check.unique("cause", (row["id"] for row in rows))
-    check.unique("remedy", (row["id"] for row in tree["remedy"]))
-    lists = ("only", "never")
-    needs = {
-        row["id"]: Need(row["fact"], row.get("known", False), *(tuple(row.get(name, ())) for name in lists))
-        for row in tree["need"]
-    }
-    for row in tree["remedy"]:
-        unknown = {*row.get("needs", ())} - set(needs)
-        check.faults += [f"{row['id']}: nothing checks the need {need!r}" for need in unknown]
+    check.unique("remedy", (step.id for step in steps))
+    for step in steps:
+        check.faults += [f"{step.id}: nothing checks the need {need!r}" for need in step.needs if need not in needs]
+    causes: dict[str, Cause] = {}
     for row in rows:
         check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
-        steps = tuple(remedies[name] for name in row["remedies"] if name in remedies)
-        causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), steps)
+        own = tuple(remedies[name] for name in row["remedies"] if name in remedies)
+        causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), own)
     rules = tuple(_rule(row, check, tree.get("pattern", {})) for row in tree["rule"])
     known = {*causes, *(message.id for message in messages())}
     check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in known]
@@ -198,6 +196,7 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
     return _message_cause(symptom, message) if message else _cause(symptom, rule, _missing(symptom, rule))
 
 
+_QUOTED = 160
 _OF_A_BUILD = "This is an error of a build, before there is a wheel."
 
 
@@ -209,6 +208,8 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     known = fill(message.known, words)
     if message.build:
         known = f"{_OF_A_BUILD} {known}"
+    if symptom.line and message.rank != "last":
+        known = f'Line {symptom.line}: "{shorten(symptom.excerpt, _QUOTED, placeholder=" …")}" {known}'
     # That something failed is no cause.
     confidence = Confidence.GUESS if message.rank == "last" else Confidence.SURE
     return Cause(message.id, fill(message.summary, words), known, missing, confidence, steps)
@@ -278,18 +279,20 @@ class EndingFamily:
     command: str = ""
     guess: bool = False
     """Whether it says what failed, and not why."""
+    general: bool = False
+    """Whether its words also stand in lines that are no errors."""
     code: bool = False
     """Whether it is an error of a build."""
     installed: bool = False
     """Whether it counts only where the error was raised in the files of an installed package."""
-    output: bool = False
-    """Whether it is for the last line of a build script."""
+    part: str = ""
+    """The part of a text that it is for, as ``ErrorLine`` has it."""
     stdlib: bool = False
     """Whether the group ``package`` has to be a module of Python itself."""
 
     def groups(self, error: ErrorLine) -> dict[str, str] | None:
         """Return what the line says, or None where it is not of this family."""
-        fits = (error.installed or not self.installed) and error.output == self.output
+        fits = (error.installed or not self.installed) and error.part == self.part
         found = self.pattern.search(error.text) if fits else None
         if found is None:
             return None
@@ -301,10 +304,8 @@ class EndingFamily:
 
 def parse_endings(table: str, text: str) -> tuple[EndingFamily, ...]:
     """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table)
-    optional = ("command", "guess", "code", "installed", "output", "stdlib")
-    rows = check.rows(parse_toml(table, text), "ending", ("id", "pattern", "summary", "known", "fix", "why"), optional)
-    found = tuple(EndingFamily(**{**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}) for row in rows)
+    check = Checker(table, parse_toml(table, text))
+    found = check.values("ending", EndingFamily)
     check.finish()
     return found
 
@@ -320,6 +321,13 @@ def line_pattern(name: str) -> re.Pattern[str]:
     """Return what the lines of a kind have in them that can have the error which ended a program."""
     words = parse_toml(ENDINGS, table_text(ENDINGS))["lines"][name]
     return re.compile("|".join(words), re.IGNORECASE if name == "printed" else 0)
+
+
+def is_told(line: str) -> bool:
+    """Whether a line has the words of an error that stand nowhere else, wherever they stand in it: also in a title."""
+    error = ErrorLine(0, line)
+    telling = (one for one in ending_families() if not (one.guess or one.general or one.part))
+    return any(one.groups(error) is not None for one in telling)
 
 
 def explain_error(error: ErrorLine) -> Cause:

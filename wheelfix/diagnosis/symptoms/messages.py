@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, replace
 from wheelfix.diagnosis.symptoms.model import Remedy, Symptom, environment_prefix, table_text
-from wheelfix.diagnosis.symptoms.stream import WordIndex, alike
+from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike
 from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 from wheelfix.knowledge.families import family_of, is_mangled
@@ -26,7 +27,7 @@ from wheelfix.knowledge.winerrors import winerror
 from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 MESSAGES = ("messages.toml", "messages_gpu.toml", "messages_python.toml", "messages_build.toml")
@@ -34,6 +35,12 @@ LIBRARIES = "libraries.toml"
 KIND = "message"
 _DLL = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}\.dll", re.IGNORECASE)
 _ARCH = re.compile(r"(?:compute|sm)_[0-9]{2,3}[af]?")
+_SUBJECT = re.compile(
+    r"(?<![\w.])(?P<file>[\w+-][\w./\\+-]{0,80}\.(?:h|hpp|hxx|hh|cuh|lib|obj))(?=['\"”’»]|: [^\d]|\s|$)"
+    r"|(?:provided by|Could NOT find|Dependency) ['\"“]?(?P<package>[A-Za-z][\w+-]{1,40})",
+    re.IGNORECASE,
+)
+"""What a line of a build says was not found: the last file in it, or a package of CMake or Meson."""
 _PART_TRIGGERS = ("no module named", "cannot import name")
 _PARTS = (
     re.compile(r"No module named \\?['\"]?(?P<package>[A-Za-z_][\w.]{2,200})(?P<name>)", re.IGNORECASE),
@@ -74,12 +81,13 @@ class Message:
     """One message, what is behind it, and what to do."""
 
     id: str
-    words: Words
     summary: str
     known: str
     fix: str
     why: str
     source: str
+    every: tuple[str, ...] = ()
+    some: tuple[str, ...] = ()
     command: str = ""
     build: bool = False
     """Whether it is an error of a compilation: there is no wheel yet."""
@@ -101,8 +109,9 @@ class Wording:
 
     cause: str
     """A cause of ``causes.toml``, or a message."""
-    words: Words
     source: str
+    every: tuple[str, ...] = ()
+    some: tuple[str, ...] = ()
     dll: str = ""
     """The DLL that it is about, where the message does not name one."""
     module: str = ""
@@ -122,10 +131,14 @@ class NamedLibrary:
     why: str
     source: str
     command: str = ""
-    words: Words | None = None
+    every: tuple[str, ...] = ()
+    some: tuple[str, ...] = ()
     """The words of messages that name no file."""
     windows: bool = False
     """Whether these words come from other systems as often, so that the text has to show that it is from Windows."""
+
+
+_WordedRow = Message | Wording | NamedLibrary
 
 
 @frozen
@@ -139,57 +152,32 @@ class Pair:
     source: str
 
 
-def _parsed_words(row: Mapping[str, Any], check: Checker) -> dict[str, Any]:
-    """Return a row with its words as a value; a row without words, or with one not in lower case, is a fault."""
-    name, every, some = next(iter(row.values())), tuple(row.get("all", ())), tuple(row.get("any", ()))
-    if not every and not some:
-        check.faults.append(f"{name}: it has no words to be recognised by")
-    check.faults += [f"{name}: {word!r} is not in lower case" for word in every + some if word != word.lower()]
-    return {key: row[key] for key in row if key not in ("all", "any")} | {
-        "words": Words(*(tuple(dict.fromkeys(map(alike, words))) for words in (every, some)))
-    }
-
-
 def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wording, ...]]:
-    """Turn the table's text into values; a message without words is refused."""
-    check, tree = Checker(table), parse_toml(table, text)
-    optional = ("all", "any", "command", "when", "build", "missing", "general", "rank", "survived")
-    rows = check.rows(tree, "message", ("id", "summary", "known", "fix", "why"), optional)
-    check.unique("message", (row["id"] for row in rows))
-    others = ("all", "any", "dll", "module", "rank")
-    worded = check.rows(tree, "wording", ("cause",), others) if "wording" in tree else ()
-    messages = tuple(Message(**_parsed_words(row, check)) for row in rows)
-    wordings = tuple(Wording(**_parsed_words(row, check)) for row in worded)
-    check.finish()
-    return messages, wordings
+    """Turn the table's text into values; a message without words, or with one not in lower case, is refused."""
+    check = Checker(table, parse_toml(table, text))
+    found = check.values("message", Message)
+    check.unique("message", (row.id for row in found))
+    worded = check.values("wording", Wording) if "wording" in check.tree else ()
+    rows: tuple[_WordedRow, ...] = (*found, *worded)
+    check.faults += [f"{row}: it has no words" for row in rows if not row.every + row.some]
+    _finish(check, rows)
+    return found, worded
 
 
-def parse_libraries(table: str, text: str) -> tuple[NamedLibrary, ...]:
+def parse_libraries(table: str, text: str) -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...]]:
     """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table)
-    rows = check.rows(parse_toml(table, text), "library", ("name", "file", "fix", "why"), ("any", "windows", "command"))
-    check.unique("library", (row["name"] for row in rows))
-    found = []
-    for row in rows:
-        given = _parsed_words(row, check) if "any" in row else dict(row)
-        found.append(NamedLibrary(**given | {"file": check.pattern(row["file"])}))
+    check = Checker(table, parse_toml(table, text))
+    found = check.values("library", NamedLibrary)
+    check.unique("library", (row.name for row in found))
+    belonging = check.values("pair", Pair)
+    _finish(check, found)
+    return found, belonging
+
+
+def _finish(check: Checker, rows: Iterable[_WordedRow]) -> None:
+    words = (word for row in rows for word in row.every + row.some)
+    check.faults += [f"{word!r} is not in lower case" for word in words if word != word.lower()]
     check.finish()
-    return tuple(found)
-
-
-def parse_pairs(table: str, text: str) -> tuple[Pair, ...]:
-    """Turn the same table's rows about distributions that belong together into values."""
-    check = Checker(table)
-    rows = check.rows(parse_toml(table, text), "pair", ("package", "names", "why"))
-    found = tuple(Pair(check.pattern(row["package"]), tuple(row["names"]), row["why"], row["source"]) for row in rows)
-    check.finish()
-    return found
-
-
-@lru_cache(maxsize=1)
-def pairs() -> tuple[Pair, ...]:
-    """Return every pair of the table."""
-    return parse_pairs(LIBRARIES, table_text(LIBRARIES))
 
 
 @lru_cache(maxsize=1)
@@ -210,9 +198,18 @@ def wordings() -> tuple[Wording, ...]:
 
 
 @lru_cache(maxsize=1)
+def _libraries() -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...]]:
+    return parse_libraries(LIBRARIES, table_text(LIBRARIES))
+
+
 def libraries() -> tuple[NamedLibrary, ...]:
     """Return every library of the table."""
-    return parse_libraries(LIBRARIES, table_text(LIBRARIES))
+    return _libraries()[0]
+
+
+def pairs() -> tuple[Pair, ...]:
+    """Return every pair of the table."""
+    return _libraries()[1]
 
 
 @lru_cache(maxsize=1)
@@ -222,38 +219,40 @@ def message_triggers() -> dict[str, tuple[str, ...]]:
     Each has those of which one must be in the line, too; none where it is enough.
     """
     found: dict[str, tuple[str, ...]] = dict.fromkeys(_PART_TRIGGERS, ())
-    for row in _rows():
-        for word, others in row[1].triggers.items():
+    for _, words in _rows():
+        for word, others in words.triggers.items():
             found[word] = (*found.get(word, others), *others) if others and found.get(word, others) else ()
     return found
 
 
 @lru_cache(maxsize=1)
-def _rows() -> tuple[tuple[Message | Wording | NamedLibrary, Words], ...]:
+def _rows() -> tuple[tuple[_WordedRow, Words], ...]:
     """Return every row that is recognised by words, in the order of the tables."""
-    rows: tuple[Message | Wording | NamedLibrary, ...] = (*messages(), *wordings(), *libraries())
-    return tuple((row, row.words) for row in rows if row.words is not None)
+    rows: tuple[_WordedRow, ...] = (*messages(), *wordings(), *libraries())
+    worded = (row for row in rows if row.every or row.some)
+    return tuple(
+        (row, Words(*(tuple(dict.fromkeys(map(alike, one))) for one in (row.every, row.some)))) for row in worded
+    )
 
 
 @lru_cache(maxsize=1)
-def _by_trigger() -> dict[str, list[int]]:
-    """Return the places of the rows that each trigger is one of: a line is compared with few of them."""
-    found: dict[str, list[int]] = {}
-    for place, (_, words) in enumerate(_rows()):
-        for word in words.triggers:
-            found.setdefault(word, []).append(place)
-    return found
+def _index() -> RowIndex[tuple[_WordedRow, Words]]:
+    return RowIndex((row, row[1].triggers) for row in _rows())
 
 
 @lru_cache(maxsize=1)
-def _index() -> WordIndex:
-    return WordIndex(message_triggers())
+def _parts() -> WordIndex:
+    return WordIndex(_PART_TRIGGERS)
+
+
+def can_be_message(lowered: str) -> bool:
+    """Whether a line in lower case has a word without which no message is in it."""
+    return bool(_near(lowered) or _parts().found(lowered))
 
 
 @lru_cache(maxsize=16)
-def message_words(lowered: str) -> tuple[str, ...]:
-    """Return the words of a line in lower case without which no message is in it."""
-    return tuple(_index().found(lowered))
+def _near(lowered: str) -> list[tuple[_WordedRow, Words]]:
+    return _index().near(lowered)
 
 
 def read_messages(line: str) -> list[Symptom]:
@@ -262,13 +261,13 @@ def read_messages(line: str) -> list[Symptom]:
     A wording of another cause counts where only general messages match.
     """
     lowered, excerpt = alike(line), " ".join(line.split())[:400]
-    places = {place for word in message_words(lowered) for place in _by_trigger().get(word, ())}
-    rows = [row for row, words in map(_rows().__getitem__, sorted(places)) if words.match(lowered)]
+    rows = [row for row, words in _near(lowered) if words.match(lowered)]
     matching = [row for row in rows if isinstance(row, Message)]
     special = [one for one in matching if not one.general]
     worded = next((row for row in rows if isinstance(row, Wording)), None) if not special else None
+    more = {"subject": subject} if rows and (subject := _subject(line)) else {}
     if worded is not None:
-        details = {"cause": worded.cause, **({"rank": worded.rank} if worded.rank else {})}
+        details = {"cause": worded.cause, **more, **({"rank": worded.rank} if worded.rank else {})}
         dlls = (worded.dll,) if worded.dll else ()
         return [Symptom(KIND, None, dlls=dlls, module=worded.module, excerpt=excerpt, details=details)]
     if matching:
@@ -278,6 +277,7 @@ def read_messages(line: str) -> list[Symptom]:
         for message in special or matching:
             details = {"message": message.id, **({"arch": arch[0]} if arch else {})}
             details |= {"rank": message.rank} if message.rank else {}
+            details |= more if message.build else {}
             code = 126 if message.missing and names else None
             survived = message.survived
             found.append(Symptom(KIND, code, dlls=names, excerpt=excerpt, details=details, survived=survived))
@@ -286,6 +286,12 @@ def read_messages(line: str) -> list[Symptom]:
         details = {"only": "windows"} if library.windows else {}
         return [Symptom("library", 126, library.name, excerpt=excerpt, details=details)]
     return [Symptom(KIND, module=name, excerpt=excerpt, details=more) for name, more in _missing_parts(line)][:1]
+
+
+def _subject(line: str) -> str:
+    """Return what a line of a build says was not found."""
+    found = [match["file"] or match["package"] for match in islice(_SUBJECT.finditer(line), 20)]
+    return found[-1] if found else ""
 
 
 def _missing_parts(line: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -350,14 +356,17 @@ def _file_words(symptom: Symptom, names: tuple[str, ...]) -> dict[str, str]:
     error = winerror(symptom.code) if symptom.code is not None else None
     prefix = environment_prefix(path) or details.get("prefix", "")
     return {
-        "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
+        "file": symptom.file or _module_name(symptom),
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
         "full_path": path if "\\" in path and "'" not in path else "",
         "names": _and(names) or "a part",
+        "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
         "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else "" if "\\" in path else symptom.file),
         "symbol": details.get("symbol", ""),
+        "newer_part": details.get("symbol", "") or _and(names) or "a part",
+        "user_site": details.get("user_site", ""),
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
         "crashed_in": f", in {symptom.file}" if symptom.kind == "faulting-module" else "",
@@ -406,6 +415,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
+        "this_python": _this_python(details),
         "ask_wheel": _ask_wheel(details.get("building", ""), details.get("wheel_python", "3.12")),
         "build_here": _build_here(details.get("building", "")),
         "index": details.get("index", ""),
@@ -420,8 +430,12 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
     both = bool(built and running)
     return {
         "version_pair": f": built for {built}, found {running}" if both else "",
+        "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built) else "numpy",
         "numpy_versions": f": built for {built}, running with {running}" if both else "",
         "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
+        "driver_serves": f": it serves CUDA {int(running) // 1000}.{int(running) % 1000 // 10} at most"
+        if running.isdecimal() and len(running) == len("12040")
+        else "",
         "module_version": f" {details['module_version']}" if details.get("module_version") else "",
     }
 
@@ -443,10 +457,15 @@ def _card_words(symptom: Symptom) -> dict[str, str]:
     }
 
 
+_OF_NUMPY_1 = re.compile(r"0x(?:[0-9a-f]|1[01])$|1\.", re.IGNORECASE)
+"""Versions of NumPy's interface, and releases, before NumPy 2: what was built for them does not run with it."""
+
+
 def _ask_wheel(requirement: str, python: str) -> str:
     """The command that finds out whether there is a wheel for another Python."""
     command = f"python -m pip download --no-deps --only-binary=:all: --python-version {python}"
-    return f"{command} {quoted(requirement)}" if requirement else ""
+    build = TorchBuild.parse(requirement.partition("==")[2]) if "+" in requirement else None
+    return f"{command} {quoted(requirement)}{build.index_option if build else ''}" if requirement else ""
 
 
 def _build_here(requirement: str) -> str:
@@ -509,6 +528,19 @@ def _collect(symptom: Symptom) -> str:
     if symptom.details.get("bundle") != "PyInstaller":
         return ""
     return f"pyinstaller --collect-binaries {symptom.package or 'PACKAGE'} script.py"
+
+
+def _this_python(details: Mapping[str, str]) -> str:
+    """Which Python runs, as far as the text shows it."""
+    shown = filter(None, [details.get("bitness", ""), f"3.{details['python']}" if "python" in details else ""])
+    return f" ({', '.join(shown)})" if {"bitness", "python"} & {*details} else ""
+
+
+def _module_name(symptom: Symptom) -> str:
+    """What to call a file that the text does not name: its module, or the package that loads it."""
+    if symptom.module:
+        return f"the module {symptom.module}"
+    return f"a module of {symptom.package}" if symptom.package else "the file"
 
 
 def _package_name(symptom: Symptom, package: str) -> str:

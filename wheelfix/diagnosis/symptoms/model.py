@@ -117,8 +117,9 @@ class ErrorLine:
     """The line, with those that its message goes on in."""
     installed: bool = False
     """Whether the traceback goes through the files of an installed package."""
-    output: bool = False
-    """Whether it is the last line of what a build script printed, without a word that it is an error."""
+    part: str = ""
+    """``output`` for the last line of what a build script printed, without a word that it is an error; ``cut`` for the
+    last frame of a traceback whose end, with the error, is not in the text."""
 
 
 @frozen
@@ -157,7 +158,9 @@ class Remedy:
     when: str = ""
     """What has to hold for it to help; empty when nothing beyond the cause itself."""
     needs: tuple[str, ...] = ()
-    """The same for machines, one of the names of ``NEEDS`` in ``causes``. Known not to hold, it drops the remedy."""
+    """The same for machines: names of needs in ``causes.toml``. Known not to hold, it drops the remedy."""
+    id: str = ""
+    """Its name in ``causes.toml``."""
 
 
 @frozen

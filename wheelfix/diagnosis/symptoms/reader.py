@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, field, replace
-from wheelfix.diagnosis.symptoms.causes import line_pattern
+from wheelfix.base.values import replace
+from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
@@ -29,6 +30,7 @@ from wheelfix.diagnosis.symptoms.recognise import (
     WINDOW,
     facts_in,
     form_triggers,
+    machine_rows,
     recognise,
     repair_encoding,
     sentence_triggers,
@@ -42,49 +44,20 @@ from wheelfix.knowledge.cards import (
     nvidia_capability,
     windows_driver,
 )
+from wheelfix.knowledge.tables import Pair, pair
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 _LONGEST = 400
 _MOST = 16
-_NVCC = re.compile(r"Cuda compilation tools, release (?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,2})")
-_NVCC_PATH = re.compile(r"(?P<path>[A-Za-z]:\\[^\r\n\"<>|*?]{1,200}\\nvcc\.exe)", re.IGNORECASE)
-_CL_PATH = re.compile(r"(?P<path>[A-Za-z]:\\[^\r\n\"<>|*?]{1,250}\\cl\.exe)", re.IGNORECASE)
-_BUILT = re.compile(r"CUDA used to build PyTorch: (?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,2})")
-_TORCH = re.compile(r"PyTorch version: (?P<version>[0-9][0-9A-Za-z.+]{1,40})")
-_DRIVER = re.compile(r"(?:Nvidia driver version|Driver Version): ?(?P<branch>[0-9]{3})\.(?P<rest>[0-9]{1,4})")
-_SERVED = re.compile(r"CUDA Version: (?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,2})")
-_CARD = re.compile(r"GPU [0-9]{1,2}: (?P<name>[A-Za-z0-9][\w .()/-]{2,80})")
-_ARCHS = re.compile(r"TORCH_CUDA_ARCH_LIST ?[=:] ?[\"']?(?P<list>[0-9][0-9.;+PTXptxaf ]{0,200})")
-
-Release = tuple[int, int]
 
 
-@dataclass
-class PastedMachine:
-    """What a pasted text says about a machine."""
-
-    nvcc: set[Release] = field(default_factory=set)
-    nvcc_paths: list[str] = field(default_factory=list)
-    compilers: list[str] = field(default_factory=list)
-    built: Release | None = None
-    """The CUDA version that torch was built with."""
-    torch: str = ""
-    driver: tuple[int, str] | None = None
-    """Branch and whole version of the driver."""
-    served: Release | None = None
-    """The newest CUDA version that the driver serves, as nvidia-smi prints it."""
-    cards: list[str] = field(default_factory=list)
-    archs: str = ""
-    """TORCH_CUDA_ARCH_LIST."""
-
-
-def read_machine(text: Text, limits: TextLimits | None = None) -> PastedMachine:
-    """Return what a text says about a machine."""
-    facts = PastedMachine()
+def read_machine(text: Text, limits: TextLimits | None = None) -> dict[str, list[str]]:
+    """Return what a text says about a machine: the values of each fact that the table of forms knows, each once."""
+    facts: dict[str, list[str]] = {row.name: [] for row in machine_rows()}
     carry = ""
     for block in blocks(text, limits or TextLimits(), TextProgress()):
         whole = carry + block
@@ -96,79 +69,64 @@ def read_machine(text: Text, limits: TextLimits | None = None) -> PastedMachine:
     return facts
 
 
-def _read_line(line: str, facts: PastedMachine) -> None:
-    if found := _NVCC.search(line):
-        facts.nvcc.add(_release(found))
-    if found := _BUILT.search(line):
-        facts.built = _release(found)
-    if found := _TORCH.search(line):
-        facts.torch = found["version"]
-    if found := _DRIVER.search(line):
-        facts.driver = int(found["branch"]), f"{found['branch']}.{found['rest']}"
-    if found := _SERVED.search(line):
-        facts.served = _release(found)
-    if found := _ARCHS.search(line):
-        facts.archs = found["list"].strip(" ;")
-    for pattern, kept in ((_NVCC_PATH, facts.nvcc_paths), (_CL_PATH, facts.compilers)):
-        found = pattern.search(line)
-        if found and found["path"] not in kept and len(kept) < _MOST:
-            kept.append(found["path"])
-    card = _CARD.search(line)
-    if card and len(facts.cards) < _MOST:
-        facts.cards.append(card["name"].partition(" (UUID")[0].strip())
+def _read_line(line: str, facts: dict[str, list[str]]) -> None:
+    for row in machine_rows():
+        found = row.pattern.search(line)
+        value = found["value"].strip(" ;") if found else ""
+        if value and len(facts[row.name]) < _MOST and value.lower() not in map(str.lower, facts[row.name]):
+            facts[row.name].append(value)
 
 
-def _release(found: re.Match[str]) -> Release:
-    return int(found["major"]), int(found["minor"])
-
-
-def contradictions(facts: PastedMachine) -> list[str]:
+def contradictions(facts: dict[str, list[str]]) -> list[str]:
     """Return what does not fit together, each in a sentence."""
-    found = [*_two_toolkits(facts), *_old_driver(facts), *_cards_without_code(facts)]
-    if facts.built and facts.nvcc and all(release[0] != facts.built[0] for release in facts.nvcc):
-        mine = ", ".join(map(dotted, sorted(facts.nvcc)))
-        found.append(f"torch was built with CUDA {dotted(facts.built)}, nvcc is of {mine}: extensions do not compile.")
+    nvcc = sorted(map(pair, facts["nvcc"]))
+    built = pair(facts["built"][-1]) if facts["built"] else None
+    toolkit = built or (nvcc[-1] if nvcc else None)
+    found = [*_two_toolkits(facts, nvcc), *_old_driver(facts, toolkit), *_cards_without_code(facts, toolkit)]
+    if built and nvcc and all(release[0] != built[0] for release in nvcc):
+        mine = ", ".join(map(dotted, nvcc))
+        found.append(f"torch was built with CUDA {dotted(built)}, nvcc is of {mine}: extensions do not compile.")
     return found
 
 
-def _two_toolkits(facts: PastedMachine) -> list[str]:
-    notes = []
-    if len(facts.nvcc) > 1:
-        notes.append(f"There are several nvcc: of CUDA {' and '.join(map(dotted, sorted(facts.nvcc)))}.")
-    elif len({path.lower() for path in facts.nvcc_paths}) > 1:
-        notes.append(f"There are several nvcc on PATH; the first is used: {'; '.join(facts.nvcc_paths)}.")
-    if len({path.lower() for path in facts.compilers}) > 1:
-        notes.append(f"There are several cl.exe on PATH; the first is used: {'; '.join(facts.compilers)}.")
-    return notes
+def _two_toolkits(facts: dict[str, list[str]], nvcc: list[Pair]) -> list[str]:
+    notes = [
+        f"There are several {name} on PATH; the first is used: {'; '.join(facts[name])}."
+        for name in ("nvcc.exe", "cl.exe")
+        if len(facts[name]) > 1 and (name == "cl.exe" or len(nvcc) < 2)
+    ]
+    return [f"There are several nvcc: of CUDA {' and '.join(map(dotted, nvcc))}.", *notes] if len(nvcc) > 1 else notes
 
 
-def _old_driver(facts: PastedMachine) -> list[str]:
-    wanted = facts.built or (max(facts.nvcc) if facts.nvcc else None)
+def _old_driver(facts: dict[str, list[str]], wanted: Pair | None) -> list[str]:
+    needed = driver_needed(*wanted) if wanted else None
     if wanted is None:
         return []
-    needed = driver_needed(*wanted)
-    if facts.driver is not None and needed is not None and facts.driver[0] < needed:
-        oldest = windows_driver(needed)
-        return [f"The driver {facts.driver[1]} is older than CUDA {dotted(wanted)} needs ({oldest} or later)."]
-    if facts.served is not None and facts.served[0] < wanted[0]:
-        return [f"The driver serves CUDA {dotted(facts.served)} at most, and {dotted(wanted)} is used."]
-    return []
+    for driver in facts["driver"][-1:]:
+        if needed is not None and int(driver[:3]) < needed:
+            oldest = windows_driver(needed)
+            return [f"The driver {driver} is older than CUDA {dotted(wanted)} needs ({oldest} or later)."]
+    return [
+        f"The driver serves CUDA {served} at most, and {dotted(wanted)} is used."
+        for served in facts["served"][-1:]
+        if pair(served)[0] < wanted[0]
+    ]
 
 
-def _cards_without_code(facts: PastedMachine) -> list[str]:
+def _cards_without_code(facts: dict[str, list[str]], toolkit: Pair | None) -> list[str]:
     notes = []
-    for name in dict.fromkeys(facts.cards):
+    archs = "".join(facts["archs"][-1:])
+    for name in facts["card"]:
         capability = nvidia_capability(name)
         if capability is None:
             continue
         known = architecture(capability)
-        toolkit = facts.built or (max(facts.nvcc) if facts.nvcc else None)
         mine = dotted(capability)
         if known is not None and toolkit is not None and not known.compiles_with(toolkit):
             notes.append(f"{name} has compute capability {mine}, which CUDA {dotted(toolkit)} does not know.")
-        listed = [capability_of_arch(one.partition("+")[0]) for one in re.split(r"[; ]+", facts.archs) if one]
-        if listed and not _is_served(capability, listed, facts.archs):
-            notes.append(f"TORCH_CUDA_ARCH_LIST={facts.archs} has no code for {name}, which is {mine}.")
+        listed = [capability_of_arch(one.partition("+")[0]) for one in re.split(r"[; ]+", archs) if one]
+        if listed and not _is_served(capability, listed, archs):
+            notes.append(f"TORCH_CUDA_ARCH_LIST={archs} has no code for {name}, which is {mine}.")
     return notes
 
 
@@ -186,16 +144,17 @@ _FRAME = re.compile(
 )
 """A file in a traceback: Python's, pytest's, those of IPython."""
 _FRAME_REACH = 40
+_NOWHERE = (-_FRAME_REACH - 1, "")
+_NEAR = {"bundle": "bundle-module-missing", "build": "build-module-missing"}
+"""Facts that count for the lines around them, and what a module that is not found there means."""
 _OWN_FRAMES = frozenset(
     {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
 )
-_BUILD_FRAME = re.compile(r"build_meta\.py|[\\/]pip-(?:install|build-env|req-build)-|pyproject_hooks|pep517[\\/]")
-"""Files of a traceback that pip's builds go through."""
 _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
 _WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
-_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|\.dll\b|WinError|error 0x[0-9a-f]", re.IGNORECASE)
+_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|WindowsPath\(|\.dll\b|WinError|error 0x[0-9a-f]", re.IGNORECASE)
 _ON_EVERY_SYSTEM = frozenset(
     {
         *("load-library", "asked-by-name", "library", "message", "cuda-library", "cudnn-sublibrary", "cudnn-version"),
@@ -210,9 +169,11 @@ _POSIX = re.compile(
 )
 """What only other systems print: their libraries and folders."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
+_USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
 _CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
 _WARNS = re.compile(
-    r"\b[A-Z]\w*Warning: |\bWARN(?:ING)?\b|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
+    r"\b[A-Z]\w*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
+    r"|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
     r"|(?:^|\s)-- Could NOT find "
 )
 """What a line has that reports a warning: Python's, those of loggers, onnxruntime, TensorFlow, torch, build servers,
@@ -220,6 +181,7 @@ and CMake's where it goes on."""
 _INSTEAD = re.compile(r"\bfall(?:ing|s) ?back\b|\bdefaulting to\b", re.IGNORECASE)
 """What follows an error after which the program takes another way."""
 _INSTEAD_REACH = 4
+_CAUGHT = "Error caught was"
 _RAISED = re.compile(
     r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b"
     r"|^(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{2,80}: "
@@ -230,6 +192,8 @@ _MARKED = " \t`*_"
 """What stands around a line that was marked as code, or as important."""
 _OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
 _GOES_ON = 4
+_SPOKEN = 200
+"""Lines at most of a text in which nothing looks like the output of a program: a title, and what somebody wrote."""
 _OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
 _OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
@@ -289,22 +253,33 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
     if any(map(_POSIX.search, lines)) and not any(map(_DRIVE.search, lines)):
         return None
 
-    def last(name: str) -> list[int]:
-        return [at for at in reversed(range(len(lines))) if line_pattern(name).search(lines[at])]
+    def last(fits: Callable[[str], object]) -> Iterator[int]:
+        return (at for at in reversed(range(len(lines))) if fits(lines[at]))
 
-    found = [
-        *last("tool")[-1:],
-        *([ending.line - first] if ending else ()),
-        *last("raised"),
-        *last("printed"),
-        *last("said"),
-    ]
-    passed = (at for at in found if at not in survived and not _WARNS.search(lines[at]))
-    at = next((at for at in passed if not line_pattern("repeats").search(lines[at])), None)
+    found = chain(
+        [*last(line_pattern("tool").search)][-1:],
+        [ending.line - first] if ending else (),
+        last(line_pattern("raised").search),
+        last(line_pattern("printed").search),
+    )
+
+    def counts(at: int) -> bool:
+        return at not in survived and not _WARNS.search(lines[at]) and not line_pattern("repeats").search(lines[at])
+
+    at = next(filter(counts, found), None)
+    if at is None and (at := _last_of_output(lines)) is not None:
+        return ErrorLine(first + at, lines[at][:_LONGEST], part="output")
+    if at is None and len(lines) <= _SPOKEN:
+        at = next(filter(counts, last(is_told)), None)
     if at is None:
-        at = _last_of_output(lines)
-        return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], output=True)
+        at = next(last(_is_frame), None)
+        return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], part="cut")
     return ErrorLine(first + at, _whole(lines, at), any("site-packages" in line for line in lines[max(at - 6, 0) : at]))
+
+
+def _is_frame(line: str) -> bool:
+    """Whether a line is one of a traceback."""
+    return _TRACEBACK in line or line.startswith('File "')
 
 
 def _last_of_output(lines: list[str]) -> int | None:
@@ -368,6 +343,12 @@ def _clean(text: str) -> str:
     return clean_line(text if text.isascii() else repair_encoding(text))
 
 
+def _indent(text: str) -> int:
+    """Return how far a line is indented behind what build servers put before it."""
+    line = _clean(text)
+    return len(line) - len(line.lstrip())
+
+
 _ASKED_FOR = re.compile(r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
 
 
@@ -381,8 +362,8 @@ class _Notes:
         self._frames: deque[tuple[int, str]] = deque(maxlen=24)
         self._asked_for: tuple[int, str] | None = None
         """The last line of code that loads a file by a literal name, and that name."""
-        self._warned = -_FRAME_REACH
-        """The last line of a warning."""
+        self._warned = (-_FRAME_REACH, 0)
+        """The last line of a warning, and how far its first line is indented."""
         self._above: deque[Line] = deque(maxlen=_ABOVE)
         self._facts: dict[str, tuple[int, str]] = {}
         """What the text says about the machine and the program, with the last line that says it."""
@@ -410,9 +391,10 @@ class _Notes:
             if frame:
                 self._frames.append((number, frame.group(1) or frame.group(2)))
         self._note_system(number, text)
-        # The indented lines below a warning go on with it.
-        if _WARNS.search(text) or (text[:1].isspace() and number == self._warned + 1):
-            self._warned = number
+        if _WARNS.search(text):
+            self._warned = number, _indent(text)
+        elif number == self._warned[0] + 1 and _indent(text) > self._warned[1]:
+            self._warned = number, self._warned[1]  # the lines below a warning that are indented more go on with it
         if "dll(" in text.lower() or "LoadLibrary" in text:
             asked = _ASKED_FOR.search(text)
             if asked:
@@ -422,6 +404,8 @@ class _Notes:
         elif "load_module(" in text and (loaded := _LOADS.search(text)):
             # Frames of imp follow it.
             self._imported = number + _IMP_FRAMES, loaded[1], ""
+        elif "_import(" in text and number - self._imported[0] <= _IMPORT_REACH:
+            self._imported = number, *self._imported[1:]  # a program that imports by a function of its own
         if not window[0].hot or self._known(text):
             return True
         lines = [_clean(line.text) for line in window]
@@ -431,12 +415,12 @@ class _Notes:
         reading = recognise(lines, [line.text for line in self._above if number - line.number <= _ABOVE])
         parts = any(one.details.get("only") == PART for one in reading.symptoms)
         for line in lines[1:] if parts else ():
-            self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name == "bundle"})
+            self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name in _NEAR})
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
         following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
         raised = bool(_RAISED.match(lines[0].lstrip()))
-        instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH]))
-        survived = instead or number == self._warned
+        instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
+        survived = instead or number == self._warned[0]
         more = {"instead": "yes"} if instead else {}
         symptoms = (
             replace(one, survived=one.survived or survived, raised=raised, details={**one.details, **more})
@@ -455,7 +439,7 @@ class _Notes:
         """Note what a line says about the system and the program that it is from."""
         if ("/" in text or ".so" in text or "unixODBC" in text) and _POSIX.search(text):
             self._posix = number
-        if ("\\" in text or ".dll" in text or "WinError" in text or "error 0x" in text) and _DRIVE.search(text):
+        if ("\\" in text or ".dll" in text or "Win" in text or "error 0x" in text) and _DRIVE.search(text):
             self._windows = number
         for fact in facts_in(text):
             self._facts[fact.name] = (number, fact.value)
@@ -493,6 +477,9 @@ class _Notes:
         prefixes = (environment_prefix(file) for file in reversed(near) if _WINDOWS_PATH.search(file))
         if not own and (prefix := next(filter(None, prefixes), "")):
             details["prefix"] = prefix
+        if _USER_SITE.search(environment_prefix(package_file := _last_of(package, near))):
+            others = {*map(environment_prefix, near)} - {"", environment_prefix(package_file)}
+            details |= {"user_site": environment_prefix(package_file), "prefix": others.pop()} if others else {}
         if own or "prefix" in details:
             details["environment"] = "conda" if _CONDA.search(own or details["prefix"]) else ""
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
@@ -505,10 +492,9 @@ class _Notes:
             return symptom.key
         on_windows = any(_WINDOWS_PATH.search(file) for file in near) or bool(_DRIVE.search(symptom.excerpt))
         only = symptom.details.get("only")
-        if only == PART and number - self._facts.get("bundle", (-_FRAME_REACH - 1, ""))[0] <= _FRAME_REACH:
-            symptom = replace(symptom, details={**symptom.details, "cause": "bundle-module-missing"})
-        elif only == PART and any(_BUILD_FRAME.search(file) for file in near):
-            symptom = replace(symptom, details={**symptom.details, "cause": "build-module-missing"})
+        around = (name for name in _NEAR if number - self._facts.get(name, _NOWHERE)[0] <= _FRAME_REACH)
+        if only == PART and (place := next(around, "")):
+            symptom = replace(symptom, details={**symptom.details, "cause": _NEAR[place]})
         elif (only == PART and not symptom.module.startswith(f"{package}.")) or (only == "windows" and not on_windows):
             return symptom.key
         if symptom.kind == "winerror" and symptom.path is None:
@@ -575,8 +561,8 @@ class _Notes:
 
     def _with_facts(self, symptom: Symptom) -> Symptom:
         """Add what the text says about the machine, and what made the program where lines around the error show it."""
-        facts = {name: value for name, (_, value) in self._facts.items() if name != "bundle"}
-        line, made_by = self._facts.get("bundle", (-_FRAME_REACH - 1, ""))
+        facts = {name: value for name, (_, value) in self._facts.items() if name not in _NEAR}
+        line, made_by = self._facts.get("bundle", _NOWHERE)
         path = symptom.path or ""
         # A file with a path of its own outside of the bundle is one that another program has to bring.
         nearby = made_by if abs(symptom.line - line) <= _FRAME_REACH and "\\" not in path else ""
@@ -603,6 +589,11 @@ def _origin(near: list[str]) -> tuple[str, str]:
         package = next((found[1] for found in inside if found), "")
     last = near[-1].replace("\\", "/").rpartition("/")[2] if near else ""
     return package, "subprocess" if last == "subprocess.py" else ""
+
+
+def _last_of(package: str, files: list[str]) -> str:
+    """Return the innermost file of a package in a traceback, or nothing."""
+    return next((file for file in reversed(files) if package and package_of(file) == package), "")
 
 
 def _only_loads(file: str) -> bool:
@@ -634,6 +625,8 @@ def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
 
 def _says_more(symptom: Symptom, other: Symptom) -> bool:
     """Whether a symptom is the same error as a line above it without a file, which a logger printed."""
+    if symptom.kind == "windows-function":
+        return other.code == symptom.code  # the function that was not found
     nameless = other.kind in ("winerror", "sentence") and not (other.path or other.dlls)
     return nameless and symptom.code == other.code and bool(symptom.path)
 

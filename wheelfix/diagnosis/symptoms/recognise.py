@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import frozen, replace
-from wheelfix.diagnosis.symptoms.messages import message_triggers, message_words, read_messages
+from wheelfix.diagnosis.symptoms.messages import can_be_message, message_triggers, read_messages
 from wheelfix.diagnosis.symptoms.model import (
     Confidence,
     Symptom,
@@ -22,7 +22,7 @@ from wheelfix.diagnosis.symptoms.model import (
     table_text,
     tidy_path,
 )
-from wheelfix.diagnosis.symptoms.stream import WordIndex, alike, join_wrapped
+from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike, join_wrapped
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, sentences, squeeze
 
@@ -68,9 +68,9 @@ class Fact:
 
     name: str
     """``environment``, ``vendor``, ``bundle``, ``host`` or ``wheel``."""
-    triggers: tuple[str, ...]
     pattern: re.Pattern[str]
     source: str
+    triggers: tuple[str, ...] = ()
     value: str = ""
     """What it says; empty where the group ``value`` of the pattern has it."""
 
@@ -183,31 +183,29 @@ def parse_forms(table: str, text: str) -> tuple[Form, ...]:
     return tuple(forms)
 
 
-def parse_facts(table: str, text: str) -> tuple[Fact, ...]:
-    """Turn the same table's rows about machines and programs into values."""
-    checker = Checker(table)
-    rows = checker.rows(parse_toml(table, text), "fact", ("name", "triggers", "pattern"), ("value",))
-    checker.finish()
-    texts = ({**row, "triggers": tuple(row["triggers"])} for row in rows)
-    return tuple(Fact(**{**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}) for row in texts)
+@lru_cache(maxsize=2)
+def _fact_rows(key: str) -> tuple[Fact, ...]:
+    """Return the same table's rows about machines and programs."""
+    check = Checker(FORMS, parse_toml(FORMS, table_text(FORMS)))
+    found = check.values(key, Fact)
+    check.finish()
+    return found
+
+
+def machine_rows() -> tuple[Fact, ...]:
+    """Return the rows about what people paste of their machine, for every line of a text."""
+    return _fact_rows("machine")
 
 
 @lru_cache(maxsize=1)
-def _facts() -> tuple[Fact, ...]:
-    return parse_facts(FORMS, table_text(FORMS))
-
-
-@lru_cache(maxsize=1)
-def _fact_words() -> WordIndex:
-    return WordIndex(word for fact in _facts() for word in fact.triggers)
+def _facts() -> RowIndex[Fact]:
+    return RowIndex((fact, fact.triggers) for fact in _fact_rows("fact"))
 
 
 @lru_cache(maxsize=64)
 def facts_in(line: str) -> tuple[Fact, ...]:
     """Return what a line says about the machine and the program that it is from."""
-    words = _fact_words().found(line.lower())
-    near = [fact for fact in _facts() if words and not set(words).isdisjoint(fact.triggers)]
-    found = ((fact, fact.pattern.search(line)) for fact in near)
+    found = ((fact, fact.pattern.search(line)) for fact in _facts().near(line.lower()))
     return tuple(replace(fact, value=fact.value or match["value"]) for fact, match in found if match)
 
 
@@ -441,9 +439,7 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
     found: list[Found] = []
     alone = True
     tried = 0
-    words = _index().found(lowered)
-    places = {place for word in words for place in _by_trigger().get(word, ())}
-    for form in (all_forms()[place] for place in sorted(places)):
+    for form in _index().near(lowered):
         if form.allows(lowered, before):
             hits, complete = _apply(form, text)
             found += hits
@@ -451,14 +447,14 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
             tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
     # What a message says about a status says more than the status.
-    if all(hit.symptom.kind == "exit-code" for hit in kept) and message_words(lowered):
+    if all(hit.symptom.kind == "exit-code" for hit in kept) and can_be_message(lowered):
         said = read_messages(line)
         if not said and len(line) >= _NARROWEST and text.readings():
             said, alone = read_messages(text.readings()[0]), False
         said = [symptom for symptom in said if not kept or "rank" not in symptom.details]
         kept = [Found(symptom, 0, len(line), weak=True) for symptom in said] or kept
         tried += 1
-    if not kept and any(part in sentence_triggers() for part in words):
+    if not kept and _sentences().found(lowered):
         kept = _bare_sentence(text)
         tried += 1
         alone = False
@@ -466,18 +462,13 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
 
 
 @lru_cache(maxsize=1)
-def _index() -> WordIndex:
-    return WordIndex([*_by_trigger(), *sentence_triggers()])
+def _index() -> RowIndex[Form]:
+    return RowIndex((form, form.triggers) for form in all_forms())
 
 
 @lru_cache(maxsize=1)
-def _by_trigger() -> dict[str, list[int]]:
-    """Return the places of the forms that each trigger is one of."""
-    found: dict[str, list[int]] = {}
-    for place, form in enumerate(all_forms()):
-        for word in form.triggers:
-            found.setdefault(word, []).append(place)
-    return found
+def _sentences() -> WordIndex:
+    return WordIndex(sentence_triggers())
 
 
 def _apply(form: Form, text: _Wrapped) -> tuple[list[Found], bool]:
@@ -559,7 +550,9 @@ def _bare_sentence(text: _Wrapped) -> list[Found]:
         known = read_sentence(text.readings()[0])
     if known is None or is_ambiguous(known.code):
         return []
-    path = named_path(text.first) or next(iter(dll_names(text.first)), None)
+    # Node.js names the file in the line below the sentence.
+    below = text.following if text.following.lstrip().startswith("\\\\?\\") else ""
+    path = named_path(text.first) or next(iter(dll_names(text.first)), None) or named_path(below)
     excerpt, likely = _shorten(text.first), Confidence.LIKELY
     symptom = Symptom("sentence", known.code, path, language=known.language, excerpt=excerpt, confidence=likely)
     return [Found(symptom, 0, len(text.first), weak=True)]

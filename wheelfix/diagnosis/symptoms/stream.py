@@ -13,7 +13,7 @@ import re
 import sys
 from collections import Counter
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Union
+from typing import IO, TYPE_CHECKING, Generic, TypeVar, Union
 
 from wheelfix.base.values import dataclass, frozen
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from wheelfix.diagnosis.symptoms.model import TextLimits
 
+_Row = TypeVar("_Row")
 BLOCK = 1 << 18
 _GRAM = 4
 """Letters, or bytes, by which words are looked up."""
@@ -95,8 +96,14 @@ _COPIED = (
 PowerShell leaves UTF-16 in its midst: without its zeros it reads as ASCII."""
 
 
+_ESCAPED = re.compile(r"(?:\\r)?\\n(?=\s*(?:Traceback \(|File |\w{3,60}(?:Error|Exception)\b)| {2})")
+"""The end of a line in a text that was printed as a string of Python or JSON."""
+
+
 def _plain(text: str) -> str:
     """Return a text with the signs that the program printed; most blocks have none of the others."""
+    if "\\n" in text:
+        text = _ESCAPED.sub("\n", text)
     if text.isascii() and "&" not in text and "\x00" not in text:
         return text
     for sign, printed in _COPIED:
@@ -160,6 +167,24 @@ class WordIndex:
         grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)} & self._by_gram.keys()
         words = [*self._short, *(word for gram in grams for word in self._by_gram[gram])]
         return [word for word in words if word in text]
+
+
+class RowIndex(Generic[_Row]):
+    """Finds the rows of a table that a line can be about: those of whose words it has one."""
+
+    def __init__(self, rows: Iterable[tuple[_Row, Iterable[str]]]) -> None:
+        self._rows: list[_Row] = []
+        self._places: dict[str, list[int]] = {}
+        for place, (row, words) in enumerate(rows):
+            self._rows.append(row)
+            for word in words:
+                self._places.setdefault(word, []).append(place)
+        self._words = WordIndex(self._places)
+
+    def near(self, text: str) -> list[_Row]:
+        """Return the rows for a text in lower case, in the order of the table."""
+        places = {place for word in self._words.found(text) for place in self._places[word]}
+        return [self._rows[place] for place in sorted(places)]
 
 
 def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator[str]:
@@ -344,6 +369,8 @@ _PREFIXES = re.compile(
     r"""\s*(?:
       \[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[ ]?[+-]\d\d:?\d\d)?\]?  # ISO
         (?:[ ]0\d[OE][ +])?                                               # and GitLab's stream mark
+      | (?:[^\t]{1,60}\t){2}(?=\d{4}-\d\d-\d\dT)                          # logs of a run on GitHub
+      | (?:-[ ][\w.]{1,60}[ ])?-[ ](?:DEBUG|INFO|ERROR|CRITICAL)[ ]-(?=[ ])            # loggers of Python
       | \[?\d\d:\d\d:\d\d(?:[.,:]\d{1,9})?\]?(?=[ \t\]])                 # a time of day
       | \#\#\[(?:error|warning|debug|group|section|command)\]           # Azure, GitHub
       | ::(?:error|warning|notice|debug)(?:[ ][^:]{0,300})?::            # GitHub workflow commands
