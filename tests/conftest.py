@@ -90,7 +90,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave out the certificates of this machine, unless a test uses its network: each session reads them, in 0.1 s."""
+    """Leave out the certificates of this machine, unless a test uses its network: each session reads them, in 0.1 s.
+
+    Fast tests run delvewheel in their own process, unless they have the fixture ``started_delvewheel``.
+    """
+    if "not slow" in session.config.option.markexpr:
+        from tests.support.delvewheel import run_here
+        from wheelfix.repairs import mangled
+
+        mangled.run_program = run_here  # type: ignore[assignment]
     if not any(item.get_closest_marker("real") for item in session.items):
         for variable in ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
             os.environ.pop(variable, None)
@@ -118,6 +126,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     ):
         reporter.write_line(f"tests were skipped, and {REQUIRED} is set")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def started_delvewheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start delvewheel as a program, as wheelfix does."""
+    from wheelfix.base.programs import run_program
+    from wheelfix.repairs import mangled
+
+    monkeypatch.setattr(mangled, "run_program", run_program)
 
 
 @pytest.fixture

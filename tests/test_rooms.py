@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -34,6 +35,9 @@ ORDER: tuple[str, ...] = (
     "__main__",
 )
 """Rooms and modules of the package; one may import what stands in its own line or above it."""
+ONLY_TYPES = re.compile(r"^( *)if TYPE_CHECKING:\n(?:\1 +.*\n|\n)+", re.MULTILINE)
+STATEMENT = re.compile(r"^ *((?:from|import) wheelfix\b[^\n(]*(?:\([^)]*\))?)", re.MULTILINE)
+"""What imports a module of ours: parsing whole modules takes seconds."""
 PLACES = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
 
 
@@ -50,24 +54,19 @@ def modules() -> dict[str, Path]:
 @functools.cache
 def imports() -> dict[str, set[str]]:
     """The modules of ours that each module imports when it runs."""
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items() if name}
-    return {name: {one for one in imported(tree) if one not in ("", name)} for name, tree in trees.items()}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in modules().items() if name}
+    return {name: {one for one in imported(text) if one not in ("", name)} for name, text in texts.items()}
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
+def imported(text: str) -> Iterator[str]:
     """What a module imports, whether at its top or in a function."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "wheelfix":
+    for node in ast.parse("\n".join(STATEMENT.findall(ONLY_TYPES.sub("", text)))).body:
+        if isinstance(node, ast.ImportFrom):
             base = (node.module or "").partition(".")[2]
             inner = (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
             yield from (name if name in modules() else base for name in inner)
         elif isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("wheelfix."))
-        only_types = isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-        for block in ("orelse",) if only_types else ("body", "orelse", "handlers", "finalbody", "cases"):
-            waiting += found if isinstance(found := getattr(node, block, ()), list) else ()
+            yield from (alias.name.partition(".")[2] for alias in node.names)
 
 
 def place_of(name: str) -> int:

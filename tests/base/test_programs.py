@@ -203,6 +203,7 @@ def package(folder: Path, **more: list[str]) -> tuple[Path, RepairOptions]:
     return wheel, RepairOptions(wheel_dir=folder / "out", layout="libs", scan=scan)
 
 
+@pytest.mark.usefixtures("started_delvewheel")
 def test_a_planted_delvewheel_never_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel, options = package(tmp_path)
     here = tmp_path / "here"

@@ -259,14 +259,9 @@ BAD_SIGNERS = {
         Exit.FINDINGS,
         "not a regular file",
     ),
-    "signs another file": (
-        "sys.path.insert(0, ROOT); from tests.support.signing import signed; file.write_bytes(signed())",
-        Exit.FINDINGS,
-        "more than its signature was changed",
-    ),
+    "signs another file": (f"file.write_bytes({signed()!r})", Exit.FINDINGS, "more than its signature was changed"),
     "forges": (
-        "sys.path.insert(0, ROOT); from tests.support.signing import signed, Recipe; "
-        "file.write_bytes(signed(file.read_bytes(), Recipe(spoil=True)))",
+        f"file.write_bytes({signed(dll('_core.pyd'), Recipe(spoil=True))!r})",
         Exit.FINDINGS,
         "its signature is invalid",
     ),
@@ -277,7 +272,7 @@ BAD_SIGNERS = {
 def test_a_command_that_does_not_sign(wheel: Path, tmp_path: Path, sign, name: str) -> None:
     old = wheel.read_bytes()
     body, code, message = BAD_SIGNERS[name]
-    command = python(tmp_path / "bad.py", f"ROOT = {str(Path(__file__).parents[2])!r}\n{body}\n")
+    command = python(tmp_path / "bad.py", body)
     out = tmp_path / "out"
     for words in ([], ["-o", str(out)]) if name in ("exit code", "does nothing") else ([],):
         err = sign(wheel, "--with", command, *words, code=code).err
@@ -287,16 +282,11 @@ def test_a_command_that_does_not_sign(wheel: Path, tmp_path: Path, sign, name: s
     assert leftovers(wheel.parent) == []
 
 
-def test_the_last_file_fails(wheel: Path, tmp_path: Path, sign) -> None:
+def test_the_last_file_fails(wheel: Path, tmp_path: Path, known: Path, sign) -> None:
     """Two of three are signed when the command fails: the wheel has none of them."""
     old = wheel.read_bytes()
-    root = str(Path(__file__).parents[2])
-    command = python(
-        tmp_path / "bad.py",
-        f"sys.path.insert(0, {root!r})\nfrom tests.support.signing import signed\n"
-        "assert 'tool' not in file.name\nfile.write_bytes(signed(file.read_bytes()))\n",
-    )
-    err = sign(wheel, "--with", command, code=Exit.ENVIRONMENT).err
+    script = f"assert 'tool' not in file.name\n{SIGNER.format(root='', known=str(known))}"
+    err = sign(wheel, "--with", python(tmp_path / "bad.py", script), code=Exit.ENVIRONMENT).err
     assert "failed on pkg/tool.bin" in err
     assert wheel.read_bytes() == old
 

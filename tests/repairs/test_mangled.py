@@ -115,6 +115,7 @@ def test_names_and_folder(name: str, tmp_path: Path, root: Path) -> None:
     assert dlls(repair(wheel_of(tmp_path), root, *words)) == expected
 
 
+@pytest.mark.usefixtures("started_delvewheel")
 def test_the_bill_of_materials_and_json_have_the_real_places(tmp_path: Path, root: Path, capsys) -> None:
     made = repair(wheel_of(tmp_path), root, "-L", ".dlls", "--no-mangle", "inner.dll", "--format", "json")
     document = json.loads(capsys.readouterr().out)

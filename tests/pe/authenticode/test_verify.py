@@ -78,7 +78,7 @@ def without(index: int) -> Any:
     [
         pytest.param(Recipe(spoil=True), "statement was changed", id="statement"),
         pytest.param(Recipe(signing_key=STRANGER), "not by the key", id="foreign-key"),
-        pytest.param(Recipe(RSA_VENDOR, signing_key=rsa_key(1024)), "not by the key", id="foreign-rsa-key"),
+        pytest.param(Recipe(RSA_VENDOR, signing_key=rsa_key(1152)), "not by the key", id="foreign-rsa-key"),
         pytest.param(Recipe(attributes=lambda found: []), "no signed attributes", id="no-attributes"),
         pytest.param(Recipe(attributes=without(0)), "another kind of content", id="no-content-type"),
         pytest.param(Recipe(attributes=without(1)), "statement was changed", id="no-message-digest"),
