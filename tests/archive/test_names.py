@@ -58,10 +58,10 @@ def test_no_names_and_an_empty_name() -> None:
     assert names.why_unsafe("") == "the name is empty"
 
 
-PART = st.text(st.sampled_from("ab.. :/\\\x00\n?connulaux1"), max_size=12)
+PART = st.text(st.sampled_from("ab.. :/\\\x00\n?connulaux1\u00e4\u2028\U0001f600"), max_size=12)
 
 
-@given(st.lists(st.text(max_size=20) | PART, max_size=6))
+@given(st.lists(PART, max_size=6))
 def test_the_quick_look_never_passes_what_the_slow_one_refuses(listed: list[str]) -> None:
     if names.all_plain(listed):
         assert not [name for name in listed if names.why_unsafe(name) or "\\" in name]

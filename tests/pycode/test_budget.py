@@ -74,9 +74,10 @@ def test_an_attack_ends(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    quick_first(
-        ["doubling list", "many long strings", "doubling f-string", "nested list", "dense lines", "long import"]
-    ),
+    [
+        *quick_first(["doubling list", "many long strings", "doubling f-string", "nested list", "long import"]),
+        pytest.param("dense lines", marks=pytest.mark.slow),
+    ],
 )
 def test_memory_stays_small(name: str) -> None:
     tracemalloc.start()

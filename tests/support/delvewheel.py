@@ -13,9 +13,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from unittest import mock
 
-from delvewheel import __main__, _dll_utils
+import pefile
 
 from wheelfix.base.programs import Finished
+
+with mock.patch.object(pefile, "fast_load"):  # delvewheel sets it, for everyone
+    from delvewheel import __main__, _dll_utils
 
 CACHES = [thing for thing in vars(_dll_utils).values() if hasattr(thing, "cache_clear")]
 """What it remembers of the folders of one run."""
@@ -32,6 +35,7 @@ def run_here(command: Sequence[str], *, environ: Mapping[str, str], **_: object)
         stack.enter_context(contextlib.redirect_stderr(err))
         stack.enter_context(mock.patch.dict(os.environ, environ, clear=True))
         stack.enter_context(mock.patch.object(sys, "argv", [*words]))
+        stack.enter_context(mock.patch.object(pefile, "fast_load", True))
         stack.enter_context(mock.patch.object(gc, "collect"))  # pefile does after each file, among all that tests made
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
