@@ -6,16 +6,15 @@ import contextlib
 import dataclasses
 import json
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.samples import broken_torch, clean_wheel
+from tests.support.schemas import validate
 from wheelfix.cli.baseline import Baseline
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, Severity
-from wheelfix.schemas import load_schema
 
 
 def report_with(*findings: Finding, version: str = "1.0"):
@@ -67,7 +66,7 @@ def test_what_got_worse_is_new_but_not_stale():
 def test_there_and_back(tmp_path):
     baseline = Baseline.of([broken_torch(), report_with(finding("x", paths=["b", "a"], importer="ü"))])
     text = baseline.render()
-    jsonschema.validate(json.loads(text), load_schema("baseline-1"), cls=jsonschema.Draft202012Validator)
+    validate(json.loads(text))
     (tmp_path / "known.json").write_text(text, encoding="utf-8")
     assert Baseline.read(tmp_path / "known.json") == baseline
     assert Baseline.of([]).render() == '{\n  "schema": "wheelfix.baseline/1",\n  "findings": []\n}\n'

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_schemas import validate
 from tests.remote.indexes import index_of
 from tests.support.environments import install, lay
+from tests.support.schemas import validate
 from tests.support.wheels import build_wheel
 from tools.example import kepler_cu117, write_wheel
 from tools.forge import forge_dll

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-import jsonschema
 import pytest
 
+from tests.support.schemas import validate
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.schemas import load_schema
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def test_against_a_saved_scan(wheels, capsys):
 
 def test_json_fits_its_schema(wheels, capsys):
     document = json.loads(diff(capsys, "old", "new", "--format", "json")[1])
-    jsonschema.validate(document, load_schema("diff-1"), cls=jsonschema.Draft202012Validator)
+    validate(document)
     (wheel,) = document["wheels"]
     assert [file["path"] for file in wheel["lost"]] == ["demo/dep.dll"]
     assert wheel["lost"][0]["still_needed_by"] == ["demo/_x.cp311-win_amd64.pyd"]

@@ -14,12 +14,12 @@ import sys
 import types
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 import wheelfix
 from tests.support.commands import Run
 from tests.support.environments import install
+from tests.support.schemas import validate
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
@@ -37,7 +37,6 @@ from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules import registry
 from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import all_rules, page
-from wheelfix.schemas import load_schema
 
 
 def run(*argv: str, **settings) -> subprocess.CompletedProcess[bytes]:
@@ -250,7 +249,7 @@ def test_documents(wheels: Path, words: list[str], run: Run) -> None:
     told = run(*words, "--format", "json", *([] if "verify" in words else ["--no-discover"]), code=Exit.ENVIRONMENT)
     assert is_told(told.err)
     document = json.loads(told.out)
-    jsonschema.validate(document, load_schema("scan-1"))
+    validate(document)
     assert [wheel["name"] for wheel in document["wheels"]] == ["alpha", "omega"]
     assert "ZeroDivisionError" in document["failures"][0]["because"]
 
@@ -276,7 +275,7 @@ def test_diff(wheels: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "omega" in told.out
     if kind == "json":
         document = json.loads(told.out)
-        jsonschema.validate(document, load_schema("diff-1"))
+        validate(document)
         assert document["only_old"] == document["only_new"] == []
         assert [path.split("/")[-1] for path in document["unread"]] == ["bad-1.0-cp311-cp311-win_amd64.whl"]
     else:
@@ -472,7 +471,7 @@ def test_text(machine, run):
 
 def test_json_fits_its_schema(machine, run):
     document = json.loads(run("roots", "--format", "json", "--root", machine / "plain", "cudart64_*.dll").out)
-    jsonschema.validate(document, load_schema("roots-1"), cls=jsonschema.Draft202012Validator)
+    validate(document)
     assert [match["name"] for match in document["matches"]] == ["cudart64_110.dll"]
     assert "cuda" in [root["kind"] for root in document["roots"]]
 

@@ -14,15 +14,14 @@ import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.support.gpucode import gpu_dll
 from tests.support.patience import wall_patience
+from tests.support.schemas import validate
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
-from wheelfix.schemas import load_schema
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ class TestJson:
         first, second = (scan("dist", "junk-1.0-py3-none-any.whl", "--format", "json", code=3) for _ in range(2))
         assert first == second
         document = json.loads(first.out)
-        jsonschema.validate(document, load_schema("scan-1"), cls=jsonschema.Draft202012Validator)
+        validate(document)
         assert [wheel["verdict"] for wheel in document["wheels"]] == ["broken", "ok"]
         bad = document["wheels"][0]
         assert bad["images"][0]["imports"] == ["python311.dll", "gone.dll"]
@@ -281,7 +280,7 @@ def test_nothing_is_read_that_nobody_asked_for(wheel: str, run) -> None:
 
 def test_the_document_for_machines(wheel: str, run) -> None:
     document = json.loads(run("scan", "--gpu", "K40c", "--format", "json", wheel, code=1).out)
-    jsonschema.validate(document, load_schema("scan-1"), cls=jsonschema.Draft202012Validator)
+    validate(document)
     (told,) = document["wheels"]
     assert [image["gpu"] for image in told["images"]] == [{"card": "K40c", "arch": "sm_35", "fit": "none"}] * 2
     assert told["archs"] == ["sm_50", "sm_86", "sm_89", "ptx_90"]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_schemas import validate
 from tests.support.commands import Printed, Run
 from tests.support.interrupts import watch_replacing
+from tests.support.schemas import validate
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel, extension, folder_of, needing
 from tools.forge import forge_dll

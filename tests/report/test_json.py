@@ -5,32 +5,23 @@ from __future__ import annotations
 import dataclasses
 import json
 
-import jsonschema
 import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from tests.support.schemas import validate
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.model import CudaSummary, FileVersion, GpuFit, Signature
-from wheelfix.report.document import (
-    render,
-)
-from wheelfix.schemas import load_schema
-
-
-def check(document: dict) -> None:
-    schema = load_schema("scan-1")
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+from wheelfix.report.document import render
 
 
 @pytest.mark.parametrize("sample", [broken_torch, clean_wheel, risky_extension], ids=lambda sample: sample.__name__)
 def test_fits_the_schema(sample):
-    check(json.loads(render("json", [sample()])))
+    validate(json.loads(render("json", [sample()])))
 
 
 def test_no_wheel_at_all_fits_the_schema():
-    check(json.loads(render("json", [])))
+    validate(json.loads(render("json", [])))
 
 
 def test_the_shape_of_one_wheel():
@@ -59,7 +50,7 @@ def test_facts_that_were_asked_for_are_added():
         report.images[0], version=FileVersion((1, 2, 3, 4)), archs=("sm_86", "ptx_86"), signature=Signature("unsigned")
     )
     document = json.loads(render("json", [dataclasses.replace(report, images=(image,))]))
-    check(document)
+    validate(document)
     assert document["wheels"][0]["images"][0]["archs"] == ["sm_86", "ptx_86"]
     assert document["wheels"][0]["images"][0]["version"] == "1.2.3.4"
     assert document["wheels"][0]["images"][0]["signer"] == "unsigned"
@@ -72,7 +63,7 @@ def test_gpu_code_and_cuda_are_added():
         report, images=(image,), archs=("sm_86",), cuda=CudaSummary("11.7", "452.39", "Made for CUDA 11.7.")
     )
     document = json.loads(render("json", [told]))
-    check(document)
+    validate(document)
     wheel = document["wheels"][0]
     assert wheel["images"][0]["gpu"] == {"card": "RTX 5070", "arch": "sm_120", "fit": "none"}
     assert wheel["archs"] == ["sm_86"]
@@ -82,7 +73,7 @@ def test_gpu_code_and_cuda_are_added():
 def test_inputs_that_could_not_be_read_are_named():
     error = InputError("x.whl is no wheel", because="it is no ZIP archive", hint="build it again")
     document = json.loads(render("json", [clean_wheel()], [FailedInput("x.whl", error)]))
-    check(document)
+    validate(document)
     assert document["failures"] == [
         {
             "path": "x.whl",

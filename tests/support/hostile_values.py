@@ -78,9 +78,14 @@ class Maker:
         return kind(**self._fields(kind, names))
 
     def _fields(self, kind: Any, names: Any) -> dict[str, Any]:
-        own = {name: value for name, value in vars(sys.modules[kind.__module__]).items() if isinstance(value, type)}
-        hints = typing.get_type_hints(kind, localns={**_names(), **own})
+        hints = _hints(kind)
         return {name: self._fixed[name] if name in self._fixed else self.make(hints[name]) for name in names}
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    own = {name: value for name, value in vars(sys.modules[kind.__module__]).items() if isinstance(value, type)}
+    return typing.get_type_hints(kind, localns={**_names(), **own})
 
 
 @functools.cache

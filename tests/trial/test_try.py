@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_schemas import validate
 from tests.support.commands import Run
+from tests.support.schemas import validate
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel, extension
 from tests.trial.host import HostPython
