@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,6 +54,25 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("ci" if os.environ.get("CI") else "any machine")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let a worker of xdist report how a test ended, and not that it began, was prepared and cleaned up.
+
+    Half a millisecond for each of ten thousand tests. What fails or is skipped there is reported as ever.
+    """
+    sender = next((one for one in session.config.pluginmanager.get_plugins() if hasattr(one, "sendevent")), None)
+    if sender is None or session.config.option.durations is not None:
+        return
+    send = sender.sendevent
+
+    def sendevent(name: str, **what: Any) -> None:
+        report = what.get("data", {})
+        passed = name == "testreport" and report["when"] != "call" and report["outcome"] == "passed"
+        if not passed and name not in ("logstart", "logfinish"):
+            send(name, **what)
+
+    sender.sendevent = sendevent
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

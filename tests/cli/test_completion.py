@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 import shutil
 import subprocess
 
 import pytest
 
+from wheelfix.cli import completion
 from wheelfix.cli.commands import BLOCKS
-from wheelfix.cli.completion import render
 from wheelfix.cli.parsers import whole_parser
+
+render = functools.cache(completion.render)
 
 CASES = [
     pytest.param("wheelfix sc", ["scan"], id="a command"),
