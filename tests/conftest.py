@@ -118,7 +118,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from tests.support.delvewheel import run_here
         from wheelfix.repairs import mangled
 
-        mangled.run_program = run_here  # type: ignore[assignment]
+        mangled.run_program = run_here  # type: ignore[attr-defined]
     if not any(item.get_closest_marker("real") for item in session.items):
         for variable in ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
             os.environ.pop(variable, None)
