@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let SIGINT interrupt, also where the tests were started with ``&`` or nohup and inherited that it is ignored.
 
     Keep the bytecode of what tests start: a command takes 0.2 s then, and 0.6 s if it compiles all modules. Text is as
-    wide as its lines are, whatever the terminal of whoever runs the tests. Temporary files go to a folder of this
+    wide as its lines are, in any terminal. Temporary files go to a folder of this
     process: a run looks there for what killed runs left, which takes 0.2 s each time among thousands of them. Without
     the slow tests, which fill disks, it is in memory: removing a file takes milliseconds on some disks.
     """

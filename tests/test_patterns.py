@@ -1,4 +1,4 @@
-"""No pattern of the package takes longer than in proportion to what it reads, whatever that is."""
+"""No pattern of the package takes longer than in proportion to what it reads, for any text."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def extra_field(tag: int, body: bytes) -> bytes:
 
 @dataclass
 class Entry:
-    """One member; whatever is in ``local`` or ``central`` replaces the true field there."""
+    """One member; what is in ``local`` or ``central`` replaces the true field there."""
 
     name: str | bytes
     data: bytes = b""

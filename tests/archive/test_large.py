@@ -43,8 +43,8 @@ def sparse_wheel(path: Path, sizes: list[int]) -> list[Row]:
         for number, size in enumerate(sizes):
             wide = size >= 0xFFFFFFFF
             offset = out.tell()
-            told = {"csize": min(size, 0xFFFFFFFF), "usize": min(size, 0xFFFFFFFF), "crc": 0}
-            entry = Entry(f"lib/{number}.dll", method=0, both=told)
+            reported = {"csize": min(size, 0xFFFFFFFF), "usize": min(size, 0xFFFFFFFF), "crc": 0}
+            entry = Entry(f"lib/{number}.dll", method=0, both=reported)
             entry.local = {"extra": extra_field(1, struct.pack("<QQ", size, size)) if wide else b""}
             values = ([size, size] if wide else []) + ([offset] if offset >= 0xFFFFFFFF else [])
             extra = extra_field(1, struct.pack(f"<{len(values)}Q", *values)) if values else b""

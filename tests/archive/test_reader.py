@@ -37,9 +37,9 @@ def header(**changes: int | bytes) -> Header:
 def test_local_headers(csize: int, usize: int, wide: bool) -> None:
     raw = header(csize=csize, usize=usize).local()
     needed, flags = struct.unpack_from("<HH", raw, 4)
-    told = struct.unpack_from("<II", raw, 18)
+    reported = struct.unpack_from("<II", raw, 18)
     assert (needed, flags) == (45 if wide else 20, 0)
-    assert told == ((LIMIT, LIMIT) if wide else (csize, usize))
+    assert reported == ((LIMIT, LIMIT) if wide else (csize, usize))
     assert raw[35:] == (extra_field(1, struct.pack("<QQ", usize, csize)) if wide else b"")
 
 

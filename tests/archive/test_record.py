@@ -239,10 +239,10 @@ def test_a_wheel_one_folder_too_deep_is_compared_without_that_folder(tmp_path: P
 
 def test_progress_tells_every_byte(tmp_path: Path) -> None:
     path = write_wheel_by_hand(tmp_path, [Entry("big.bin", bytes(3 << 20)), Entry("a.txt", b"a")])
-    told: list[int] = []
+    reported: list[int] = []
     with Archive.open(path) as archive:
-        check_record(archive, hashes=True, jobs=3, progress=told.append)
-        assert sum(told) == sum(member.usize for member in archive.members)
+        check_record(archive, hashes=True, jobs=3, progress=reported.append)
+        assert sum(reported) == sum(member.usize for member in archive.members)
 
 
 def test_the_algorithms_are_those_that_hashlib_always_has() -> None:

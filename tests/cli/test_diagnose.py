@@ -136,10 +136,10 @@ def test_garbage_exits_with_5(tmp_path, run):
     ],
     ids=["nothing", "no-file", "text-as-file", "two-texts", "wheel", "no-env", "no-wheel", "assume"],
 )
-def test_what_makes_no_sense_is_said(argv, code, told, run, tmp_path, monkeypatch):
+def test_what_makes_no_sense_is_said(argv, code, reported, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     err = run("diagnose", *argv, code=code).err
-    assert told in err
+    assert reported in err
     assert "Traceback" not in err
 
 

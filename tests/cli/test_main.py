@@ -233,12 +233,12 @@ def is_told(err: str) -> bool:
 @pytest.mark.parametrize("jobs", ["1", "4"])
 @pytest.mark.parametrize("kind", SCAN_KINDS)
 def test_scan(wheels: Path, kind: str, jobs: str, run: Run) -> None:
-    told = run("scan", "dist", "--format", kind, "-j", jobs, "--no-discover", code=Exit.ENVIRONMENT)
-    assert is_told(told.err)
-    assert "Traceback" not in told.err + told.out
+    reported = run("scan", "dist", "--format", kind, "-j", jobs, "--no-discover", code=Exit.ENVIRONMENT)
+    assert is_told(reported.err)
+    assert "Traceback" not in reported.err + reported.out
     if kind not in ("github", "sarif", "concise"):  # which have nothing to say about sound wheels
-        assert "alpha" in told.out
-        assert "omega" in told.out
+        assert "alpha" in reported.out
+        assert "omega" in reported.out
 
 
 @pytest.mark.parametrize("words", [["scan", "dist"], ["scan", "env"], ["verify", "dist"], ["ci", "dist"]], ids=" ".join)
@@ -246,19 +246,19 @@ def test_documents(wheels: Path, words: list[str], run: Run) -> None:
     for name in NAMES:
         install(wheels / "dist" / f"{name}-1.0-cp311-cp311-win_amd64.whl", wheels / "env")
     (wheels / "env" / "python.exe").write_bytes(b"MZ")
-    told = run(*words, "--format", "json", *([] if "verify" in words else ["--no-discover"]), code=Exit.ENVIRONMENT)
-    assert is_told(told.err)
-    document = json.loads(told.out)
+    reported = run(*words, "--format", "json", *([] if "verify" in words else ["--no-discover"]), code=Exit.ENVIRONMENT)
+    assert is_told(reported.err)
+    document = json.loads(reported.out)
     validate(document)
     assert [wheel["name"] for wheel in document["wheels"]] == ["alpha", "omega"]
     assert "ZeroDivisionError" in document["failures"][0]["because"]
 
 
 def test_repair(wheels: Path, run: Run) -> None:
-    told = run("repair", "dist", "--format", "json", "--no-discover", code=Exit.ENVIRONMENT)
-    assert is_told(told.err)
+    reported = run("repair", "dist", "--format", "json", "--no-discover", code=Exit.ENVIRONMENT)
+    assert is_told(reported.err)
     outcomes = {
-        entry["path"].split("/")[-1].split("-")[0]: entry["outcome"] for entry in json.loads(told.out)["wheels"]
+        entry["path"].split("/")[-1].split("-")[0]: entry["outcome"] for entry in json.loads(reported.out)["wheels"]
     }
     assert outcomes == {"alpha": "unchanged", "bad": "failed", "omega": "unchanged"}
     assert sorted(path.name.split("-")[0] for path in (wheels / "wheelhouse").iterdir()) == ["alpha", "omega"]
@@ -269,17 +269,17 @@ def test_diff(wheels: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> No
     """What could not be read is neither lost nor new."""
     arguments = ["diff", "dist", "dist", "--fail-on-lost", "--format", kind]
     assert main(arguments) == Exit.ENVIRONMENT
-    told = capsys.readouterr()
-    assert is_told(told.err)
-    assert "alpha" in told.out
-    assert "omega" in told.out
+    reported = capsys.readouterr()
+    assert is_told(reported.err)
+    assert "alpha" in reported.out
+    assert "omega" in reported.out
     if kind == "json":
-        document = json.loads(told.out)
+        document = json.loads(reported.out)
         validate(document)
         assert document["only_old"] == document["only_new"] == []
         assert [path.split("/")[-1] for path in document["unread"]] == ["bad-1.0-cp311-cp311-win_amd64.whl"]
     else:
-        assert "ot compared" in told.out or "NOT COMPARED" in told.out
+        assert "ot compared" in reported.out or "NOT COMPARED" in reported.out
 
 
 @pytest.mark.parametrize("kind", ["markdown", "json"])

@@ -108,9 +108,9 @@ def test_python_is_a_folder_or_its_program(tmp_path: Path, run: Run) -> None:
 def test_dist_is_what_is_meant_without_a_path(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    told = run(command, "--no-discover", code=1)
-    assert "dist is used" in told.err
-    assert "pkg-1.0-cp311-cp311-win_amd64.whl" in told.out + told.err
+    reported = run(command, "--no-discover", code=1)
+    assert "dist is used" in reported.err
+    assert "pkg-1.0-cp311-cp311-win_amd64.whl" in reported.out + reported.err
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     assert f"wheelfix {command} needs a PATH" in run(command, "--no-discover", code=2).err

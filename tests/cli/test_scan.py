@@ -281,9 +281,9 @@ def test_nothing_is_read_that_nobody_asked_for(wheel: str, run) -> None:
 def test_the_document_for_machines(wheel: str, run) -> None:
     document = json.loads(run("scan", "--gpu", "K40c", "--format", "json", wheel, code=1).out)
     validate(document)
-    (told,) = document["wheels"]
-    assert [image["gpu"] for image in told["images"]] == [{"card": "K40c", "arch": "sm_35", "fit": "none"}] * 2
-    assert told["archs"] == ["sm_50", "sm_86", "sm_89", "ptx_90"]
+    (reported,) = document["wheels"]
+    assert [image["gpu"] for image in reported["images"]] == [{"card": "K40c", "arch": "sm_35", "fit": "none"}] * 2
+    assert reported["archs"] == ["sm_50", "sm_86", "sm_89", "ptx_90"]
 
 
 @pytest.mark.parametrize("command", ["scan", "repair"])

@@ -190,8 +190,8 @@ def test_the_table_of_inputs_is_the_action_s():
         [cell.strip().replace("`", "") for cell in line.split("|")[1:-1]]
         for line in text.partition("| input |")[2].partition("\n\n")[0].splitlines()[2:]
     ]
-    told = {name.strip(): row[1] for row in rows for name in row[0].split(",")}
-    assert told == {name: item["default"] for name, item in ACTION["inputs"].items()}
+    reported = {name.strip(): row[1] for row in rows for name in row[0].split(",")}
+    assert reported == {name: item["default"] for name, item in ACTION["inputs"].items()}
 
 
 def test_every_expression_names_something():

@@ -209,7 +209,7 @@ def agrees(path: Path) -> None:
 @pytest.mark.real
 def test_small_real_wheels_as_they_are_and_without_one_image(tmp_path: Path) -> None:
     for wheel in small_wheels():
-        draw = random.Random(wheel.name)  # the same image, whatever else is in the cache
+        draw = random.Random(wheel.name)  # the same image with any other files in the cache
         agrees(wheel)
         with zipfile.ZipFile(wheel) as source:
             names = source.namelist()

@@ -186,7 +186,7 @@ def test_a_folder_that_may_not_be_written(bench: Bench) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- overwriting
-# No run writes to a file that it reads, whatever option names it and however it is spelled.
+# No run writes to a file that it reads: no option and no spelling makes it.
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 

@@ -94,7 +94,7 @@ def test_a_disk_that_fails(shim: str, bench: Bench, expected: str, fault: str) -
 @pytest.mark.parametrize("call", ["write", "copy", "sendfile", "fsync", "rename", "read"])
 @pytest.mark.parametrize("nth", every(3, range(1, 9)))
 def test_the_nth_call_fails(shim: str, bench: Bench, expected: str, call: str, nth: int) -> None:
-    """Whatever call it is: the complete new wheel, or none and exit 4."""
+    """After any failed call: the complete new wheel, or none and exit 4."""
     code = faulty(shim, bench, f"{call}:{EIO}:{nth}")
     assert (code, snapshot(bench.out)) in ((4, {}), (0, {bench.wheel.name: expected}))
     shutil.rmtree(bench.out, ignore_errors=True)

@@ -176,8 +176,8 @@ def test_what_is_no_image_is_a_finding(helper: Helper, name: str, tmp_path: Path
 def test_an_odd_image_does_not_stop_the_others(helper: Helper, name: str, tmp_path: Path) -> None:
     report = scan(helper, tmp_path, members(ODD[name]), "-v", "--gpu", "sm_86")
     others_are_read(report)
-    told = {finding["code"] for finding in report["findings"] if "bad.dll" in finding["subject"]}
-    assert bool(told & {"WF201", "WF206"}) == (name not in REGULAR)
+    reported = {finding["code"] for finding in report["findings"] if "bad.dll" in finding["subject"]}
+    assert bool(reported & {"WF201", "WF206"}) == (name not in REGULAR)
 
 
 def test_a_dll_that_unpacks_to_a_gigabyte(helper: Helper, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Wheels made by attackers, through the command line: a finding or a clear error, in bounded time and memory.
 
 Every irregularity of ``tests/archive/hostile.py`` and every attack of ``attacks.py`` goes through scan, verify and
-repair. Whatever a repair makes of it is compared with what ``zipfile`` reads.
+repair. What a repair makes of it is compared with what ``zipfile`` reads.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def test_an_irregular_archive(helper: Helper, name: str, tmp_path: Path) -> None
     runs = attack(helper, wheel)
     if case.kind:
         assert runs["verify"].code != Exit.OK
-        told = runs["verify"].out + runs["verify"].err
-        assert "WF1" in told or runs["verify"].code == Exit.BAD_INPUT
+        reported = runs["verify"].out + runs["verify"].err
+        assert "WF1" in reported or runs["verify"].code == Exit.BAD_INPUT
     made = tmp_path / "a" / "b" / "work" / "out" / NAME
     if made.exists() and digest(made) != digest(wheel):  # what harms nobody is not rewritten
         must_be_clean(made)

@@ -100,8 +100,8 @@ def check_loudness(made: Made, folder: Path) -> None:
 
 
 def _found(report: ScanReport) -> tuple[object, ...]:
-    told = [(item.severity, item.code, item.subject, item.message) for item in report.findings]
-    return report.verdict, report.first_failure, told
+    reported = [(item.severity, item.code, item.subject, item.message) for item in report.findings]
+    return report.verdict, report.first_failure, reported
 
 
 def check_forms(made: Made, folder: Path) -> None:

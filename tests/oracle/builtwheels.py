@@ -112,8 +112,8 @@ def main() -> int:
         for layout in LAYOUTS:
             result = play(wine, seed, layout)
             words[result.word] += 1
-            told = result.refused or "; ".join(result.failed) or f"{result.loaded} modules"
-            print(f"{result.word:8}{layout:7}seed {seed:<5}{told[:600]}", flush=True)
+            reported = result.refused or "; ".join(result.failed) or f"{result.loaded} modules"
+            print(f"{result.word:8}{layout:7}seed {seed:<5}{reported[:600]}", flush=True)
     print(dict(words), file=sys.stderr)
     return 1 if words["FAILED"] else 0
 

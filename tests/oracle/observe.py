@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEBUG = "-all,err+module,warn+module,trace+module"
 ATTEMPTS = 3
-"""Of some thousand runs on a busy machine one comes to nothing, whatever it was to load."""
+"""Of some thousand runs on a busy machine one fails without a reason."""
 FORWARDED = "find_forwarded_export delay loading"
 MAPPED = re.compile(r'mapping PE file L"(.*)" at')
 

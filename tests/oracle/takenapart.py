@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 LAYOUTS = ("beside", "libs", "auto")
 PYTHON_DLLS = ("python3.dll", "python311.dll", "vcruntime140.dll", "vcruntime140_1.dll", "libffi-8.dll")
 TRIES = 2
-"""Of some thousand runs on a busy machine one comes to nothing, whatever it was to load."""
+"""Of some thousand runs on a busy machine one fails without a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,8 +290,8 @@ def main() -> int:
             except Exception as error:  # a defect of ours is a line of the table, not the end of it
                 result = Result(path.name, layout, way, failed=(f"{type(error).__name__}: {error}",))
             words[result.word] += 1
-            told = result.refused or "; ".join(result.failed) or f"{result.loaded} modules"
-            print(f"{result.word:8}{layout:7}{way:5}{path.name.split('-')[0]:24}{told[:600]}", flush=True)
+            reported = result.refused or "; ".join(result.failed) or f"{result.loaded} modules"
+            print(f"{result.word:8}{layout:7}{way:5}{path.name.split('-')[0]:24}{reported[:600]}", flush=True)
     print(dict(words), file=sys.stderr)
     return 1 if words["FAILED"] else 0
 

@@ -46,7 +46,7 @@ class Wine:
     """The machine type of the programs it runs."""
 
     def environment(self, debug: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the variables of a run, free of whatever Wine settings the user has."""
+        """Return the variables of a run, without the user's settings of Wine."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("WINE")}
         own = {"WINEPREFIX": str(self.prefix), "WINEDEBUG": debug, "WINEDLLOVERRIDES": OVERRIDES, "DISPLAY": ""}
         return {**kept, **own, **(more or {})}

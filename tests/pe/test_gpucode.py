@@ -180,9 +180,9 @@ def test_the_ptx_says_the_same(name: str, member: str, expected: dict[str, tuple
         found = read_gpu_code(real)
         assert found is not None
         assert found.ptx == expected
-        told = list(ptx_versions(real))
-        assert len(told) == sum(count for arch, count in found.entries.items() if arch.startswith("ptx"))
-        assert [head for _, head, _ in told] == [text for _, _, text in told]
+        reported = list(ptx_versions(real))
+        assert len(reported) == sum(count for arch, count in found.entries.items() if arch.startswith("ptx"))
+        assert [head for _, head, _ in reported] == [text for _, _, text in reported]
 
 
 CUBIN = b"\x7fELF" + bytes(60) + b".shstrtab\0.nv.info\0"

@@ -63,7 +63,7 @@ def moved(file: bytes, at: int, size: int) -> bytes:
 
 def test_a_table_in_the_middle_hides_no_section(roots: Path) -> None:
     """The table of a genuine file is moved to its middle and enlarged until it covers sections, which may then say
-    anything: the digest used to leave out whatever the table covered, wherever it was.
+    anything: the digest used to leave out what the table covered, in any place.
     """
     payload = forge_dll("a.dll", exports=["f"], imports={"b.dll": ["g"]}, size=8192)
     table = FILE[TABLE:]

@@ -83,10 +83,10 @@ def test_an_unknown_dll_costs_the_whole_wheel(
     server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
 ) -> None:
     code, path = repaired(broken, tmp_path, "--fetch")
-    told = " ".join(capsys.readouterr().out.split())
+    reported = " ".join(capsys.readouterr().out.split())
     assert code == 0
-    assert "trusted the whole wheel was downloaded and has the sha256 of the index" in told
-    assert "licence of nvidia-cuda-cupti-cu11 11.7.101: NVIDIA Proprietary Software" in told
+    assert "trusted the whole wheel was downloaded and has the sha256 of the index" in reported
+    assert "licence of nvidia-cuda-cupti-cu11 11.7.101: NVIDIA Proprietary Software" in reported
     assert zipfile.ZipFile(path).read(f"demo/{CUPTI}") == DLL
     run("verify", path)
     assert any(not request.span and "/files/" in request.path for request in server.asked)
@@ -432,10 +432,10 @@ def test_a_scan_proposes_it_and_the_command_repairs(
 ) -> None:
     """It repaired torch in 16 seconds, and was in no hint."""
     monkeypatch.chdir(tmp_path)
-    told = run("scan", broken, "--no-discover", code=1).out
-    assert "the package index (nvidia-cuda-cupti-cu11==11.7.101)" in told
+    reported = run("scan", broken, "--no-discover", code=1).out
+    assert "the package index (nvidia-cuda-cupti-cu11==11.7.101)" in reported
     assert not server.asked  # the tables know it
-    _, *words = shlex.split(told.splitlines()[-1])
+    _, *words = shlex.split(reported.splitlines()[-1])
     assert words == ["repair", str(broken), "--fetch", "--no-discover"]
     assert main(words) == 0
     run("scan", "wheelhouse", "-q")

@@ -101,8 +101,8 @@ def test_what_python_code_names_is_not_renamed(layout: str, tmp_path: Path) -> N
     result = repair(build(tmp_path, PYZBAR), root_of(tmp_path), layout)
     assert "pkg/libiconv.dll" in names(result.output)
     assert scan(result.output or "").verdict is Verdict.OK
-    told = "libiconv.dll keeps its name: the package's Python code names it"
-    assert (told in result.plan.notes) is (layout == "libs")
+    reported = "libiconv.dll keeps its name: the package's Python code names it"
+    assert (reported in result.plan.notes) is (layout == "libs")
 
 
 def test_what_nobody_names_is_renamed(tmp_path: Path) -> None:

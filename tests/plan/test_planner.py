@@ -284,7 +284,7 @@ def test_mkl_at_the_root_is_copied_from_members_that_exist(sound: dict[str, byte
 
 @pytest.mark.parametrize(("files", "found"), [({}, set()), ({"pkg/__init__.py": b""}, {"WF610"})], ids=["dlls", "code"])
 def test_a_wheel_of_dlls_alone_is_made_for_others(files: dict[str, bytes], found: set[str], tmp_path: Path) -> None:
-    """sdl2_lib puts SDL2.dll into site-packages for whoever looks there; its removal was advised."""
+    """sdl2_lib puts SDL2.dll into site-packages for programs that look there; its removal was advised."""
     wheel = build_wheel(tmp_path, "sdl", "1.0", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
     assert {finding.code for finding in placed(wheel)} == found
 

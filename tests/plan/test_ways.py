@@ -319,15 +319,18 @@ def test_a_dry_run_shows_the_ways_with_sizes(tmp_path: Path, run: Run) -> None:
         (cuda / name).write_bytes(data)
     names = ("cudart64_110.dll", "cupti64_2022.2.1.dll")
     wheel = build_wheel(tmp_path / "dist", "torch", "2.0.1+cu117", files=torch_files(names))
-    told = run("repair", wheel, "--no-discover", "--root", cuda, "--dry-run").out
+    reported = run("repair", wheel, "--no-discover", "--root", cuda, "--dry-run").out
     sizes = {
         name: len(data) for path, data in toolkit_files("11.7").items() if (name := path.rpartition("/")[2]) in names
     }
     assert (
-        f"--via vendor: {round(sum(sizes.values()) / 1000)} kB of them in the wheel; its users need nothing but" in told
+        f"--via vendor: {round(sum(sizes.values()) / 1000)} kB of them in the wheel; its users need nothing but"
+        in reported
     )
-    assert "--via wheels: 0 B of them in the wheel; its users need nvidia-cuda-cupti-cu11," in told
-    assert f"--via toolkit: {round(sizes[names[1]] / 1000)} kB of them in the wheel; its users need CUDA 11.7" in told
+    assert "--via wheels: 0 B of them in the wheel; its users need nvidia-cuda-cupti-cu11," in reported
+    assert (
+        f"--via toolkit: {round(sizes[names[1]] / 1000)} kB of them in the wheel; its users need CUDA 11.7" in reported
+    )
 
 
 REAL = (

@@ -111,5 +111,5 @@ def test_the_words_of_a_class_statement_reach_its_base() -> None:
     ],
 )
 def test_code_that_counts(path: str, expected: bool) -> None:
-    """A top-level package is imported by its name, whatever that is."""
+    """A top-level package is imported by any name."""
     assert counts(SITE + path) is expected

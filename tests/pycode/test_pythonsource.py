@@ -1,4 +1,4 @@
-"""The bytes of Python files are inflated once, whoever asks, and never those of another file."""
+"""The bytes of Python files are inflated once for all readers, and never those of another file."""
 
 from __future__ import annotations
 

@@ -41,5 +41,5 @@ def repair(path: Path, folder: Path, *options: str | Path) -> Repaired:
     common = [*ALONE, "-w", str(out), "--format", "json", "-o", str(target)]
     assert main(["repair", str(path), *common, *map(str, options)]) == 0
     assert path.read_bytes() == before
-    (told,) = json.loads(target.read_text(encoding="utf-8"))["wheels"]
-    return Repaired(out / told["plan"]["output"], told["plan"])
+    (reported,) = json.loads(target.read_text(encoding="utf-8"))["wheels"]
+    return Repaired(out / reported["plan"]["output"], reported["plan"])

@@ -48,12 +48,14 @@ class Story:
         self.rows: list[tuple[str, Exit, int, str]] = []
 
     def plays(self, scenario: str, expected: Exit, *words: object, says: str = "") -> None:
-        """Run a command; ``says`` has to be in what it prints, whatever the line breaks."""
+        """Run a command; ``says`` has to be in what it prints, without regard to line breaks."""
         self.capsys.readouterr()
         code = main([str(word) for word in words])
         out, err = self.capsys.readouterr()
-        told = re.sub(r"\s+", " ", out + err)
-        self.rows.append((scenario, expected, code, "" if says in told else f"does not say {says!r}: {told[-600:]}"))
+        reported = re.sub(r"\s+", " ", out + err)
+        self.rows.append(
+            (scenario, expected, code, "" if says in reported else f"does not say {says!r}: {reported[-600:]}")
+        )
 
     def table(self) -> str:
         lines = [f"{name:<58} {want:>8} {code:>5}  {fault or 'as told'}" for name, want, code, fault in self.rows]

@@ -141,9 +141,9 @@ def test_uncompressed_cubins_say_the_same(name: str, dll: str, whole: bool) -> N
     """
     code = ARCHS[name][dll]
     assert code is not None
-    told = {str(arch) for arch in plain_cubins(member(wheel(name), dll))}
-    assert told
-    assert told == set(code[0].split()) if whole else told <= set(code[0].split())
+    reported = {str(arch) for arch in plain_cubins(member(wheel(name), dll))}
+    assert reported
+    assert reported == set(code[0].split()) if whole else reported <= set(code[0].split())
 
 
 # ------------------------------------------------------------------------------------------------------ the answers
@@ -162,11 +162,11 @@ def test_uncompressed_cubins_say_the_same(name: str, dll: str, whole: bool) -> N
     ],
 )
 def test_answers_for_a_card(name: str, card: str, status: int, fits: dict[str, int], tmp_path: Path) -> None:
-    told, report = scan(wheel(name), tmp_path, "--gpu", card)
+    reported, report = scan(wheel(name), tmp_path, "--gpu", card)
     images = [image for image in report["images"] if "gpu" in image and not OTHER_VENDORS.search(image["path"])]
     found = [image["gpu"]["fit"] for image in images]
     assert {fit: found.count(fit) for fit in found} == fits
-    assert told == status
+    assert reported == status
     assert ("WF501" in {finding["code"] for finding in report["findings"]}) is ("none" in fits)
 
 

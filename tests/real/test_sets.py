@@ -79,8 +79,8 @@ def test_what_is_left_out_is_missed(one: RealSet, gone: str, tmp_path: Path, unp
     assert set(one.without[gone]) <= fails
     for name in one.without[gone]:
         report = reports[name]
-        told = " ".join([*(item.message + item.hint for item in report.findings), str(report.missing)])
-        assert gone in canonical(told), f"{name}: {told}"
+        reported = " ".join([*(item.message + item.hint for item in report.findings), str(report.missing)])
+        assert gone in canonical(reported), f"{name}: {reported}"
 
 
 # --------------------------------------------------------------------------------------------------------- environments
@@ -94,7 +94,7 @@ def environments() -> list[ParameterSet]:
     return [pytest.param(one, id=one.name, marks=marks[one.in_ci]) for one in real_environments()]
 
 
-def told(command: list[str], folder: Path) -> tuple[int, dict[str, Any]]:
+def reported(command: list[str], folder: Path) -> tuple[int, dict[str, Any]]:
     target = folder / "told.json"
     status = main([*command, *ALONE, "--format", "json", "-o", str(target)])
     return status, json.loads(target.read_text(encoding="utf-8"))
@@ -106,7 +106,7 @@ def test_verdict_and_reason(one: RealEnvironment, tmp_path: Path) -> None:
     env = pip_environment(tmp_path / "env", [wheel_of(file) for file in one.wheels], one.python)
     for file in one.gone:
         (env / SITE / file).unlink()
-    status, scanned = told(["scan", str(env)], tmp_path)
+    status, scanned = reported(["scan", str(env)], tmp_path)
     reports = {canonical(report["name"]): report for report in scanned["wheels"]}
     verdicts = {name: report["verdict"] for name, report in reports.items() if report["verdict"] != "ok"}
     assert verdicts == {name: expected[0] for name, expected in one.expect.items()}, one.why
@@ -117,9 +117,9 @@ def test_verdict_and_reason(one: RealEnvironment, tmp_path: Path) -> None:
     broken = {name for name, verdict in verdicts.items() if verdict == "broken"}
     assert status == (1 if broken else 0)
     for name in one.expect:
-        _, alone = told(["scan", str(env), "--package", name], tmp_path)
+        _, alone = reported(["scan", str(env), "--package", name], tmp_path)
         assert [report["verdict"] for report in alone["wheels"]] == [verdicts[name]]
-    status, diagnosed = told(["diagnose", "--env", str(env)], tmp_path)
+    status, diagnosed = reported(["diagnose", "--env", str(env)], tmp_path)
     causes = {canonical(cause["proven_by"]) for cause in diagnosed["causes"]}
     assert broken <= causes if status == 1 else not broken
 

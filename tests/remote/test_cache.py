@@ -183,7 +183,7 @@ def test_a_disk_that_is_full(tmp_path: Path, whole: bool, run: Run) -> None:
 
 @pytest.mark.slow
 def test_several_runs_share_a_folder_while_one_empties_it(tmp_path: Path) -> None:
-    """Whatever another run removes in the meantime, each one gets the right bytes."""
+    """While other runs remove files, each one gets the right bytes."""
     failures: list[BaseException] = []
     ended = threading.Event()
 

@@ -1,4 +1,4 @@
-"""A redirect makes nothing safe: whoever answers over plain http decides where it leads, and with that what comes."""
+"""A redirect makes nothing safe: a server on plain http decides where it leads, and so what is downloaded."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Cert
 
 @pytest.fixture(params=["json", "html"])
 def secure(tmp_path: Path, certificates: Certificates, request: pytest.FixtureRequest) -> Iterator[Server]:
-    """An index over TLS, whose OpenMP is whatever its owner likes."""
+    """An index over TLS, whose owner chooses its OpenMP."""
     dll = forge_dll(DLL, exports=["omp_get_max_threads"])
     wheel = build_wheel(tmp_path / "files", "intel_openmp", "2023.2.0", "py2.py3-none-win_amd64", {MEMBER: dll})
     with running(*pages([wheel], as_html=request.param == "html"), certificate=certificates.server) as server:
@@ -134,7 +134,7 @@ def test_every_hop_counts(
 def test_https_is_never_left(
     secure: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], scheme: str
 ) -> None:
-    """http to https to http, and https to http: whatever the last hop has, it is not asked for it."""
+    """http to https to http, and https to http: the last server is not asked for anything."""
     with running(secure.files, secure.kinds) as last, running({}) as first:
         redirecting(secure, outside(last).replace("http:", scheme))
         redirecting(first, secure.url)
@@ -222,9 +222,9 @@ def test_a_later_part_that_comes_over_http_is_refused(tmp_path: Path, certificat
 def test_metadata_that_comes_over_http(certificates: Certificates, page: str, sha256: str, says: str) -> None:
     with running({"/x.metadata": b"Name: x"}, certificate=certificates.server) as secure, running({}) as plain:
         redirecting(plain, secure.url)
-        told: list[str] = []
+        reported: list[str] = []
         known = Connection(certificates=Setting(str(certificates.authority), "test"))
-        transport = Transport(patience=PATIENCE, connection=known, say=told.append)
+        transport = Transport(patience=PATIENCE, connection=known, say=reported.append)
         index = PackageIndex(transport, IndexSettings(f"{secure.url}/simple"))
         file = IndexFile("x", f"{outside(plain)}/x", True, page=page, metadata_sha256=sha256)
         if says:
@@ -232,7 +232,7 @@ def test_metadata_that_comes_over_http(certificates: Certificates, page: str, sh
                 index.metadata(file)
         else:
             assert index.metadata(file) == "Name: x"
-        assert "is asked over plain http" in told[0]
+        assert "is asked over plain http" in reported[0]
         assert index.metadata(IndexFile("x", f"{secure.url}/x", True)) == "Name: x"
 
 

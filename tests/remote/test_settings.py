@@ -15,6 +15,8 @@ from wheelfix.remote.addresses import is_remote, is_safe
 from wheelfix.remote.settings import PYPI, Credentials, Setting, index_settings
 from wheelfix.remote.transport import trusted_prefixes
 
+NOT_WINDOWS = pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
@@ -74,7 +76,7 @@ def test_no_index_leaves_only_links(home: dict[str, str]) -> None:
     assert settings.find_links == ("/wheels", "C:\\my wheels")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+@NOT_WINDOWS
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -120,7 +122,7 @@ def test_files_of_the_project_do_not_count(
     assert configured(home) == (PYPI, ())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+@NOT_WINDOWS
 @pytest.mark.parametrize("name", ["pip/pip.conf", "uv/uv.toml"])
 def test_a_file_that_cannot_be_read_is_named(home: dict[str, str], tmp_path: Path, name: str) -> None:
     (tmp_path / ".config" / name).write_text("[[[")
@@ -172,7 +174,7 @@ def test_the_keyring_program_is_asked_where_there_is_no_module() -> None:
 # -------------------------------------------------------------------------------------------------------- addresses
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+@NOT_WINDOWS
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
@@ -191,7 +193,7 @@ def test_what_names_a_wheel_on_a_server(word: str, expected: bool) -> None:
     assert is_remote(word) == expected
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+@NOT_WINDOWS
 @pytest.mark.parametrize("url", ["ftp://me:s3cret@h.example/x", "me:s3cret@h.example/simple", "me:a@s3cret@h.example"])
 def test_an_option_that_is_not_an_index_is_shown_without_its_password(home: dict[str, str], url: str) -> None:
     with pytest.raises(UsageError, match="is not the URL of an index") as caught:
@@ -207,7 +209,7 @@ def test_nothing_secret_is_shown() -> None:
     assert redacted(text) == "HTTPSConnectionPool(url=https://h.example/a): see 'http://r/s'"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+@NOT_WINDOWS
 @pytest.mark.parametrize("scheme", ["https", "ftp", "file", "svn+ssh", "HTTPS"])
 @pytest.mark.parametrize(
     "password", ["s3cret", "s3/cret", "a#s3cret", "a?s3cret", "a@s3cret", "s3%cret", "s3\u2100cret"]
@@ -221,7 +223,7 @@ def test_whatever_is_in_a_password_it_is_not_shown(scheme: str, password: str) -
             assert "h.example/simple" in shown
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+@NOT_WINDOWS
 @pytest.mark.parametrize(
     "text", ["C:\\a@b\\c.whl", "dist/a@b?.whl", "x@y", "note: a@b/c", "https://h.example/a.whl", ""]
 )
@@ -236,7 +238,7 @@ def test_a_host_that_may_be_a_password_is_not_invented() -> None:
     assert shown_url(shown) == redacted(shown) == shown
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+@NOT_WINDOWS
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -256,7 +258,7 @@ def test_what_nobody_on_the_way_can_change(url: str, expected: bool) -> None:
     assert is_safe(url, ("Trusted.example", "ported.example:81")) == expected
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+@NOT_WINDOWS
 @pytest.mark.parametrize(
     ("hosts", "url", "expected"),
     [

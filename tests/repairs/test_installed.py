@@ -106,8 +106,8 @@ def test_a_dry_run_touches_nothing(prefix, tmp_path):
     assert not result.changed
     assert result.added
     assert snapshot(prefix) == before
-    told = " ".join(render_plan(PlanReport(result.plan, "planned"), TextStyle(unicode=False)).split())
-    assert told.endswith("Without --dry-run the installed package is changed as shown.")
+    reported = " ".join(render_plan(PlanReport(result.plan, "planned"), TextStyle(unicode=False)).split())
+    assert reported.endswith("Without --dry-run the installed package is changed as shown.")
 
 
 def test_undo_leaves_files_alone_that_were_changed_since(prefix, tmp_path):

@@ -109,6 +109,6 @@ def test_one_wheel_on_each_side_is_a_pair():
 @pytest.mark.parametrize(("name", "said"), [("scipy", True), ("NUM_py", False), ("", False)])
 def test_builds_of_different_projects_are_said_to_be(name, said):
     found = compare_all([build(name="num-py")], [build(name=name)])
-    told = "is compared with"
-    assert (told in markdown_text("wheelfix diff", comparison_blocks(found))) is said
-    assert (told in render_text(comparison_blocks(found), TextStyle())) is said
+    reported = "is compared with"
+    assert (reported in markdown_text("wheelfix diff", comparison_blocks(found))) is said
+    assert (reported in render_text(comparison_blocks(found), TextStyle())) is said

@@ -113,12 +113,6 @@ class TestGithub:
         report = dataclasses.replace(with_finding(), path="C:\\a,b\\c.whl")
         assert render("github", [report]).startswith("::error file=C%3A\\a%2Cb\\c.whl,title=")
 
-    def test_many_of_one_code_are_one_annotation(self):
-        lines = [line for line in render("github", [broken_torch()]).splitlines() if line.startswith("::notice")]
-        assert len(lines) == 1
-        assert "(7 times)" in lines[0]
-        assert lines[0].endswith("and 2 more")
-
     def test_what_the_baseline_knows_is_not_annotated(self):
         assert "::error" not in render("github", [broken_torch()], (), KNOWN)
 

@@ -59,10 +59,10 @@ def test_facts_that_were_asked_for_are_added():
 def test_gpu_code_and_cuda_are_added():
     report = clean_wheel()
     image = dataclasses.replace(report.images[0], archs=("sm_86",), gpu=GpuFit("RTX 5070", "sm_120", "none"))
-    told = dataclasses.replace(
+    reported = dataclasses.replace(
         report, images=(image,), archs=("sm_86",), cuda=CudaSummary("11.7", "452.39", "Made for CUDA 11.7.")
     )
-    document = json.loads(render("json", [told]))
+    document = json.loads(render("json", [reported]))
     validate(document)
     wheel = document["wheels"][0]
     assert wheel["images"][0]["gpu"] == {"card": "RTX 5070", "arch": "sm_120", "fit": "none"}

@@ -295,9 +295,9 @@ def test_different_files_that_no_rule_ranks_are_a_question(tmp_path: Path) -> No
 
 
 def test_a_version_that_only_one_file_tells_decides_nothing(tmp_path: Path) -> None:
-    told = folder(tmp_path / "one", {"uv.dll": dll("uv.dll", version=(1, 44, 0, 0))})
+    reported = folder(tmp_path / "one", {"uv.dll": dll("uv.dll", version=(1, 44, 0, 0))})
     untold = folder(tmp_path / "two", {"uv.dll": dll("uv.dll", "x")})
-    assert len(rivals(decide([told, untold], DllRequest("uv.dll")))) == 2
+    assert len(rivals(decide([reported, untold], DllRequest("uv.dll")))) == 2
 
 
 @pytest.mark.parametrize(("packages", "decided"), [(("libuv", "libuv"), True), (("libuv", "torch"), False)])
@@ -572,7 +572,7 @@ def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it
 
 
 # ---------------------------------------------------------------------------------------------------- choose properties
-# What holds for every choice, whatever the candidates: made-up facts, no files.
+# What holds for every choice among any candidates: made-up facts, no files.
 
 NEED = DllRequest("uv.dll", needers=(Needer("a.dll", ("uv_run",)),), cuda="11.7")
 

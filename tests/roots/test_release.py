@@ -136,12 +136,12 @@ def test_release_of_a_package(package: str, version: str, cuda: str) -> None:
         ("12.4", "11.7", 0),
     ],
 )
-def test_fit(told: str, wanted: str, fit: int) -> None:
-    assert cuda_compatibility(told, wanted) == fit
+def test_fit(reported: str, wanted: str, fit: int) -> None:
+    assert cuda_compatibility(reported, wanted) == fit
 
 
 # ------------------------------------------------------------------------------------------------ onerelease properties
-# What holds for every choice of a release, whatever roots there are: never a mix, and no matter in which order.
+# What holds for every choice of a release and all roots: never a mix, and no matter in which order.
 
 NAMES = ("cudart64_110.dll", "cublas64_11.dll", "cufft64_10.dll", "curand64_10.dll", "nvrtc-builtins64_117.dll")
 RELEASES = ("11.4", "11.7", "11.8", "12.1")
@@ -189,14 +189,14 @@ def roots(draw: st.DrawFn) -> list[RootFile]:
             explicit=draw(st.booleans()),
             last_resort=draw(st.booleans()),
         )
-        told = draw(st.sampled_from(["folder", "dll", "package", "nothing"]))
-        folder = RootFolder(".", cuda=release if told == "folder" else "")
+        reported = draw(st.sampled_from(["folder", "dll", "package", "nothing"]))
+        folder = RootFolder(".", cuda=release if reported == "folder" else "")
         for name in draw(st.sets(st.sampled_from(NAMES), min_size=1)):
             version = TOOLKITS[release].get(name, "")
             machine = draw(st.sampled_from(["amd64", "amd64", "amd64", "x86"]))
             symbol = draw(st.sampled_from(["f", "f", "f", "other"]))
-            path = f"{machine}-{symbol}-{version if told == 'dll' else ''}-{draw(st.integers(0, 1))}"
-            package = PACKAGES.get(name, "") if told == "package" and version else ""
+            path = f"{machine}-{symbol}-{version if reported == 'dll' else ''}-{draw(st.integers(0, 1))}"
+            package = PACKAGES.get(name, "") if reported == "package" and version else ""
             files.append(RootFile(name, root, folder, path, 10, package, version if package else ""))
     return files
 

@@ -328,7 +328,7 @@ def test_a_wheel_that_is_newer_than_the_tables(name: str, version: str, said: st
 def test_a_prefix_says_what_its_python_has(
     tag: str, files: list[str], imported: str, verdict: Verdict, tmp_path: Path
 ) -> None:
-    """--python PREFIX asks the files in that folder, whatever the table says: a hint of WF418 promises it."""
+    """--python PREFIX asks the files in that folder and not the table: a hint of WF418 promises it."""
     prefix = lay(tmp_path / "prefix", {"python.exe": forge_dll("python.exe"), "Lib/site-packages/README.txt": b""})
     lay(
         prefix, {name: forge_dll(name.rpartition("/")[2], exports=["PyOfThisBuild", "PyObject_Call"]) for name in files}

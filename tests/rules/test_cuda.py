@@ -236,7 +236,7 @@ def test_nothing_to_tell_without_cuda() -> None:
 MODULE = SITE + "pkg/_x.pyd"
 
 
-def told(version: str, *imports: str, products: dict[str, str] | None = None) -> tuple[str, str]:
+def reported(version: str, *imports: str, products: dict[str, str] | None = None) -> tuple[str, str]:
     """Release or major, and what tells it, for a package that imports these DLLs and has those with a product name."""
     images = {MODULE: dll(*imports)} | {SITE + f"pkg/{name}": dll() for name in products or {}}
     named = {SITE + f"pkg/{name}": text for name, text in (products or {}).items()}
@@ -265,7 +265,7 @@ def told(version: str, *imports: str, products: dict[str, str] | None = None) ->
 def test_what_tells_the_release(
     version: str, imports: tuple[str, ...], products: dict[str, str], expected: tuple[str, str]
 ) -> None:
-    assert told(version, *imports, products=products) == expected
+    assert reported(version, *imports, products=products) == expected
 
 
 def test_the_version_of_nvidias_own_wheel_tells_it_without_a_look_at_the_dll() -> None:

@@ -212,10 +212,10 @@ def test_the_command_in_a_hint_makes_the_finding_go(
             out = tmp_path / f"out{ran}"
             more = [f"--no-assume={word}" for word in case.no_assume]
             code = main([words[0], str(wheel), *words[1:], "--no-discover", *more, "-w", str(out)])
-            told = f"{finding.hint}\n{words}\n{''.join(capsys.readouterr())}"
-            assert code == 0, told
+            reported = f"{finding.hint}\n{words}\n{''.join(capsys.readouterr())}"
+            assert code == 0, reported
             after = {(item.subject, item.message) for item in findings(out / wheel.name, case)}
-            assert (finding.subject, finding.message) not in after, told
+            assert (finding.subject, finding.message) not in after, reported
     assert ran, [item.hint for item in before]
 
 

@@ -96,8 +96,8 @@ def test_debug_and_release_builds_that_call_each_other(other: str, mixed: bool) 
     path, helper = LIB + "a.dll", LIB + "helper.dll"
     images = {path: dll("helper.dll", other), helper: dll("ucrtbased.dll")}
     thing = subject(images, [edge(path, "helper.dll", helper)], events=[loads(path)])
-    told = next(item for item in run(thing, "WF205") if item.subject.endswith("helper.dll"))
-    assert ("a.dll is a release build: memory and C++ objects" in told.message) is mixed
+    reported = next(item for item in run(thing, "WF205") if item.subject.endswith("helper.dll"))
+    assert ("a.dll is a release build: memory and C++ objects" in reported.message) is mixed
 
 
 @pytest.mark.parametrize(

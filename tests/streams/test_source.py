@@ -211,7 +211,7 @@ def test_bytes_go_past_once_and_in_order(data: bytes, reads: list[tuple[int, int
 
 @pytest.mark.parametrize("place", [10, 100_000, 400_000, 700_000])
 def test_a_sparing_source_reads_little_more_than_it_takes(place: int) -> None:
-    """What is read of a server should be what leads to the place, whatever is packed well or badly before it."""
+    """What is read of a server should be what leads to the place, for well and badly packed data before it."""
     data = random.Random(3).randbytes(300_000) + bytes(200_000) + random.Random(4).randbytes(300_000)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(data) + packer.flush()

@@ -1,4 +1,4 @@
-"""Python source whose values are made to exhaust whoever computes them, or that Python refuses to compute.
+"""Python source whose values are made to exhaust a program that computes them, or that Python refuses to compute.
 
 Each piece is code of a package that also loads a DLL, so that its import is interpreted as well as read.
 """

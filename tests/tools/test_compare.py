@@ -205,17 +205,17 @@ class TestVersions:
         monkeypatch.setattr(compare, "HERE", stand_in(tmp_path / "new", body))
         good = str(stand_in(tmp_path / "good", OTHER))
         assert compare.main([good, str(wheel)]) == 1
-        told = capsys.readouterr().out
-        assert crash in told
-        assert "**1 crashes of this version.**" in told
+        reported = capsys.readouterr().out
+        assert crash in reported
+        assert "**1 crashes of this version.**" in reported
         monkeypatch.setattr(compare, "HERE", Path(good))
         assert compare.main([str(tmp_path / "new"), str(wheel)]) == 0
         assert "**1 crashes of the version before.**" in capsys.readouterr().out
 
     def test_a_checkout_agrees_with_itself_also_in_repairs(self, wheel, capsys):
         assert compare.main([str(compare.HERE), str(wheel), "--repair"]) == 0
-        assert "1 wheels compared" in (told := capsys.readouterr().out)
-        assert ": 0 differ" in told
+        assert "1 wheels compared" in (reported := capsys.readouterr().out)
+        assert ": 0 differ" in reported
 
     def test_a_revision_is_checked_out_and_removed(self, wheel, capsys):
         if not compare.git("rev-parse", "HEAD"):

@@ -71,7 +71,7 @@ def test_the_page(tmp_path, capsys, monkeypatch, package):
     with zipfile.ZipFile(tmp_path / "installer-1.0-py3-none-any.whl", "w") as archive:
         archive.writestr("installer/__init__.py", "a = 1")
     assert main(["--modules", "--peers", str(tmp_path)]) == 0
-    told = capsys.readouterr().out
-    assert "| installer-1.0 |" in told
-    assert "p.b.High > p.room.c.T > p.a.Middle > p.a.Low." in told
-    assert "A small scan imports 1" in told
+    reported = capsys.readouterr().out
+    assert "| installer-1.0 |" in reported
+    assert "p.b.High > p.room.c.T > p.a.Middle > p.a.Low." in reported
+    assert "A small scan imports 1" in reported

@@ -52,9 +52,9 @@ def test_where_cuda_comes_from(name, extra, clause, tmp_path):
         "cupy/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={f"cublas64_{name[9:11]}.dll": ["f"]}),
     }
     report = scan(build_wheel(tmp_path, name, "14.2.0", files=files, extra_metadata=extra))
-    told = {finding.subject: finding for finding in report.findings if finding.code == "WF301"}
+    reported = {finding.subject: finding for finding in report.findings if finding.code == "WF301"}
     assert report.verdict == "unsure"
-    assert told[f"cublas64_{name[9:11]}.dll"].message.endswith(clause)
+    assert reported[f"cublas64_{name[9:11]}.dll"].message.endswith(clause)
 
 
 LIBS = """
