@@ -57,7 +57,7 @@ def test_threads_do_not_change_the_bytes(name: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_blocks_cost_next_to_nothing() -> None:
-    data = some_bytes(4 * BLOCK)
+    data = some_bytes(2 * BLOCK)
     whole = zlib.compressobj(6, zlib.DEFLATED, -15)
     at_once = len(whole.compress(data) + whole.flush())
     assert pack(data)[0].csize < at_once * 1.005
