@@ -123,7 +123,7 @@ def test_garbage_exits_with_5(tmp_path, run):
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "told"),
+    ("argv", "code", "reported"),
     [
         ([], 2, "nothing to diagnose"),
         (["gone.txt"], 3, "the file does not exist"),

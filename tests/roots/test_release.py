@@ -124,7 +124,7 @@ def test_release_of_a_package(package: str, version: str, cuda: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "wanted", "fit"),
+    ("reported", "wanted", "fit"),
     [
         ("11.7", "11.7", 3),
         ("11.7", "11.7.1", 3),
