@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import frozen, replace
 from wheelfix.diagnosis.symptoms.model import Remedy, Symptom, environment_prefix, table_text
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike
@@ -428,14 +429,13 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
     details = symptom.details
     built, running = details.get("built", ""), details.get("running", "")
     both = bool(built and running)
+    serves = whole_number(running) if len(running) == len("12040") else None
     return {
         "version_pair": f": built for {built}, found {running}" if both else "",
         "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built) else "numpy",
         "numpy_versions": f": built for {built}, running with {running}" if both else "",
         "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
-        "driver_serves": f": it serves CUDA {int(running) // 1000}.{int(running) % 1000 // 10} at most"
-        if running.isdecimal() and len(running) == len("12040")
-        else "",
+        "driver_serves": f": it serves CUDA {serves // 1000}.{serves % 1000 // 10} at most" if serves else "",
         "module_version": f" {details['module_version']}" if details.get("module_version") else "",
     }
 

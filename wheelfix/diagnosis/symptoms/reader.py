@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
@@ -103,7 +104,7 @@ def _old_driver(facts: dict[str, list[str]], wanted: Pair | None) -> list[str]:
     if wanted is None:
         return []
     for driver in facts["driver"][-1:]:
-        if needed is not None and int(driver[:3]) < needed:
+        if needed is not None and (whole_number(driver[:3]) or needed) < needed:
             oldest = windows_driver(needed)
             return [f"The driver {driver} is older than CUDA {dotted(wanted)} needs ({oldest} or later)."]
     return [
