@@ -187,6 +187,7 @@ def test_code_that_cannot_be_parsed_may_make_a_dll_found(tmp_path: Path, line: s
 
 
 TOP = "pkg-1.0.dist-info/top_level.txt"
+STUB_AND_OTHER = {"pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd")}
 BESIDE = {"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n"}
 MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
 
@@ -207,6 +208,8 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
         ({**BESIDE, "pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd")}, "pkg._core"),
         ({"ns/a.py": "from ns._core import f\n", "ns/_core.pyi": "", "ns/_a.pyd": forge_dll("_a.pyd")}, "ns._core"),
         ({**BESIDE, "pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd") + b"\0_core\0"}, ""),
+        ({**BESIDE, "pkg/__init__.py": "import sys; sys.modules['pkg._core'] = sys", **STUB_AND_OTHER}, ""),
+        ({"pkg/__init__.py": "", "pkg/a/__init__.py": "from .._core import f\n", **STUB_AND_OTHER}, "pkg._core"),
         ({"pkg/__init__.py": "import _pkg\n"}, "_pkg"),
         ({"pkg/__init__.py": "import other_native\n"}, ""),
         ({"pkg.py": "if '.' in __name__:\n    from . import _core\nelse:\n    import _core\n", TOP: "_core"}, "_core"),
@@ -231,7 +234,9 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
             "pyreadr: only a DLL is left",
             "Pillow: a stub",
             "winrt: a stub in a namespace",
-            "imgui-bundle: another module may make it",
+            "another module may make it",
+            "imgui-bundle: code makes it",
+            "ValidX: the code of a package imports it",
             "jpype: beside the package",
             "beside the package, of anybody",
             "SWIG",

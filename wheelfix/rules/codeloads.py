@@ -299,8 +299,9 @@ class _Claims:
         package, _, name = module.rpartition(".")
         if self._is_there(module):
             return ""
-        if module in self._built and not self._may_be_made(package, name):
-            return f"{self._built[module]} is there"
+        built = self._built.get(module, "")
+        if built and not (built.endswith(".pyi") and self._may_be_made(package, name, sure=sure)):
+            return f"{built} is there"
         if not self._is_package(package):
             return ""
         if name in self._listed:
@@ -308,11 +309,11 @@ class _Claims:
         own = (sure or not self._may_define(package, name)) if package else self._is_named_like_the_package(name)
         return f"the wheel is for {self.tag}" if self.tag and own else ""
 
-    def _may_be_made(self, package: str, name: str) -> bool:
+    def _may_be_made(self, package: str, name: str, *, sure: bool) -> bool:
         """Whether code may make a module, as that of imgui-bundle does, or it is one for other systems."""
-        if any(word in name for word in _OTHER_SYSTEMS) or (
-            self._is_package(package) and self._may_define(package, name)
-        ):
+        if any(word in name for word in _OTHER_SYSTEMS) or "sys.modules" in self._code_of(package):
+            return True
+        if not sure and self._is_package(package) and self._may_define(package, name):
             return True
         sources = (self._view.source(path) for path in self._compiled if self._view.file(path).size <= LARGEST)
         return any(CompiledNames(source).may_make(name) for source in sources)
@@ -327,9 +328,12 @@ class _Claims:
 
     def _may_define(self, package: str, name: str) -> bool:
         """Whether the code of a package has a name, or takes names that it does not spell."""
-        path = f"{SITE_PACKAGES}/{package.replace('.', '/')}/__init__.py"
-        source = python_source(self._view, path).decode("utf-8", "replace") if path in self._view else "*"
+        source = self._code_of(package, "*")
         return name == "*" or any(word in source for word in (name, "*", "__getattr__", "globals("))
+
+    def _code_of(self, package: str, default: str = "") -> str:
+        path = f"{SITE_PACKAGES}/{package.replace('.', '/')}/__init__.py"
+        return python_source(self._view, path).decode("utf-8", "replace") if path in self._view else default
 
 
 def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tuple[str, bool, str]]:
