@@ -54,12 +54,13 @@ _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
     "bare": lambda symptom: bool(symptom.path) and "\\" not in (symptom.path or ""),
     "bundle": lambda symptom: bool(symptom.details.get("bundle")),
     "installed": lambda symptom: not symptom.details.get("bundle"),
+    "not_conda": lambda symptom: symptom.details.get("environment") != "conda",
     "user_site": lambda symptom: bool(symptom.details.get("user_site")),
     "system": lambda symptom: _is_of_windows(symptom),
 }
 """Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
-like made, or not, whether the package lies in the user's folder and others elsewhere, and whether the DLL is a part of
-Windows."""
+like made, or not, whether it is not known to be from an environment of conda, whether the package lies in the user's
+folder and others elsewhere, and whether the DLL is a part of Windows."""
 
 
 @frozen

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import replace
@@ -150,7 +150,9 @@ _NEAR = {"bundle": "bundle-module-missing", "build": "build-module-missing"}
 _OWN_FRAMES = frozenset(
     {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
 )
-_LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
+_LOADING_FILES = frozenset(
+    {"torch/_ops.py", "torch/_classes.py", "initscripts/__startup__.py", "initscripts/Console.py"}
+)
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
 _WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
@@ -186,6 +188,7 @@ _RAISED = re.compile(
     r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b"
     r"|^(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{2,80}: "
 )
+_OTHER_ERROR = re.compile(r"^(?:\d{1,2}[.)] )?[A-Z]\w{2,80}(?:Error|Exception)\b")
 _LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 _TRACEBACK = "Traceback (most recent call last)"
 _MARKED = " \t`*_"
@@ -197,7 +200,7 @@ _SPOKEN = 200
 _OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
 _OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
-    r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>\*|[\w.]{1,200})"
+    r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>[*(]|[\w.]{1,200})"
 )
 _IMPORT_REACH = 2
 _LOADS = re.compile(r"load_module\('(\w{1,100})'")
@@ -417,7 +420,12 @@ class _Notes:
         for line in lines[1:] if parts else ():
             self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name in _NEAR})
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
-        following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
+        below = [*takewhile(lambda line: not _OTHER_ERROR.search(line), lines[1:])]
+        if number - self._imported[0] > _IMPORT_REACH:
+            # Where the traceback stands behind the message, so does the import; most compiled modules begin with _.
+            later = (_imported(*found.groups()) for line in below for found in _IMPORTS.finditer(line))
+            self._imported = next(((number, *one) for one in later if one[0].startswith("_")), self._imported)
+        following = [frame[1] or frame[2] for line in below for frame in _FRAME.finditer(line)]
         raised = bool(_RAISED.match(lines[0].lstrip()))
         instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
         survived = instead or number == self._warned[0]
@@ -465,6 +473,8 @@ class _Notes:
         """
         near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
         package, via = _origin(near)
+        if symptom.kind == "dll-load-failed" and not symptom.module:
+            package = package or _origin(following)[0]
         via = "subprocess" if starts_program else via
         asked, path = self._asked_for or (number + 1, "")
         if symptom.kind == "winerror" and symptom.path is None and not via and 0 <= number - asked <= _FRAME_REACH:
@@ -557,7 +567,7 @@ class _Notes:
         telling = [replace(one, survived=False) if one in reasons else one for one in telling]
         kept = [one for one in repeating[:1] if all(other.survived and not one.survived for other in telling)]
         kept = [one for one in kept if one.details["rank"] != "last" or not telling]
-        return _gather(sorted(telling + kept, key=lambda symptom: symptom.line))
+        return _clashes(_gather(sorted(telling + kept, key=lambda symptom: symptom.line)))
 
     def _with_facts(self, symptom: Symptom) -> Symptom:
         """Add what the text says about the machine, and what made the program where lines around the error show it."""
@@ -576,8 +586,12 @@ def _imported(whole: str | None, name: str) -> tuple[str, str]:
     if whole is None:
         return name.rpartition(".")[2], ""
     package, inner = whole.partition(".")[0], whole.rpartition(".")[2]
+    if name == "(" and not inner.startswith("_"):
+        return "", ""  # the names stand in the next lines
     # "from PyQt6.QtCore import Qt" and "from .cv2 import *" load the module, "from mpi4py import MPI" what it names.
-    return (inner if inner and (name == "*" or (inner != package and name[0].isupper())) else name), package
+    other = name.lstrip("_")[:1].isupper() or (inner.startswith("_") and not name.startswith("_"))
+    within = name in "*(" or (inner != package and other)
+    return (inner if inner and within else name), package
 
 
 def _origin(near: list[str]) -> tuple[str, str]:
@@ -621,6 +635,17 @@ def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
             other, dlls=dlls, code=code, path=path, package=package_of(path or "") or other.package, details=details
         )
     return tuple(kept)
+
+
+def _clashes(found: tuple[Symptom, ...]) -> tuple[Symptom, ...]:
+    """Say of modules of two packages that miss a function which the other package ends like it."""
+    wrong = {one.package: one for one in found if one.code == 127 and one.kind == "dll-load-failed" and one.package}
+    if len(wrong) != 2:
+        return found
+    text = f"{' and '.join(wrong)} clash: each has a DLL of a name that the other one has in another version. "
+    return tuple(
+        replace(one, details={**one.details, "clash": text}) if one in wrong.values() else one for one in found
+    )
 
 
 def _says_more(symptom: Symptom, other: Symptom) -> bool:
