@@ -101,6 +101,8 @@ class Message:
     """``fallback`` where it counts only in texts that say nothing else, ``last`` where it gives way to those, too."""
     survived: bool = False
     """Whether programs go on after it."""
+    nvidia: bool = False
+    """Whether it is no fault, and its remedy does harm, where the card is of another vendor."""
 
 
 @frozen
@@ -350,10 +352,12 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     """
     names = symptom.dlls or ((symptom.file,) if symptom.file else missing)
     behind = library_behind(symptom)
+    left_out = symptom.details.get("left_out", "")
     return {
         **_file_words(symptom, names, behind.name if behind else ""),
         "behind": f": most likely {behind.name}, {behind.about}" if behind else "",
         "needs": f"It needs {behind.name}, {behind.about}. " if behind else "",
+        "left_out": f"PyInstaller did not find {left_out}. " if left_out else "",
         "clash": symptom.details.get("clash", ""),
         **_source_words(() if candidates else missing, library_of(names[0] if names else "") or behind),
         **_package_words(symptom),
@@ -432,7 +436,10 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
         "this_python": _this_python(details),
-        "ask_wheel": _ask_wheel(details.get("building", ""), details.get("wheel_python", "3.12")),
+        "ask_wheel": _ask_wheel(details),
+        "bitness": " This Python is 32-bit, and many packages have wheels for 64-bit Python alone: install that."
+        if details.get("bitness") == "32-bit"
+        else "",
         "build_here": _build_here(details.get("building", "")),
         "index": details.get("index", ""),
         "otherwise": "" if "index" in details else "; otherwise try 3.11, 3.10 or 3.13, or ask with diagnose --fetch",
@@ -477,9 +484,12 @@ _OF_NUMPY_1 = re.compile(r"0x(?:[0-9a-f]|1[01])$|1\.", re.IGNORECASE)
 """Versions of NumPy's interface, and releases, before NumPy 2: what was built for them does not run with it."""
 
 
-def _ask_wheel(requirement: str, python: str) -> str:
+def _ask_wheel(details: Mapping[str, str]) -> str:
     """The command that finds out whether there is a wheel for another Python."""
-    command = f"python -m pip download --no-deps --only-binary=:all: --python-version {python}"
+    requirement = details.get("building", "")
+    platform = " --platform win_amd64" if details.get("bitness") == "32-bit" else ""
+    python = details.get("wheel_python", "3.12")
+    command = f"python -m pip download --no-deps --only-binary=:all:{platform} --python-version {python}"
     build = TorchBuild.parse(requirement.partition("==")[2]) if "+" in requirement else None
     return f"{command} {quoted(requirement)}{build.index_option if build else ''}" if requirement else ""
 

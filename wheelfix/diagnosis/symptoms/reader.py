@@ -174,7 +174,7 @@ _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
 _CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
 _WARNS = re.compile(
-    r"\b[A-Z]\w*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
+    r"\b[A-Z]\w*Warning: |^\s*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
     r"|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
     r"|(?:^|\s)-- Could NOT find "
 )
@@ -270,14 +270,17 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         return at not in survived and not _WARNS.search(lines[at]) and not line_pattern("repeats").search(lines[at])
 
     at = next(filter(counts, found), None)
-    if at is None and (at := _last_of_output(lines)) is not None:
-        return ErrorLine(first + at, lines[at][:_LONGEST], part="output")
-    if at is None and len(lines) <= _SPOKEN:
-        at = next(filter(counts, last(is_told)), None)
+    if at is None:
+        at = next(filter(counts, last(is_told)), None) if len(lines) <= _SPOKEN else None
+        # Of what a build script printed the last line counts, known or not.
+        printed = _last_of_output(lines)
+        if printed is not None and (at is None or at < max(printed, next(last(_is_frame), 0))):
+            return ErrorLine(first + printed, lines[printed][:_LONGEST], part="output")
     if at is None:
         at = next(last(_is_frame), None)
         return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], part="cut")
-    return ErrorLine(first + at, _whole(lines, at), any("site-packages" in line for line in lines[max(at - 6, 0) : at]))
+    installed = any("site-packages" in line for line in lines[max(at - 6, 0) : at])
+    return ErrorLine(first + at, _whole(lines, at), installed, above=lines[at - 1][:_LONGEST] if at else "")
 
 
 def _is_frame(line: str) -> bool:
@@ -352,7 +355,9 @@ def _indent(text: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-_ASKED_FOR = re.compile(r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
+_ASKED_FOR = re.compile(
+    r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd|so(?:\.\d{1,4}){0,3}))["']""", re.IGNORECASE
+)
 
 
 class _Notes:
@@ -600,7 +605,7 @@ def _origin(near: list[str]) -> tuple[str, str]:
     package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
     if not package and any(file.startswith("PyInstaller") for file in near):
         inside = (_INSIDE_BUNDLE.match(file) for file in reversed(near) if not file.startswith("PyInstaller"))
-        package = next((found[1] for found in inside if found), "")
+        package = next((found[1] for found in inside if found and found[1] not in _OWN_FRAMES), "")
     last = near[-1].replace("\\", "/").rpartition("/")[2] if near else ""
     return package, "subprocess" if last == "subprocess.py" else ""
 
