@@ -274,7 +274,10 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         at = next(filter(counts, last(is_told)), None) if len(lines) <= _SPOKEN else None
         # Of what a build script printed the last line counts, known or not.
         printed = _last_of_output(lines)
-        if printed is not None and (at is None or at < max(printed, next(last(_is_frame), 0))):
+        frame = next(last(_is_frame), 0)
+        if any(map(_OUTPUT.search, lines)) and frame > max(printed or 0, at or 0):
+            return ErrorLine(first + frame, lines[frame][:_LONGEST], part="cut")
+        if printed is not None and (at is None or at < printed):
             return ErrorLine(first + printed, lines[printed][:_LONGEST], part="output")
     if at is None:
         at = next(last(_is_frame), None)
@@ -356,7 +359,8 @@ def _indent(text: str) -> int:
 
 
 _ASKED_FOR = re.compile(
-    r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd|so(?:\.\d{1,4}){0,3}))["']""", re.IGNORECASE
+    r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}(?:\.dll|\.pyd|(?<=[\\/])lib\w{1,60}\.so))["']""",
+    re.IGNORECASE,
 )
 
 
