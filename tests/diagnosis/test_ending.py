@@ -514,3 +514,100 @@ def test_a_module_that_only_a_build_does_not_find() -> None:
 def test_a_header_that_pip_could_not_write_is_no_header_that_a_build_misses() -> None:
     text = "ERROR: Could not install packages due to an OSError: [Errno 2] No such file or directory: 'C:\\\\v\\\\a.h'"
     assert diagnose(text).explained[0].cause.id == "file-missing"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "words"),
+    [
+        (
+            "  × pip subprocess to install build dependencies did not run successfully.\n  ╰─> [7 lines of output]\n"
+            "      WARNING: Retrying (Retry(total=3)) after connection broken by 'ReadTimeoutError(\"HTTPS"
+            "ConnectionPool(host='pypi.org', port=443): Read timed out.\")': /simple/setuptools/\n",
+            "network",
+            "connection",
+        ),
+        (
+            "  ╰─> [7 lines of output]\n      running build_ext\n      error: [WinError 2] The system cannot find "
+            "the file specified\n      [end of output]\n",
+            "program-missing",
+            "cl.exe",
+        ),
+        ("a.cpp(483): error C3861: 'localtime_r': identifier not found\n", "gcc-builtin", "POSIX"),
+        (
+            "  C:\\py\\arm64\\python314.dll:\n  file not recognized: file format not recognized\n",
+            "link-machine",
+            "processors",
+        ),
+        (
+            "  -- Configuring incomplete, errors occurred!\n  Traceback (most recent call last):\n"
+            '    File "<string>", line 1, in <module>\n',
+            "cmake-error",
+            "CMake",
+        ),
+        (
+            "Traceback (most recent call last):\n"
+            '  File "D:\\v\\lib\\site-packages\\urllib3\\util\\connection.py", line 85, in create_connection\n',
+            "network",
+            "cut off",
+        ),
+        (
+            "RuntimeError: CUDA_PATH is set but CUDA wasnt able to be loaded.\n",
+            "cuda-provider-incomplete",
+            "onnxruntime",
+        ),
+        (
+            "numba.cuda.cudadrv.error.NvvmSupportError: libNVVM cannot be found. Do `conda install cudatoolkit`:\n"
+            "Linker Error: [222] ptxas application ptx; fatal : Unsupported .version 7.3; current version is '7.1'\n",
+            "driver-too-old",
+            "driver",
+        ),
+        (
+            ">>> lib = ctypes.cdll.LoadLibrary('./lib/libxgboost.so')\n"
+            "OSError: [WinError 126] The specified module could not be found\n",
+            "other-system-file",
+            "libxgboost.so",
+        ),
+        ("FileNotFoundError: Unable to find library\n", "delvewheel-missing", "delvewheel"),
+        (
+            "ImportError: DLL load failed while importing x: A dynamic link library (DLL) initialization "
+            "routine failed.\n(5) Visual C++ Redistributable: v14.50.35719.00\n",
+            "init-failed",
+            "start-up code",
+        ),
+    ],
+)
+def test_what_the_text_says_beside_the_message_counts(text: str, cause: str, words: str) -> None:
+    first = diagnose(text).explained[0].cause
+    assert first.id == cause
+    assert words in first.summary
+    assert cause != "init-failed" or not any("VCRedist" in step.command for step in first.next_steps)
+
+
+def test_no_build_for_cuda_over_the_torch_of_another_card() -> None:
+    message = "Torch not compiled with CUDA enabled"
+    warned = diagnose(f"C:\\webui-directml\\x.py\nWarning: caught exception '{message}', memory monitor disabled\n")
+    assert not warned.explained
+    assert not warned.remedies
+    ended = diagnose(f"import torch_directml\nAssertionError: {message}\n")
+    assert "Keep this torch" in ended.remedies[0].title
+    assert not any("--index-url" in step.title for step in ended.remedies)
+
+
+def test_a_32_bit_python_and_files_of_the_user_are_named() -> None:
+    built = diagnose(
+        "  creating build\\lib.win32-3.8\n  ERROR: Command errored out with exit status 1:\n"
+        "ERROR: Could not build wheels for pyarrow which use PEP 517\n"
+    )
+    assert "32-bit" in built.explained[0].cause.summary
+    assert "--platform win_amd64" in built.remedies[0].command
+    mixed = diagnose(
+        "AssertionError: Torch not compiled with CUDA enabled\n"
+        '  File "X:\\tts\\env\\lib\\site-packages\\gradio\\routes.py", line 437, in run_predict\n'
+        '  File "C:\\Users\\me\\AppData\\Roaming\\Python\\Python310\\site-packages\\anyio\\x.py", line 31, in run\n'
+    )
+    assert "PYTHONNOUSERSITE" in mixed.explained[0].cause.what_is_known
+    bundle = diagnose(
+        "1111 WARNING: lib not found: MSVCP140.dll dependency of C:\\v\\x.dll\n\n"
+        "ImportError: DLL load failed while importing QtCore: The specified module could not be found.\n"
+    )
+    assert "MSVCP140.dll" in bundle.explained[0].cause.what_is_known

@@ -212,6 +212,15 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     if any(one.cause.confidence is not Confidence.GUESS for one, _ in explained):
         # A line that only says that a load failed, where another one says why.
         explained = [proof for proof in explained if proof[0].cause.id != "load-failed"]
+    # A driver that refuses what a toolkit compiled shows that the toolkit was found at last.
+    refused = max(
+        (one.symptom.line for one, _ in explained if one.symptom and one.cause.id == "driver-too-old"), default=0
+    )
+    explained = [
+        proof
+        for proof in explained
+        if not (proof[0].symptom and proof[0].symptom.line < refused and proof[0].cause.id in _TOOLKIT)
+    ]
     told = [one.cause for one, _ in explained]
     # What is known about the text, and refuted by the files, is not answered with the text again.
     if (told or not ended) and (general := _explain_error(gathered, told)):
@@ -287,6 +296,7 @@ def _order(proof: _Proof, log: Log | None) -> tuple[bool, bool, bool, int]:
 
 _VAGUE = frozenset({"build-script", "compile-failed", "link-unresolved"})
 """Causes that the line with the error itself says better."""
+_TOOLKIT = frozenset({"numba-nvvm", "library-by-name", "cuda-library-missing", "cuda-home"})
 _NOT_REACHED = frozenset({"certificate", "network", "refused-by-server"})
 """Errors after which pip finds nothing, whatever the index has."""
 

@@ -76,6 +76,62 @@ def test_other_words_for_a_failed_load(text: str, cause: str) -> None:
     assert found.id == cause
 
 
+@pytest.mark.parametrize(
+    ("text", "module", "library"),
+    [
+        (
+            '  File "C:\\e\\lib\\site-packages\\h5py\\version.py", line 15, in <module>\n    from . import h5 as _h5\n'
+            "ImportError: DLL load failed while importing defs: The specified procedure could not be found.\n",
+            "the module defs of h5py",
+            "hdf5.dll",
+        ),
+        (
+            "from cryptography.hazmat.bindings._openssl import ffi,lib\n"
+            "ImportError: DLL load failed: The operating system cannot run %1.\n",
+            "the module _openssl of cryptography",
+            "OpenSSL",
+        ),
+        (
+            "ImportError: DLL load failed: The specified module could not be found.\n"
+            '  File "C:\\e\\lib\\site-packages\\kivy\\core\\window\\window_sdl2.py", line 26, in <module>\n'
+            "    from kivy.core.window._window_sdl2 import _WindowSDL2Storage\n",
+            "the module _window_sdl2 of kivy",
+            "kivy_deps.sdl2",
+        ),
+        (
+            "1. ImportError: DLL load failed: The specified module could not be found.\n"
+            'File "...env\\lib\\site-packages\\zmq\\backend\\cython\\__init__.py", line 6, in <module>\n'
+            "2. ModuleNotFoundError: No module named 'other'\n"
+            'File "...env\\lib\\site-packages\\spyder\\utils.py", line 15, in <module>\n',
+            "a module of zmq",
+            "libzmq",
+        ),
+        ("DLL load failed while importing flashattn_hopper_cuda\n", "the module flashattn_hopper_cuda", "torch"),
+        (
+            '  File "C:\\x\\site-packages\\cx_Freeze\\initscripts\\Console.py", line 37, in run\n'
+            "ImportError: DLL load failed while importing QtCore: Can not find specific program\n",
+            "the module QtCore or",
+            "Qt",
+        ),
+    ],
+)
+def test_a_module_is_named_with_its_package_and_the_library_behind_it(text: str, module: str, library: str) -> None:
+    (cause,) = explain_symptoms(read_symptoms(text))
+    assert module in cause.summary
+    assert library in cause.summary + cause.what_is_known
+
+
+def test_two_packages_that_miss_a_function_clash() -> None:
+    text = "".join(
+        f'  File "C:\\e\\Lib\\site-packages\\{name}\\__init__.py", line 73, in <module>\n'
+        f"ImportError: DLL load failed while importing {name}x: The specified procedure could not be found.\n"
+        for name in ("pyarrow", "libsumo")
+    )
+    assert all(
+        cause.what_is_known.startswith("pyarrow and libsumo clash") for cause in explain_symptoms(read_symptoms(text))
+    )
+
+
 def test_a_code_that_is_not_known_is_not_called_absent() -> None:
     cause = explain(torch(1006, "c10.dll"))
     assert cause.id == "load-failed"

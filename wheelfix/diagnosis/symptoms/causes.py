@@ -54,12 +54,14 @@ _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
     "bare": lambda symptom: bool(symptom.path) and "\\" not in (symptom.path or ""),
     "bundle": lambda symptom: bool(symptom.details.get("bundle")),
     "installed": lambda symptom: not symptom.details.get("bundle"),
+    "not_conda": lambda symptom: symptom.details.get("environment") != "conda",
+    "new_runtime": lambda symptom: "new_runtime" in symptom.details,
     "user_site": lambda symptom: bool(symptom.details.get("user_site")),
     "system": lambda symptom: _is_of_windows(symptom),
 }
 """Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
-like made, or not, whether the package lies in the user's folder and others elsewhere, and whether the DLL is a part of
-Windows."""
+like made, or not, whether it is not known to be from an environment of conda, whether it shows a new runtime, whether
+the package lies in the user's folder and others elsewhere, and whether the DLL is a part of Windows."""
 
 
 @frozen
@@ -185,6 +187,11 @@ def cause_table() -> CauseTable:
 def explain_symptom(symptom: Symptom) -> Cause | None:
     """Return what is behind a symptom, or None when the tables have nothing to say about it."""
     message = message_by_id(symptom.details.get("message", "")) or message_by_id(symptom.details.get("cause", ""))
+    if message is not None and message.nvidia and _OF_NVIDIA.holds(symptom.details) is False:
+        # With the build of torch for another vendor's card it is no fault.
+        return (
+            None if symptom.survived else _message_cause(symptom, replace(message, fix=_OTHER_CARD, why="", command=""))
+        )
     if message is not None:
         return _message_cause(symptom, message)
     if "cause" in symptom.details:
@@ -196,7 +203,13 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
     return _message_cause(symptom, message) if message else _cause(symptom, rule, _missing(symptom, rule))
 
 
+_OF_NVIDIA = Need("nvidia", "vendor", never=("amd", "intel", "directml"))
+_OTHER_CARD = "Keep this torch, and have the program use its device, or the CPU: a build for CUDA does not run here"
 _QUOTED = 160
+_USER_FILES = (
+    "Packages of the user's own folder (AppData\\Roaming\\Python) are mixed into the environment and come first: "
+    "set PYTHONNOUSERSITE=1, or uninstall torch there."
+)
 _OF_A_BUILD = "This is an error of a build, before there is a wheel."
 
 
@@ -208,6 +221,8 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     known = fill(message.known, words)
     if message.build:
         known = f"{_OF_A_BUILD} {known}"
+    if message.nvidia and "user_files" in symptom.details and "own_files" in symptom.details:
+        known += f" {_USER_FILES}"
     if symptom.line and message.rank != "last":
         known = f'Line {symptom.line}: "{shorten(symptom.excerpt, _QUOTED, placeholder=" …")}" {known}'
     # That something failed is no cause.
@@ -287,12 +302,15 @@ class EndingFamily:
     """Whether it counts only where the error was raised in the files of an installed package."""
     part: str = ""
     """The part of a text that it is for, as ``ErrorLine`` has it."""
+    above: re.Pattern[str] | None = None
+    """What the line above the error has."""
     stdlib: bool = False
     """Whether the group ``package`` has to be a module of Python itself."""
 
     def groups(self, error: ErrorLine) -> dict[str, str] | None:
         """Return what the line says, or None where it is not of this family."""
         fits = (error.installed or not self.installed) and error.part == self.part
+        fits = fits and (self.above is None or self.above.search(error.above) is not None)
         found = self.pattern.search(error.text) if fits else None
         if found is None:
             return None

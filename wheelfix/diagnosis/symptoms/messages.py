@@ -102,6 +102,8 @@ class Message:
     """``fallback`` where it counts only in texts that say nothing else, ``last`` where it gives way to those, too."""
     survived: bool = False
     """Whether programs go on after it."""
+    nvidia: bool = False
+    """Whether it is no fault, and its remedy does harm, where the card is of another vendor."""
 
 
 @frozen
@@ -126,15 +128,19 @@ class NamedLibrary:
 
     name: str
     """The DLL, as it is usually called."""
-    file: re.Pattern[str]
-    """The names under which it is asked for, without the suffix, in lower case."""
     fix: str
     why: str
     source: str
+    file: re.Pattern[str] | None = None
+    """The names under which it is asked for, without the suffix, in lower case."""
     command: str = ""
     every: tuple[str, ...] = ()
     some: tuple[str, ...] = ()
     """The words of messages that name no file."""
+    needed_by: re.Pattern[str] | None = None
+    """The compiled modules that need it: the package, a dot and the module, either of which the text may not say."""
+    about: str = ""
+    """What it is, in words."""
     windows: bool = False
     """Whether these words come from other systems as often, so that the text has to show that it is from Windows."""
 
@@ -169,7 +175,7 @@ def parse_libraries(table: str, text: str) -> tuple[tuple[NamedLibrary, ...], tu
     """Turn the table's text into values; every fault is reported at once."""
     check = Checker(table, parse_toml(table, text))
     found = check.values("library", NamedLibrary)
-    check.unique("library", (row.name for row in found))
+    check.unique("library", (f"{row.name}, {row.about}" for row in found))
     belonging = check.values("pair", Pair)
     _finish(check, found)
     return found, belonging
@@ -319,7 +325,13 @@ def message_by_id(name: str) -> Message | None:
 def library_of(name: str) -> NamedLibrary | None:
     """Return the library that a file name stands for, or None."""
     stem = name.lower().removesuffix(".dll")
-    return next((one for one in libraries() if one.file.fullmatch(stem)), None) if stem else None
+    return next((one for one in libraries() if one.file and one.file.fullmatch(stem)), None) if stem else None
+
+
+def library_behind(symptom: Symptom) -> NamedLibrary | None:
+    """Return the library that a compiled module stands for, or None."""
+    module = f"{symptom.package}.{symptom.module.rpartition('.')[2]}"
+    return next((one for one in libraries() if one.needed_by and one.needed_by.fullmatch(module)), None)
 
 
 def about_architecture(name: str) -> str:
@@ -340,9 +352,15 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     then nothing is said about where to get them, because most of them are there.
     """
     names = symptom.dlls or ((symptom.file,) if symptom.file else missing)
+    behind = library_behind(symptom)
+    left_out = symptom.details.get("left_out", "")
     return {
-        **_file_words(symptom, names),
-        **_source_words(() if candidates else missing, names),
+        **_file_words(symptom, names, behind.name if behind else ""),
+        "behind": f": most likely {behind.name}, {behind.about}" if behind else "",
+        "needs": f"It needs {behind.name}, {behind.about}. " if behind else "",
+        "left_out": f"PyInstaller did not find {left_out}. " if left_out else "",
+        "clash": symptom.details.get("clash", ""),
+        **_source_words(() if candidates else missing, library_of(names[0] if names else "") or behind),
         **_package_words(symptom),
         **_version_words(symptom),
         **_card_words(symptom),
@@ -351,20 +369,23 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     }
 
 
-def _file_words(symptom: Symptom, names: tuple[str, ...]) -> dict[str, str]:
+def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[str, str]:
     """The file that failed, what failed in it, and where it lies."""
     details, path = symptom.details, symptom.path or ""
     error = winerror(symptom.code) if symptom.code is not None else None
     prefix = environment_prefix(path) or details.get("prefix", "")
     return {
         "file": symptom.file or _module_name(symptom),
+        "a_file": symptom.file or (_module_name(symptom) if symptom.module or symptom.package else "A DLL"),
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
         "full_path": path if "\\" in path and "'" not in path else "",
         "names": _and(names) or "a part",
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
-        "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else "" if "\\" in path else symptom.file),
+        "wildcard": _with_suffix(
+            symptom.dlls[0] if symptom.dlls else behind if "\\" in path else symptom.file or behind
+        ),
         "symbol": details.get("symbol", ""),
         "newer_part": details.get("symbol", "") or _and(names) or "a part",
         "user_site": details.get("user_site", ""),
@@ -379,9 +400,8 @@ def _file_words(symptom: Symptom, names: tuple[str, ...]) -> dict[str, str]:
     }
 
 
-def _source_words(missing: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
+def _source_words(missing: tuple[str, ...], library: NamedLibrary | None) -> dict[str, str]:
     """Where the missing DLLs can be had."""
-    library = library_of(names[0] if names else "")
     words = dict(zip(("vendor_command", "conda_command", "vendor_why"), _vendor(missing), strict=True))
     return words | {f"library_{name}": getattr(library, name, "") for name in ("fix", "command", "why")}
 
@@ -417,7 +437,10 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
         "this_python": _this_python(details),
-        "ask_wheel": _ask_wheel(details.get("building", ""), details.get("wheel_python", "3.12")),
+        "ask_wheel": _ask_wheel(details),
+        "bitness": " This Python is 32-bit, and many packages have wheels for 64-bit Python alone: install that."
+        if details.get("bitness") == "32-bit"
+        else "",
         "build_here": _build_here(details.get("building", "")),
         "index": details.get("index", ""),
         "otherwise": "" if "index" in details else "; otherwise try 3.11, 3.10 or 3.13, or ask with diagnose --fetch",
@@ -461,9 +484,12 @@ _OF_NUMPY_1 = re.compile(r"0x(?:[0-9a-f]|1[01])$|1\.", re.IGNORECASE)
 """Versions of NumPy's interface, and releases, before NumPy 2: what was built for them does not run with it."""
 
 
-def _ask_wheel(requirement: str, python: str) -> str:
+def _ask_wheel(details: Mapping[str, str]) -> str:
     """The command that finds out whether there is a wheel for another Python."""
-    command = f"python -m pip download --no-deps --only-binary=:all: --python-version {python}"
+    requirement = details.get("building", "")
+    platform = " --platform win_amd64" if details.get("bitness") == "32-bit" else ""
+    python = details.get("wheel_python", "3.12")
+    command = f"python -m pip download --no-deps --only-binary=:all:{platform} --python-version {python}"
     build = TorchBuild.parse(requirement.partition("==")[2]) if "+" in requirement else None
     return f"{command} {quoted(requirement)}{build.index_option if build else ''}" if requirement else ""
 
@@ -539,7 +565,8 @@ def _this_python(details: Mapping[str, str]) -> str:
 def _module_name(symptom: Symptom) -> str:
     """What to call a file that the text does not name: its module, or the package that loads it."""
     if symptom.module:
-        return f"the module {symptom.module}"
+        whose = f" of {symptom.package}" if symptom.package not in ("", symptom.module.partition(".")[0]) else ""
+        return f"the module {symptom.module}{whose}"
     return f"a module of {symptom.package}" if symptom.package else "the file"
 
 

@@ -120,6 +120,8 @@ class ErrorLine:
     part: str = ""
     """``output`` for the last line of what a build script printed, without a word that it is an error; ``cut`` for the
     last frame of a traceback whose end, with the error, is not in the text."""
+    above: str = ""
+    """The line above it: the step of a build that it ended."""
 
 
 @frozen

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
@@ -151,7 +151,9 @@ _NEAR = {"bundle": "bundle-module-missing", "build": "build-module-missing"}
 _OWN_FRAMES = frozenset(
     {"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython", "PyInstaller"}
 )
-_LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
+_LOADING_FILES = frozenset(
+    {"torch/_ops.py", "torch/_classes.py", "initscripts/__startup__.py", "initscripts/Console.py"}
+)
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
 _WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
@@ -173,7 +175,7 @@ _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
 _CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
 _WARNS = re.compile(
-    r"\b[A-Z]\w*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
+    r"\b[A-Z]\w*Warning: |^\s*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
     r"|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
     r"|(?:^|\s)-- Could NOT find "
 )
@@ -187,6 +189,7 @@ _RAISED = re.compile(
     r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b"
     r"|^(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{2,80}: "
 )
+_OTHER_ERROR = re.compile(r"^(?:\d{1,2}[.)] )?[A-Z]\w{2,80}(?:Error|Exception)\b")
 _LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 _TRACEBACK = "Traceback (most recent call last)"
 _MARKED = " \t`*_"
@@ -198,7 +201,7 @@ _SPOKEN = 200
 _OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
 _OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
-    r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>\*|[\w.]{1,200})"
+    r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>[*(]|[\w.]{1,200})"
 )
 _IMPORT_REACH = 2
 _LOADS = re.compile(r"load_module\('(\w{1,100})'")
@@ -268,14 +271,20 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         return at not in survived and not _WARNS.search(lines[at]) and not line_pattern("repeats").search(lines[at])
 
     at = next(filter(counts, found), None)
-    if at is None and (at := _last_of_output(lines)) is not None:
-        return ErrorLine(first + at, lines[at][:_LONGEST], part="output")
-    if at is None and len(lines) <= _SPOKEN:
-        at = next(filter(counts, last(is_told)), None)
+    if at is None:
+        at = next(filter(counts, last(is_told)), None) if len(lines) <= _SPOKEN else None
+        # Of what a build script printed the last line counts, known or not.
+        printed = _last_of_output(lines)
+        frame = next(last(_is_frame), 0)
+        if any(map(_OUTPUT.search, lines)) and frame > max(printed or 0, at or 0):
+            return ErrorLine(first + frame, lines[frame][:_LONGEST], part="cut")
+        if printed is not None and (at is None or at < printed):
+            return ErrorLine(first + printed, lines[printed][:_LONGEST], part="output")
     if at is None:
         at = next(last(_is_frame), None)
         return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], part="cut")
-    return ErrorLine(first + at, _whole(lines, at), any("site-packages" in line for line in lines[max(at - 6, 0) : at]))
+    installed = any("site-packages" in line for line in lines[max(at - 6, 0) : at])
+    return ErrorLine(first + at, _whole(lines, at), installed, above=lines[at - 1][:_LONGEST] if at else "")
 
 
 def _is_frame(line: str) -> bool:
@@ -350,7 +359,10 @@ def _indent(text: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-_ASKED_FOR = re.compile(r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
+_ASKED_FOR = re.compile(
+    r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}(?:\.dll|\.pyd|(?<=[\\/])lib\w{1,60}\.so))["']""",
+    re.IGNORECASE,
+)
 
 
 class _Notes:
@@ -418,7 +430,12 @@ class _Notes:
         for line in lines[1:] if parts else ():
             self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name in _NEAR})
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
-        following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
+        below = [*takewhile(lambda line: not _OTHER_ERROR.search(line), lines[1:])]
+        if number - self._imported[0] > _IMPORT_REACH:
+            # Where the traceback stands behind the message, so does the import; most compiled modules begin with _.
+            later = (_imported(*found.groups()) for line in below for found in _IMPORTS.finditer(line))
+            self._imported = next(((number, *one) for one in later if one[0].startswith("_")), self._imported)
+        following = [frame[1] or frame[2] for line in below for frame in _FRAME.finditer(line)]
         raised = bool(_RAISED.match(lines[0].lstrip()))
         instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
         survived = instead or number == self._warned[0]
@@ -466,6 +483,8 @@ class _Notes:
         """
         near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
         package, via = _origin(near)
+        if symptom.kind == "dll-load-failed" and not symptom.module:
+            package = package or _origin(following)[0]
         via = "subprocess" if starts_program else via
         asked, path = self._asked_for or (number + 1, "")
         if symptom.kind == "winerror" and symptom.path is None and not via and 0 <= number - asked <= _FRAME_REACH:
@@ -558,7 +577,7 @@ class _Notes:
         telling = [replace(one, survived=False) if one in reasons else one for one in telling]
         kept = [one for one in repeating[:1] if all(other.survived and not one.survived for other in telling)]
         kept = [one for one in kept if one.details["rank"] != "last" or not telling]
-        return _gather(sorted(telling + kept, key=lambda symptom: symptom.line))
+        return _clashes(_gather(sorted(telling + kept, key=lambda symptom: symptom.line)))
 
     def _with_facts(self, symptom: Symptom) -> Symptom:
         """Add what the text says about the machine, and what made the program where lines around the error show it."""
@@ -577,8 +596,12 @@ def _imported(whole: str | None, name: str) -> tuple[str, str]:
     if whole is None:
         return name.rpartition(".")[2], ""
     package, inner = whole.partition(".")[0], whole.rpartition(".")[2]
+    if name == "(" and not inner.startswith("_"):
+        return "", ""  # the names stand in the next lines
     # "from PyQt6.QtCore import Qt" and "from .cv2 import *" load the module, "from mpi4py import MPI" what it names.
-    return (inner if inner and (name == "*" or (inner != package and name[0].isupper())) else name), package
+    other = name.lstrip("_")[:1].isupper() or (inner.startswith("_") and not name.startswith("_"))
+    within = name in "*(" or (inner != package and other)
+    return (inner if inner and within else name), package
 
 
 def _origin(near: list[str]) -> tuple[str, str]:
@@ -587,7 +610,7 @@ def _origin(near: list[str]) -> tuple[str, str]:
     package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
     if not package and any(file.startswith("PyInstaller") for file in near):
         inside = (_INSIDE_BUNDLE.match(file) for file in reversed(near) if not file.startswith("PyInstaller"))
-        package = next((found[1] for found in inside if found), "")
+        package = next((found[1] for found in inside if found and found[1] not in _OWN_FRAMES), "")
     last = near[-1].replace("\\", "/").rpartition("/")[2] if near else ""
     return package, "subprocess" if last == "subprocess.py" else ""
 
@@ -622,6 +645,17 @@ def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
             other, dlls=dlls, code=code, path=path, package=package_of(path or "") or other.package, details=details
         )
     return tuple(kept)
+
+
+def _clashes(found: tuple[Symptom, ...]) -> tuple[Symptom, ...]:
+    """Say of modules of two packages that miss a function which the other package ends like it."""
+    wrong = {one.package: one for one in found if one.code == 127 and one.kind == "dll-load-failed" and one.package}
+    if len(wrong) != 2:
+        return found
+    text = f"{' and '.join(wrong)} clash: each has a DLL of a name that the other one has in another version. "
+    return tuple(
+        replace(one, details={**one.details, "clash": text}) if one in wrong.values() else one for one in found
+    )
 
 
 def _says_more(symptom: Symptom, other: Symptom) -> bool:

@@ -372,9 +372,7 @@ _NEW_THOUGHT = re.compile(
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
 _HOLE = re.compile(r"\{[A-Za-z_]|%[sr]\b")
 _ONLY_NUMBER = re.compile(r"\s*\(?(\d{2,5})\)?[.\s]*")
-_ABSENT = re.compile(
-    "not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません", re.IGNORECASE
-)
+_ABSENT = re.compile("not (?:be )?found|cannot find|couldnt find|missing|找不到|找不着|見つかりません", re.IGNORECASE)
 _PROCEDURE = re.compile("proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
 _RETOLD = (
     (127, (_ABSENT, _PROCEDURE)),
@@ -530,7 +528,8 @@ def _last_resort(symptom: Symptom) -> Symptom:
     known = nearest_sentence(sentence)
     if known is not None:
         return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)
-    code = next((code for code, retold in _RETOLD if all(one.search(sentence) for one in retold)), None)
+    told = alike(sentence)
+    code = next((code for code, retold in _RETOLD if all(one.search(told) for one in retold)), None)
     return symptom if code is None else replace(symptom, code=code, confidence=Confidence.LIKELY)
 
 

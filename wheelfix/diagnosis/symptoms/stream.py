@@ -114,6 +114,7 @@ def _plain(text: str) -> str:
 
 _ALIKE = (
     *((sign, "'") for sign in '"`'),
+    *((word.replace("'", ""), word) for word in ("couldn't", "isn't", "wasn't")),
     ("couldn't", "cannot"),
     ("could not", "cannot"),
     ("can't", "cannot"),
