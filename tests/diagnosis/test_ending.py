@@ -139,6 +139,25 @@ def test_a_library_that_prints_before_the_exception_comes_after_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(("package", "module"), [("xformers", "_C_flashattention"), ("demo", "_sqlite3")])
+def test_a_warning_that_names_the_torch_that_is_wanted_explains_its_extension(package: str, module: str) -> None:
+    text = (
+        WARNINGS["xformers"] + "Traceback (most recent call last):\n"
+        f'  File "C:\\venv\\Lib\\site-packages\\{package}\\ops.py", line 55, in <module>\n    import {module}\n'
+        f"ImportError: DLL load failed while importing {module}: The specified module could not be found.\n"
+    )
+    assert (causes(text)[0] == "torch-cpu-build") is (package == "xformers")
+
+
+def test_notices_of_distutils_are_not_what_failed() -> None:
+    """scikit-learn prints its versions with NumPy's, which looks for compilers of Fortran."""
+    text = (
+        "ImportError: DLL load failed while importing arrayfuncs: The specified module could not be found.\n"
+        "Could not locate executable gfortran\ndon't know how to compile Fortran code on platform 'nt'\n"
+    )
+    assert "arrayfuncs" in diagnose(text).explained[0].cause.summary
+
+
 def test_an_end_that_is_not_known_is_named() -> None:
     found = diagnose(WARNINGS["triton"] + ENDS["program-code"])
     assert "KeyError: 'model'" in found.explained[0].cause.summary

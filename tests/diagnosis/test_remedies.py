@@ -213,7 +213,7 @@ def form_is_documented(command: str) -> None:
 DOCUMENTED = (
     # https://learn.microsoft.com/windows-server/administration/windows-commands/where
     # where.exe: in PowerShell, where alone is another command; %NAME% is expanded by cmd alone
-    r"where\.exe [\w*.+-]+(?: [\w*.+-]+)*",
+    r"where\.exe [\w*?.+-]+(?: [\w*?.+-]+)*",  # with the wildcards of its page
     # https://learn.microsoft.com/windows-server/administration/windows-commands/icacls and chkdsk
     r'icacls "[^"]+"',
     r"chkdsk",
@@ -250,7 +250,8 @@ DOCUMENTED = (
     r'powershell -Command "New-Item -ItemType Junction -Path C:\\cuda -Target \(Get-Item Env:CUDA_PATH\)\.Value"',
     r"python -m pip debug --verbose",
     # https://pip.pypa.io/en/stable/cli/pip_download
-    r'python -m pip download --no-deps --only-binary=:all: --python-version 3\.\d+ (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")'
+    r"python -m pip download --no-deps --only-binary=:all:(?: --platform win_amd64)? --python-version 3\.\d+"
+    r' (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")'
     r"(?: --index-url https://download\.pytorch\.org/whl/\w+)?",
     # https://git-scm.com/docs/git-config (core.longpaths is Git for Windows' own)
     r"git config --global core\.longpaths true",

@@ -261,11 +261,14 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
 def by_end(log: Log | None) -> tuple[list[Symptom], list[Symptom]]:
     """Return the symptoms that can have ended the program, and those that it survived.
 
-    A warning counts where the text has no error, and where the exception at its end can follow from it.
+    A warning counts where the text has no error, where the exception at its end can follow from it, and where it says
+    which torch is wanted by an extension that then cannot be loaded: xFormers says so.
     """
     symptoms = log.symptoms if log else ()
-    survived = [symptom for symptom in symptoms if symptom.survived]
-    ended = [symptom for symptom in symptoms if not symptom.survived]
+    fatal = [cause.id for one in symptoms if not one.survived and (cause := explain_symptom(one))]
+    explains = "torch-without-cuda" if "torch-extension-unresolved" in fatal else ""
+    survived = [symptom for symptom in symptoms if symptom.survived and symptom.kind != explains]
+    ended = [symptom for symptom in symptoms if symptom not in survived]
     ending = log.ending if log else None
     if not ended and ending is not None:
         ended = [symptom for symptom in survived if ending.has(symptom) or ending.is_about(symptom)]
@@ -290,7 +293,8 @@ def _order(proof: _Proof, log: Log | None) -> tuple[bool, bool, bool, int]:
     ending = log.ending if log else None
     told = [one for one in log.symptoms if ending.has(one)] if log and ending else []
     before = symptom is not None and symptom not in told
-    caught = before and bool(told) and symptom is not None and (symptom.raised or any(one.raised for one in told))
+    raised = bool(told) and symptom is not None and (symptom.raised or any(one.raised for one in told))
+    caught = before and raised and symptom is not None and not symptom.survived
     return case is None, caught, confidence is Confidence.GUESS, list(Confidence).index(confidence)
 
 
