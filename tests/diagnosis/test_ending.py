@@ -586,7 +586,8 @@ def test_a_header_that_pip_could_not_write_is_no_header_that_a_build_misses() ->
             "other-system-file",
             "libxgboost.so",
         ),
-        ("FileNotFoundError: Unable to find library\n", "delvewheel-missing", "delvewheel"),
+        ("FileNotFoundError: Unable to find library: a.dll\n", "delvewheel-missing", "delvewheel"),
+        ("FileNotFoundError: Unable to find library\n", "library-by-name", "native library"),
         (
             "ImportError: DLL load failed while importing x: A dynamic link library (DLL) initialization "
             "routine failed.\n(5) Visual C++ Redistributable: v14.50.35719.00\n",
