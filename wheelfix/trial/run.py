@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.archive.metadata import WheelInfo
@@ -38,6 +38,7 @@ from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
 from wheelfix.rules.registry import found_by
+from wheelfix.rules.wording import dotted
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.trial.model import (
@@ -92,16 +93,11 @@ def _top_level(view: FileView) -> Iterator[str]:
     packages = {parent(path) for path in inside if path.endswith("/__init__.py")}
     single = {path.removesuffix(".py") for path in inside if path.endswith(".py") and "/" not in path}
     single |= {path.split(".")[0] for path in inside if path.lower().endswith(".pyd") and "/" not in path}
-    outer = {package for package in packages if not _parents(package) & packages}
+    outer = {package for package in packages if packages.isdisjoint(map(str, PurePosixPath(package).parents))}
     for name in sorted(outer | single):
         dotted = name.replace("/", ".")
         if _is_name(dotted) and not ASIDE & set(dotted.lower().split(".")) and not dotted.startswith("__"):
             yield dotted
-
-
-def _parents(package: str) -> set[str]:
-    parts = package.split("/")
-    return {"/".join(parts[:count]) for count in range(1, len(parts))}
 
 
 ROUNDS = 20
@@ -137,8 +133,7 @@ def empty(target: Interpreter, baseline: frozenset[str]) -> None:
 
 
 def _target(facts: PythonFacts) -> list[str]:
-    version = ".".join(map(str, facts.version))
-    platform = ["--platform", facts.machine.platform, "--python-version", version]
+    platform = ["--platform", facts.machine.platform, "--python-version", dotted(facts.version)]
     return [*platform, "--implementation", "cp", "--only-binary", ":all:"]
 
 
@@ -154,23 +149,18 @@ def _pip(arguments: Sequence[str], wheel: Path, facts: PythonFacts, work: Path) 
             "wheelfix try installs with pip, which is not there", because=last, hint="python -m ensurepip"
         )
     if "not a supported wheel" in done.err:
-        version = ".".join(map(str, facts.version))
         raise InputError(
             f"{wheel.name} cannot be installed for {facts.label}",
             because=last,
-            hint=f"it was tried with Python {version} for {facts.machine}; give the right one with --python-home "
-            "(under Wine) or --python (on Windows)",
+            hint=f"it was tried with Python {dotted(facts.version)} for {facts.machine}; give the right one with "
+            "--python-home (under Wine) or --python (on Windows)",
         )
-    raise EnvironmentFailure(f"{wheel.name} cannot be installed", because=last, hint=_hint(done.err))
-
-
-def _hint(text: str) -> str:
-    if "No matching distribution" in text or "Could not find a version" in text:
-        return (
-            "requirements come from --with and --find-links only: add a folder that has them, ask for an index with "
-            "--index-url, or leave them out with --no-deps"
-        )
-    return ""
+    nowhere = "No matching distribution" in done.err or "Could not find a version" in done.err
+    hint = (
+        "requirements come from --with and --find-links only: add a folder that has them, ask for an index with "
+        "--index-url, or leave them out with --no-deps"
+    )
+    raise EnvironmentFailure(f"{wheel.name} cannot be installed", because=last, hint=hint if nowhere else "")
 
 
 def _place_data(path: Path, target: Interpreter) -> None:
@@ -509,9 +499,9 @@ def observe(module: str, target: Interpreter, timeout: float) -> Observed:
         return Observed("timeout", seconds=time.monotonic() - started)
     seconds = time.monotonic() - started
     try:
-        return _with_answer(_parse(result), done, target, seconds)
+        return observed_from(_parse(result), done, target, seconds)
     except (OSError, ValueError, SyntaxError, MemoryError, RecursionError, TypeError, LookupError, AttributeError):
-        return _without_answer(done, target, seconds)
+        return observed_from({}, done, target, seconds)
 
 
 def _parse(result: Path) -> dict[str, Any]:
@@ -524,38 +514,23 @@ def _parse(result: Path) -> dict[str, Any]:
     return answer
 
 
-def _without_answer(done: Finished, target: Interpreter, seconds: float) -> Observed:
-    lines = done.err.splitlines()
-    loaded = tuple(_placed(path, target) for path in loaded_by(lines))
-    said = "\n".join([done.out.strip(), *(line for line in lines if not _LOG.match(line))]).strip()
-    return Observed(
-        "crashed",
-        loaded=loaded,
-        missing=tuple(_missing(lines)),
-        deviations=tuple(row.id for row in shown_by(_about_files(lines, _own(loaded)))),
-        exit_code=done.code,
-        output=said[-TAIL:],
-        seconds=seconds,
-    )
-
-
-def _with_answer(answer: dict[str, Any], done: Finished, target: Interpreter, seconds: float) -> Observed:
-    log = done.err.splitlines() if target.facts.wine else []
+def observed_from(answer: dict[str, Any], done: Finished, target: Interpreter, seconds: float) -> Observed:
+    """Return how an import ended; without an answer of the child, its process did not come to its end."""
+    log = done.err.splitlines()
     loaded = tuple(_placed(path, target) for path in answer.get("loaded") or loaded_by(log))
+    own = {base(file.path).lower() for file in loaded if file.where != "windows"}
+    said = "\n".join([done.out.strip(), *(line for line in log if not _LOG.match(line))]).strip()
     return Observed(
-        outcome=str(answer["outcome"]),
+        outcome=str(answer.get("outcome", "crashed")),
         errors=tuple(_error(error, target) for error in answer.get("errors", ())),
         traceback=str(answer.get("traceback", "")),
         loaded=loaded,
         missing=tuple(_missing(log)),
-        deviations=tuple(row.id for row in shown_by(_about_files(log, _own(loaded)))),
+        deviations=tuple(row.id for row in shown_by(_about_files(log, own))),
         exit_code=done.code,
+        output="" if answer else said[-TAIL:],
         seconds=seconds,
     )
-
-
-def _own(loaded: Iterable[LoadedFile]) -> set[str]:
-    return {base(file.path).lower() for file in loaded if file.where != "windows"}
 
 
 def loaded_by(log: Iterable[str]) -> list[str]:
