@@ -30,10 +30,9 @@ from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.exam.examination import FailedInput
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repairs.installed import InstalledRepair, repair_installed, undo
-from wheelfix.repairs.repair import Repaired, repair_all, replay
+from wheelfix.repairs.installed import repair_installed, undo
+from wheelfix.repairs.repair import repair_all, replay
 from wheelfix.report.canvas import ProgressBar, TextStyle
-from wheelfix.report.document import PlanReport
 from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from wheelfix.model import Json
-    from wheelfix.plan.model import Plan
+    from wheelfix.plan.model import Plan, Repaired
 
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:
@@ -128,7 +127,7 @@ class RepairOutput(Results):
 
     def __init__(self, args: argparse.Namespace) -> None:
         super().__init__(args)
-        self.results: list[PlanReport] = []
+        self.results: list[Repaired] = []
 
     def refuse(self, path: str, error: WheelfixError) -> None:
         """Take an input that was not repaired."""
@@ -142,18 +141,16 @@ class RepairOutput(Results):
             self.refuse(result.plan.wheel.path, failure_of(error, result.plan.wheel.path))
 
     def _take(self, result: Repaired) -> None:
-        target = str(result.output) if result.output else ""
-        entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
+        entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": result.outcome}
         wanted = {self.args.format, *(kind for kind, _ in self.args.also)}
-        entry |= {"output": target or None, "plan": result.plan.to_json()} if "json" in wanted else {}
+        if "json" in wanted:
+            entry |= {"output": str(result.output) if result.output else None, "plan": result.plan.to_json()}
         self.entries.append(entry)
-        self.results.append(
-            PlanReport(result.plan, str(result.outcome), target, result.faults, result.before, result.after)
-        )
+        self.results.append(result)
         if self.args.format == "text":
-            self.tell(self._text(self.results[-1], self.look))
+            self.tell(self._text(result, self.look))
 
-    def _text(self, result: PlanReport, look: TextStyle) -> str:
+    def _text(self, result: Repaired, look: TextStyle) -> str:
         return render_plan(result, look, verbose=self.args.verbose, quiet=self.args.quiet)
 
     def _summary(self, look: TextStyle) -> str:
@@ -252,25 +249,16 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
     return Exit.OK
 
 
-def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Namespace, look: TextStyle) -> str:
-    outcome = "planned" if args.dry_run else "repaired" if result.changed else "unchanged"
+def _rendered_installed(kind: str, result: Repaired, args: argparse.Namespace, look: TextStyle) -> str:
     if kind == "json":
-        return dump(_installed_json(result))
+        done = "repaired" if result.outcome == "repaired" else "unchanged"
+        return dump({**result.plan.to_json(), "outcome": done, "added": list(result.added)})
     if kind == "html":
-        return _as_html([_installed_report(result, outcome)], (), args)
-    return render_plan(_installed_report(result, outcome), look, verbose=args.verbose, quiet=args.quiet)
+        return _as_html([result], (), args)
+    return render_plan(result, look, verbose=args.verbose, quiet=args.quiet)
 
 
-def _as_html(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
+def _as_html(results: Sequence[Repaired], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
     from wheelfix.report.html.scan import render_repairs  # markdown-it is behind it
 
     return render_repairs(results, failures, made_by(args))
-
-
-def _installed_report(result: InstalledRepair, outcome: str) -> PlanReport:
-    return PlanReport(result.plan, outcome, before=result.before, after=result.after)
-
-
-def _installed_json(result: InstalledRepair) -> dict[str, Json]:
-    plan = result.plan.to_json()
-    return {**plan, "outcome": "repaired" if result.changed else "unchanged", "added": list(result.added)}

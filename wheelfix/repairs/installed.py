@@ -23,14 +23,15 @@ from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record, Row, encode_digest, render
 from wheelfix.base.inputfiles import distrust, read_file
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import frozen
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import JsonObject, ScanReport, fold
+from wheelfix.model import JsonObject, fold
 from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
+from wheelfix.plan.model import Repaired
 from wheelfix.repairs.rewrite import bytes_of
 from wheelfix.streams.output import AtomicFile, remove_stale
 from wheelfix.streams.source import FileSource, sha256_of
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.loader.installations import Distribution
-    from wheelfix.plan.model import Plan
     from wheelfix.roots.lazy import LazyIndex
 
 SCHEMA = "wheelfix.journal/2"
@@ -348,17 +348,6 @@ def digest_of(path: Path) -> str:
 
 
 @frozen
-class InstalledRepair:
-    """What was done to an installed distribution."""
-
-    plan: Plan
-    changed: bool
-    added: tuple[str, ...]
-    before: ScanReport
-    after: ScanReport
-
-
-@frozen
 class _Change:
     """One file of a repair: where it goes, and what it must be."""
 
@@ -371,7 +360,7 @@ class _Change:
 
 def repair_installed(
     prefix: Path, package: str, options: RepairOptions, roots: LazyIndex, *, dry_run: bool = False
-) -> InstalledRepair:
+) -> Repaired:
     """Put the missing DLLs of an installed distribution beside the files that need them."""
     environment = open_environment(prefix)
     distribution = chosen_distributions(environment, (package,))[0]
@@ -384,14 +373,12 @@ def repair_installed(
     if lasting and not dry_run:
         raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned, fetch=options.scan.remote.fetch)
     changes = tuple(_changes(environment, planned))
-    result = InstalledRepair(
-        planned.plan, bool(changes), tuple(str(one.path) for one in changes), before.report, planned.after.report
-    )
-    if dry_run or not (changes or planned.plan.drops):
-        return replace(result, changed=False)
-    with _environment_errors(prefix):
-        _apply(environment, place, planned, changes, roots)
-    return replace(result, changed=True)
+    outcome = "planned" if dry_run else "repaired" if changes or planned.plan.drops else "unchanged"
+    if outcome == "repaired":
+        with _environment_errors(prefix):
+            _apply(environment, place, planned, changes, roots)
+    added = tuple(str(one.path) for one in changes)
+    return Repaired(planned.plan, outcome, None, before.report, planned.after.report, added=added)
 
 
 def _place_of(environment: Environment, distribution: Distribution) -> JournalPlace:

@@ -12,7 +12,6 @@ from wheelfix.report.document import (
     Context,
     Document,
     InputRow,
-    PlanReport,
     by_words,
     severities,
     severity_phrase,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from wheelfix.exam.examination import FailedInput
+    from wheelfix.plan.model import Repaired
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -299,7 +299,7 @@ def _hint(failure: FailedInput) -> Html | None:
 # ------------------------------------------------------------------------------------------- repairs and comparisons
 
 
-def render_repairs(reports: Sequence[PlanReport], failures: Sequence[FailedInput], context: Context) -> str:
+def render_repairs(reports: Sequence[Repaired], failures: Sequence[FailedInput], context: Context) -> str:
     """Return the page; wheels that could not be repaired come first."""
     numbers = {"not repaired": len(failures)}
     for report in reports:
