@@ -34,7 +34,7 @@ from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
 from wheelfix.plan.model import Repaired
 from wheelfix.repairs.rewrite import bytes_of
 from wheelfix.streams.output import AtomicFile, remove_stale
-from wheelfix.streams.source import FileSource, sha256_of
+from wheelfix.streams.source import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -289,7 +289,7 @@ def take_back(place: JournalPlace, journal: Journal) -> Undone:
 
 
 def _is_unchanged(path: Path, sha256: str) -> bool:
-    return path.is_file() and not path.is_symlink() and digest_of(path) == sha256
+    return path.is_file() and not path.is_symlink() and file_sha256(path) == sha256
 
 
 @contextlib.contextmanager
@@ -341,12 +341,6 @@ def repaired_before(place: JournalPlace) -> CannotRepair:
     )
 
 
-def digest_of(path: Path) -> str:
-    """The SHA-256 of a file on disk, in hexadecimal."""
-    with FileSource(path) as source:
-        return sha256_of(source).hex()
-
-
 @frozen
 class _Change:
     """One file of a repair: where it goes, and what it must be."""
@@ -389,7 +383,7 @@ def _place_of(environment: Environment, distribution: Distribution) -> JournalPl
 def _changes(environment: Environment, planned: Planned) -> Iterator[_Change]:
     for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
         path = environment.disk_path(entry.path)
-        sha256 = addition.sha256 if entry.file else digest_of(environment.disk_path(entry.own))
+        sha256 = addition.sha256 if entry.file else file_sha256(environment.disk_path(entry.own))
         yield _Change(path, _row_path(entry.path), sha256, addition.size)
 
 
@@ -413,7 +407,7 @@ def _apply(
     old = read_file(record, MAX_SIZE)
     new = render(_rows(old, environment, changes, drops))
     added = tuple((place.relative(change.path), change.sha256) for change in changes)
-    dropped = tuple((place.relative(path), digest_of(path)) for path in drops)
+    dropped = tuple((place.relative(path), file_sha256(path)) for path in drops)
     journal = Journal(old, hashlib.sha256(new).hexdigest(), added, dropped)
     if why := why_not_undone(journal, place):
         raise CannotRepair(f"{place.info.name.removesuffix('.dist-info')} is not changed", because=f"{why}: no --undo")
