@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from pathlib import Path
+from urllib.parse import unquote
 
 from wheelfix.base.options import RemoteOptions
 from wheelfix.base.parsing import parse_json
@@ -65,9 +67,12 @@ class PackageIndex:
     def names(self) -> list[str]:
         """Return the names of all projects."""
         page = _asked(lambda: self._pages()._page(f"{self.url}/", LARGEST_LIST))
-        if page is None or "json" not in page.kind:
-            raise IndexFault(f"{self.url} has no list of projects as JSON")
-        return [project["name"] for project in parse_json(page.data)["projects"]]
+        if page is None:
+            raise IndexFault(f"{self.url} has no list of projects")
+        if "json" in page.kind:
+            return [project["name"] for project in parse_json(page.data)["projects"]]
+        links = re.findall(r'<a [^>]*href="([^"]+)"', page.data.decode("utf-8", "replace"))
+        return [unquote(link.rstrip("/").rpartition("/")[2]) for link in links]
 
     def files(self, project: str) -> list[IndexFile]:
         """Return the files of a project; none for a project that does not exist."""
