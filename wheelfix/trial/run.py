@@ -38,7 +38,7 @@ from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
 from wheelfix.rules.registry import found_by
-from wheelfix.rules.wording import dotted
+from wheelfix.rules.wording import dotted, last_part
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.trial.model import (
@@ -518,7 +518,7 @@ def observed_from(answer: dict[str, Any], done: Finished, target: Interpreter, s
     """Return how an import ended; without an answer of the child, its process did not come to its end."""
     log = done.err.splitlines()
     loaded = tuple(_placed(path, target) for path in answer.get("loaded") or loaded_by(log))
-    own = {base(file.path).lower() for file in loaded if file.where != "windows"}
+    own = {last_part(file.path).lower() for file in loaded if file.where != "windows"}
     said = "\n".join([done.out.strip(), *(line for line in log if not _LOG.match(line))]).strip()
     return Observed(
         outcome=str(answer.get("outcome", "crashed")),
@@ -551,7 +551,7 @@ def _about_files(log: Iterable[str], own: set[str]) -> Iterable[str]:
     """The lines of a log without those about functions that Wine's own DLLs do not have: Windows has them."""
     for line in log:
         found = _NO_SYMBOL.search(line)
-        if found is None or base(found[1].replace("\\\\", "\\")).lower() in own:
+        if found is None or last_part(found[1].replace("\\\\", "\\")).lower() in own:
             yield line
 
 
@@ -561,7 +561,7 @@ def _missing(log: Iterable[str]) -> Iterable[tuple[str, str]]:
     for line in log:
         match = NOT_FOUND.search(line)
         if match is not None:
-            found[match["dll"], base(match["by"].replace("\\\\", "\\"))] = None
+            found[match["dll"], last_part(match["by"].replace("\\\\", "\\"))] = None
     return list(found)
 
 
@@ -585,15 +585,10 @@ def _placed(path: str, target: Interpreter) -> LoadedFile:
         if plain.lower().startswith(folder.lower() + "\\"):
             return LoadedFile(plain[len(folder) + 1 :].replace("\\", "/"), where)
     windows = re.match(r"[a-z]:\\windows\\", plain, re.IGNORECASE)
-    name = base(plain).lower()
+    name = last_part(plain).lower()
     if not windows and re.fullmatch(r"python3?\d*t?\.dll|python\.exe|vcruntime140(_1)?\.dll", name):
         return LoadedFile(plain, "python")  # a virtual environment runs the Python that it was made from
     return LoadedFile(plain, "windows" if windows else "elsewhere")
-
-
-def base(path: str) -> str:
-    """Return the file name of a path of Windows or of a wheel."""
-    return re.split(r"[\\/]", path)[-1]
 
 
 MISSING = 126
@@ -661,7 +656,7 @@ def _is_class(error: RaisedError, name: str) -> bool:
 
 def _names_same(expected: Expected, observed: Observed) -> bool:
     """Whether the error is about the same module or file; only messages that name one are compared."""
-    wanted = base(expected.named).lower()
+    wanted = last_part(expected.named).lower()
     stem = wanted.split(".")[0]
     for error in observed.errors:
         if "DLL load failed while importing " in error.message:
@@ -669,7 +664,7 @@ def _names_same(expected: Expected, observed: Observed) -> bool:
             return said == stem or stem == "__init__" if wanted.endswith(".pyd") else True
         if "Could not find module '" in error.message:
             path = error.message.partition("Could not find module '")[2].partition("'")[0]
-            return base(path).lower() == wanted
+            return last_part(path).lower() == wanted
     return True
 
 
@@ -717,8 +712,8 @@ def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -
 
 def _answered_by_wine(observed: Observed) -> set[str]:
     """The DLLs that Wine has itself; it takes its own C++ runtime also where the package has a file of that name."""
-    names = [base(file.path) for file in observed.loaded]
-    own = {dll_key(base(file.path)) for file in observed.loaded if file.where == "windows"}
+    names = [last_part(file.path) for file in observed.loaded]
+    own = {dll_key(last_part(file.path)) for file in observed.loaded if file.where == "windows"}
     return own | {dll_key(name) for name in names if runtime_file(name) is not None}
 
 
