@@ -13,6 +13,7 @@ import pytest
 from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit, InputError, UsageError, redacted, shown_url
+from wheelfix.remote import settings as settings_module
 from wheelfix.remote.addresses import is_remote, is_safe
 from wheelfix.remote.settings import PYPI, Credentials, IndexSettings, Setting, index_settings
 from wheelfix.remote.transport import trusted_prefixes
@@ -63,7 +64,6 @@ def test_pips_file(home: dict[str, str], tmp_path: Path) -> None:
     assert configured(home) == ("https://a.example/simple", ("https://b.example/x", "https://c.example/y"))
     settings = settings_in(home)
     assert settings.connection.certificates == Setting("/ca.pem", str(file))
-    assert settings.learned == str(file)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
@@ -151,30 +151,26 @@ def test_the_account_of_an_index_is_used_for_its_server_alone() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_the_keyring_is_asked_for_the_index_then_for_the_host() -> None:
+def test_the_keyring_is_asked_for_the_index_then_for_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str | None]] = []
 
     def get_credential(service: str, user: str | None) -> object:
         asked.append((service, user))
         return SimpleNamespace(username="me", password="from keyring") if service == "private.example" else None
 
-    known = Credentials(
-        ["https://me@private.example/simple"], module=lambda: SimpleNamespace(get_credential=get_credential)
-    )
+    monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_credential=get_credential))
+    known = Credentials(["https://me@private.example/simple"])
     assert known.after_refusal("https://private.example/x.whl") == ("me", "from keyring")
     assert asked == [("https://private.example/simple", "me"), ("private.example", "me")]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_the_keyring_program_is_asked_where_there_is_no_module() -> None:
-    def missing() -> object:
-        raise ImportError("keyring")
-
-    known = Credentials(
-        ["https://me@private.example/simple"], module=missing, program=lambda service, user: (user, f"{user}@{service}")
-    )
+def test_the_keyring_program_is_asked_where_there_is_no_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    monkeypatch.setattr(settings_module, "_ask_program", lambda service, user: (user, f"{user}@{service}"))
+    known = Credentials(["https://me@private.example/simple"])
     assert known.after_refusal("https://private.example/x") == ("me", "me@https://private.example/simple")
-    assert Credentials([INDEX], "disabled", module=missing, program=lambda *_: ("x", "y")).after_refusal(INDEX) is None
+    assert Credentials([INDEX], "disabled").after_refusal(INDEX) is None
 
 
 # -------------------------------------------------------------------------------------------------------- addresses

@@ -11,7 +11,6 @@ from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
     check_folder,
     check_output,
-    check_target_folder,
     environment_of,
     exit_code,
     expand_inputs,
@@ -32,7 +31,7 @@ from wheelfix.exam.examination import FailedInput
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.repairs.repair import repair_all, replay
-from wheelfix.report.canvas import ProgressBar, TextStyle
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
@@ -54,7 +53,8 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     _refuse(args)
     args.python = environment_of(args.python)
     check_folder(args.env, "--env")
-    check_target_folder(args.wheel_dir, "--wheel-dir")
+    if args.wheel_dir is not None and args.wheel_dir.exists() and not args.wheel_dir.is_dir():
+        raise UsageError(f"--wheel-dir {args.wheel_dir}", because="it is a file", hint="name a folder")
     Compressor.choose(args.compressor, args.compression)
     if args.gpu is not None:
         card_arch(args.gpu)
@@ -219,20 +219,14 @@ def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: Repai
     groups = [(repair_options(own), group) for own, group in group_inputs(args, paths)]
     with output.progress(paths, "repairing") as progress:
         for options, group in groups:
-            yield from _repair_group(group, options, args, output, progress)
-
-
-def _repair_group(
-    paths: list[Path], options: RepairOptions, args: argparse.Namespace, output: RepairOutput, progress: ProgressBar
-) -> Iterator[Plan]:
-    with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
-        for result in results:
-            if isinstance(result, FailedInput):
-                output.refuse(result.path, result.error)
-            else:
-                output.add(result)
-                yield result.plan
-            progress.step()
+            with contextlib.closing(repair_all(group, options, dry_run=args.dry_run, progress=progress.part)) as found:
+                for result in found:
+                    if isinstance(result, FailedInput):
+                        output.refuse(result.path, result.error)
+                    else:
+                        output.add(result)
+                        yield result.plan
+                    progress.step()
 
 
 def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:

@@ -19,7 +19,7 @@ from wheelfix.errors import EnvironmentFailure, UsageError, shown_url
 from wheelfix.remote.addresses import Account, identity, server_of, split_url, userinfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.base.options import RemoteOptions
 
@@ -175,8 +175,6 @@ class IndexSettings:
     first_index: bool = False
     """Whether the other indexes come first and only the first that has a project counts, as for uv."""
     connection: Connection = field(default_factory=Connection)
-    learned: str = "default"
-    """Where the index came from: an option, a variable, a file."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -199,7 +197,7 @@ def index_settings(options: RemoteOptions) -> IndexSettings:
             shown = shown_url(url if ":/" in url else f"index:/{url}").removeprefix("index:/")
             raise UsageError(f"{shown} is not the URL of an index", hint=f"write it as {PYPI}")
     if options.index_url:
-        settings = replace(settings, index_url=options.index_url.rstrip("/"), learned="--index-url")
+        settings = replace(settings, index_url=options.index_url.rstrip("/"))
     if options.extra_index_urls:
         settings = replace(settings, extra_index_urls=tuple(url.rstrip("/") for url in options.extra_index_urls))
     return settings
@@ -268,9 +266,7 @@ class _PipSettings:
 
     def indexes(self) -> IndexSettings | None:
         """Return the indexes that pip would use; None where its configuration says nothing about them."""
-        said = filter(None, map(self.get, ("index-url", "extra-index-url", "find-links", "no-index")))
-        learned = next(said, Setting()).source
-        if not learned:
+        if not any(map(self.get, ("index-url", "extra-index-url", "find-links", "no-index"))):
             return None
         none = self.switch("no-index")
         extra = self.get("extra-index-url").value.split()
@@ -278,7 +274,6 @@ class _PipSettings:
             index_url="" if none else (self.get("index-url").value or PYPI).rstrip("/"),
             extra_index_urls=() if none else tuple(url.rstrip("/") for url in extra),
             find_links=self.words("find-links"),
-            learned=learned,
         )
 
 
@@ -316,12 +311,10 @@ class _UvSettings:
         default = said("UV_DEFAULT_INDEX") or said("UV_INDEX_URL") or ""
         extra = (said("UV_INDEX") or "").split() + (said("UV_EXTRA_INDEX_URL") or "").split()
         links = [one for one in (said("UV_FIND_LINKS") or "").split(",") if one]
-        where = "UV_ variables"
-        for path, tree in self._trees:
+        for _, tree in self._trees:
             if default or extra or links:
                 break
             default, extra, links = _of_file(tree)
-            where = path
         if not (default or extra or links):
             return None
         main, *others = [_with_account(one).rstrip("/") for one in (default, *extra)]
@@ -331,7 +324,6 @@ class _UvSettings:
             extra_index_urls=tuple(others),
             find_links=tuple(links),
             first_index=strategy not in _NOT_FIRST,
-            learned=where,
         )
 
 
@@ -378,19 +370,10 @@ def _strings(value: object) -> tuple[str, ...]:
 class Credentials:
     """What is known about the accounts of this user."""
 
-    def __init__(
-        self,
-        indexes: Iterable[str],
-        keyring: str = "auto",
-        *,
-        module: Callable[[], Any] | None = None,
-        program: Callable[[str, str], Account | None] | None = None,
-    ) -> None:
-        """``keyring`` as pip's ``keyring-provider``; ``module`` and ``program`` are the two ways to ask it."""
+    def __init__(self, indexes: Iterable[str], keyring: str = "auto") -> None:
+        """``keyring`` as pip's ``keyring-provider``."""
         self._indexes = tuple(indexes)
         self._keyring = keyring if keyring in ("disabled", "import", "subprocess") else "auto"
-        self._module = module or (lambda: importlib.import_module("keyring"))
-        self._program = program or _ask_program
 
     def of(self, url: str) -> Account | None:
         """Return the account for a URL: that in the URL itself, or of an index on the same server.
@@ -407,10 +390,10 @@ class Credentials:
         names = [userinfo(one) for one in (url, *self._same_server(url))]
         user = next((name[0] for name in names if name and name[0]), "")
         services = [*(identity(one) for one in self._same_server(url)), _host(url)]
-        if self._keyring in ("auto", "import") and (found := self._ask_module(services, user)):
+        if self._keyring in ("auto", "import") and (found := _ask_module(services, user)):
             return found
         if self._keyring in ("auto", "subprocess"):
-            return next((account for service in services if (account := self._program(service, user))), None)
+            return next((account for service in services if (account := _ask_program(service, user))), None)
         return None
 
     def _same_server(self, url: str) -> list[str]:
@@ -424,16 +407,17 @@ class Credentials:
         found = [index for index in self._indexes if server_of(index) == server_of(url)]
         return sorted(found, key=common, reverse=True)
 
-    def _ask_module(self, services: Iterable[str], user: str) -> Account | None:
-        try:
-            keyring = self._module()
-            for service in services:
-                found = keyring.get_credential(service, user or None)
-                if found is not None and found.password:
-                    return str(found.username or user), str(found.password)
-        except Exception:  # whatever a backend does, the server's refusal is what the user has to see
-            return None
+
+def _ask_module(services: Iterable[str], user: str) -> Account | None:
+    try:
+        keyring = importlib.import_module("keyring")
+        for service in services:
+            found = keyring.get_credential(service, user or None)
+            if found is not None and found.password:
+                return str(found.username or user), str(found.password)
+    except Exception:  # whatever a backend does, the server's refusal is what the user has to see
         return None
+    return None
 
 
 def _ask_program(service: str, user: str) -> Account | None:

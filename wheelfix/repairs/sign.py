@@ -35,7 +35,11 @@ from wheelfix.streams.output import AtomicFile, WorkFolder
 from wheelfix.streams.source import FileSource, chunks, file_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from wheelfix.archive.directory import Member
+
+    Said = Callable[[str], None]
 
 
 GENUINE = (TRUSTED, "untrusted-root")
@@ -247,13 +251,6 @@ def _as_seen_from(here: Path, word: str) -> str:
     except OSError:  # too long for a name
         return word
 
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from wheelfix.archive.directory import Member
-
-    Said = Callable[[str], None]
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")
 _LAST_LINES = 5

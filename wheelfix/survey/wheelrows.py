@@ -477,11 +477,6 @@ class WheelSource:
     in_parts: bool = False
     """Whether it is on a server that gives parts of files: of a wheel whose hash is known only those are read."""
 
-    @property
-    def key(self) -> tuple[str, int, str]:
-        """By which a survey recognises what it has read."""
-        return self.place, self.size, self.modified
-
 
 def wheel_sources(words: Iterable[str]) -> Iterator[WheelSource]:
     """Give the Windows wheels of folders, files and URLs, each once; InputError for what stands for nothing."""

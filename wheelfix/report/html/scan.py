@@ -16,8 +16,9 @@ from wheelfix.report.document import (
     severities,
     severity_phrase,
 )
-from wheelfix.report.html.element import Html, badge, draw, el, fold, from_markdown, join
+from wheelfix.report.html.element import Html, badge, draw, el, fold, join
 from wheelfix.report.html.graph import build_graph, draw_needs, files_part
+from wheelfix.report.pages import parse_markdown
 from wheelfix.report.repairs import plan_part
 from wheelfix.report.scans import scan_blocks, totals_table
 from wheelfix.report.words import and_more, count, human_size, import_statement, is_dll, label
@@ -109,7 +110,7 @@ def draw_rules(codes: Iterable[str]) -> Html | None:
     pages = [
         fold(
             join([el("code", code), f" {rule.summary}"]),
-            el("div", from_markdown(page(code), 4), class_="prose", id=code),
+            el("div", draw(parse_markdown(page(code))), class_="prose", id=code),
             class_="rule",
         )
         for code in sorted(set(codes))
