@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -192,17 +193,20 @@ class Stream(io.TextIOWrapper):
     ],
 )
 def test_look(encoding, terminal, environ, colour, unicode):
-    look = look_of(Stream(encoding, terminal), environ)
+    with mock.patch.dict(os.environ, environ, clear=True):
+        look = look_of(Stream(encoding, terminal))
     assert (look.colour, look.unicode) == (colour, unicode)
 
 
 def test_a_terminal_has_its_own_width_within_reason(monkeypatch):
     for columns, width in ((100, 100), (500, 120), (10, 40)):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        assert look_of(Stream("utf-8", True), {}).width == width
+        monkeypatch.delenv("COLUMNS", raising=False)
+        monkeypatch.setattr("shutil.get_terminal_size", lambda _, columns=columns: os.terminal_size((columns, 24)))
+        assert look_of(Stream("utf-8", True)).width == width
 
 
 def test_a_closed_stream_is_a_pipe():
     stream = io.StringIO()
     stream.close()
-    assert look_of(stream, {}) == TextStyle()
+    with mock.patch.dict(os.environ, clear=True):
+        assert look_of(stream) == TextStyle()

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.inputfiles import read_file
+from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -156,3 +157,10 @@ def size_in_bytes(text: str) -> int | None:
     """Return the number of bytes that ``512M``, ``2 GiB`` or plain digits mean; None for another text."""
     found = re.fullmatch(r"([0-9]{1,15})\s*(?:([KMGT])(?:i?B)?|B)?", text.strip(), re.IGNORECASE)
     return int(found[1]) << (10 * " KMGT".index((found[2] or " ").upper())) if found is not None else None
+
+
+def with_schema(document: Any, schema: str, what: str, hint: str = "") -> dict[str, Any]:
+    """Return a document of ours; InputError if ``what`` was read is not an object with that schema."""
+    if not isinstance(document, dict) or document.get("schema") != schema:
+        raise InputError(what, because=f"its schema is not {schema}", hint=hint)
+    return document

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.base.parsing import read_json
-from wheelfix.base.values import field, frozen
+from wheelfix.base.parsing import read_json, with_schema
+from wheelfix.base.values import as_tree, field, frozen
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Finding, ScanReport, Severity, canonical
 
@@ -99,16 +99,18 @@ class Baseline:
             raise UsageError(f"there is no baseline {path}", hint="--write-baseline makes it") from error
         except ValueError as error:
             raise InputError(f"{path} is not a baseline", because=str(error)) from error
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise InputError(f"{path} is not a baseline", because=f"its schema is not {SCHEMA}")
+        found = with_schema(document, SCHEMA, f"{path} is not a baseline")
         try:
-            return cls(tuple(_entry(item) for item in document["findings"]))
+            return cls(tuple(_entry(item) for item in found["findings"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a baseline", because=f"an entry has no valid {error}") from error
 
     def render(self) -> str:
         """Return the file's text: an entry to a line, so that a change is a change of lines."""
-        rows = [json.dumps(_value(entry), ensure_ascii=True) for entry in self.entries]
+        rows = [
+            json.dumps({key: item for key, item in as_tree(entry).items() if item or key == "subject"})
+            for entry in self.entries
+        ]
         body = "\n" + ",\n".join(f"    {row}" for row in rows) + "\n  " if rows else ""
         return f'{{\n  "schema": "{SCHEMA}",\n  "findings": [{body}]\n}}\n'
 
@@ -139,20 +141,6 @@ def _alike(entry: KnownFinding, other: KnownFinding) -> bool:
     if entry.paths or other.paths:
         return bool(set(entry.paths) & set(other.paths))
     return (entry.subject, entry.detail) == (other.subject, other.detail)
-
-
-def _value(entry: KnownFinding) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "distribution": entry.distribution,
-        "code": entry.code,
-        "severity": entry.severity.value,
-        "subject": entry.subject,
-    }
-    if entry.detail:
-        value["detail"] = entry.detail
-    if entry.paths:
-        value["paths"] = list(entry.paths)
-    return value
 
 
 def _entry(value: Any) -> KnownFinding:

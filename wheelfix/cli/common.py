@@ -42,7 +42,8 @@ ENTRY = 640
 
 def style_of(args: argparse.Namespace) -> TextStyle:
     """Return how a text looks: as the terminal shows it, or in a file."""
-    return look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
+    to_file = getattr(args, "output", None) is not None
+    return TextStyle(unicode=True) if to_file else look_of(sys.stdout, getattr(args, "color", "auto"))
 
 
 def target_words(args: argparse.Namespace) -> tuple[str, ...]:

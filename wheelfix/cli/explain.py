@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
-from wheelfix.cli.common import write_result
+from wheelfix.cli.common import style_of, write_result
 from wheelfix.errors import Exit
 from wheelfix.knowledge.winerrors import WinError, winerror
 from wheelfix.report import json_
-from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.ci import markdown_table
 from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules.registry import Rule, all_rules, find_rule, page, unknown_rule
@@ -36,14 +34,14 @@ def execute(args: argparse.Namespace) -> int:
             raise unknown_rule(f"there is no finding {word!r}", word)
         pages = pages and not begun
         rules += [rule] if rule is not None else begun
-    if args.format == "json":
-        write_result(json_.render_rules(rules or all_rules()), args.output)
-        return Exit.OK
-    if not pages or not (rules or texts):
-        write_result(_listing(rules or list(all_rules()), args.format, plain=args.output is not None), args.output)
-        return Exit.OK
     texts += [page(rule.code) for rule in rules]
-    write_result(_pages(texts, args.format, plain=args.output is not None), args.output)
+    if args.format == "json":
+        text = json_.render_rules(rules or all_rules())
+    elif not pages or not texts:
+        text = _listing(rules or list(all_rules()), args)
+    else:
+        text = "\n".join(texts if args.format == "markdown" else [render_page(one, style_of(args)) for one in texts])
+    write_result(text, args.output)
     return Exit.OK
 
 
@@ -56,19 +54,9 @@ def _winerror_page(error: WinError) -> str:
     return "\n".join([*lines, "", f"`wheelfix diagnose` finds the cause of an error message.{also}", ""])
 
 
-def _listing(rules: list[Rule], style: str, *, plain: bool) -> str:
-    if style == "markdown":
+def _listing(rules: list[Rule], args: argparse.Namespace) -> str:
+    if args.format == "markdown":
         heads = ("code", "name", "severity", "repairable", "summary")
         rows = [[str(getattr(rule, head)) for head in heads] for rule in rules]
         return "\n".join([*markdown_table(heads, rows), ""])
-    return render_rules(rules, _look(plain))
-
-
-def _pages(texts: list[str], style: str, *, plain: bool) -> str:
-    if style == "markdown":
-        return "\n".join(texts)
-    return "\n".join(render_page(text, _look(plain)) for text in texts)
-
-
-def _look(plain: bool) -> TextStyle:
-    return TextStyle(unicode=True) if plain else look_of(sys.stdout)
+    return render_rules(rules, style_of(args))

@@ -15,10 +15,10 @@ from wheelfix.base.options import ScanOptions, repeated
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say, say_failure
-from wheelfix.cli.common import Inputs, exit_code, say_skipped, write_result
+from wheelfix.cli.common import Inputs, exit_code, say_skipped, style_of, write_result
 from wheelfix.errors import HIDDEN, EnvironmentFailure, UsageError, failure_of, shown_url
 from wheelfix.exam.examination import FailedInput
-from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
+from wheelfix.report.canvas import ProgressBar
 from wheelfix.report.document import (
     Context,
     render,
@@ -56,7 +56,7 @@ class Results:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
         self.file: Path | None = getattr(args, "output", None)
-        self.look = look_of(sys.stdout, colour=args.color) if self.file is None else TextStyle(unicode=True)
+        self.look = style_of(args)
         self.failures: list[FailedInput] = []
         self.entries: list[Json] = []
         self._bar: ProgressBar | None = None

@@ -16,7 +16,7 @@ from wheelfix.archive.changes import NewMember
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import name_parts, normalise, unprintable, why_unsafe, windows_key
 from wheelfix.archive.reader import Archive
-from wheelfix.base.parsing import read_json
+from wheelfix.base.parsing import read_json, with_schema
 from wheelfix.base.values import replace
 from wheelfix.errors import InputError, NetworkFailure, UsageError, WheelfixError
 from wheelfix.exam.examine import machine_of_tags
@@ -76,13 +76,8 @@ def read_lock(path: Path) -> list[Plan]:
         raise InputError(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
     except ValueError as exc:
         raise InputError(f"{path} is not a lock file", because=f"it is not valid JSON: {exc}") from exc
-    if not isinstance(document, dict) or document.get("schema") != LOCK_SCHEMA:
-        raise InputError(
-            f"{path} is not a lock file",
-            because=f"its schema is not {LOCK_SCHEMA}",
-            hint="write one with `wheelfix repair --lock FILE`",
-        )
-    plans = document.get("plans")
+    hint = "write one with `wheelfix repair --lock FILE`"
+    plans = with_schema(document, LOCK_SCHEMA, f"{path} is not a lock file", hint).get("plans")
     if not isinstance(plans, list):
         raise InputError(f"{path} is not a lock file", because="it has no list of plans")
     return [_sound(plan_from_json(tree, f"{path}, plan {n}"), f"{path}, plan {n}") for n, tree in enumerate(plans, 1)]

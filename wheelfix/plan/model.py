@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from wheelfix.base.options import Renaming
+from wheelfix.base.parsing import with_schema
 from wheelfix.base.values import as_tree, field, frozen, is_value
 from wheelfix.errors import InputError
 from wheelfix.model import Severity
@@ -238,13 +239,8 @@ class Plan:
 
 def plan_from_json(tree: object, where: str) -> Plan:
     """Read a plan back; InputError names the field that does not fit."""
-    if not isinstance(tree, dict) or tree.get("schema") != SCHEMA:
-        raise InputError(
-            f"{where} is not a plan",
-            because=f"its schema is not {SCHEMA}",
-            hint="write one with `wheelfix repair --lock FILE`",
-        )
-    return _build(Plan, {key: value for key, value in tree.items() if key != "schema"}, where, "")
+    found = with_schema(tree, SCHEMA, f"{where} is not a plan", "write one with `wheelfix repair --lock FILE`")
+    return _build(Plan, {key: value for key, value in found.items() if key != "schema"}, where, "")
 
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from wheelfix.model import (
 )
 from wheelfix.plan.ways import is_supplied, is_supply
 from wheelfix.pycode.sourcecode import python_code
-from wheelfix.roots.choice import DllRequest, Needer, Objection, family_files, gpu_objection
+from wheelfix.roots.choice import DllRequest, Needer, Objection, gpu_objection, objection_of_parts
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import LEARNED, Wanted, group_of, unfulfilled
 from wheelfix.rules.dependencies import Need, gather
@@ -149,7 +149,7 @@ def objections(
     if options.via == "wheels":
         checks.append(lambda file: NOT_OF_A_WHEEL if is_supplied(file.name) and not is_supply(file) else None)
     if options.require_signed:
-        checks.append(signature_objection(index))
+        checks.append(objection_of_parts(index, lambda part: _unsigned(index.signature(part)), fatal=True))
     if options.scan.gpu is not None:
         card = card_arch(options.scan.gpu)
         checks.append(gpu_objection(index, card, lambda archs: fit(archs, card) is not Fit.NONE))
@@ -172,20 +172,9 @@ def _refused_by_others(file: RootFile, required: Required) -> Objection | None:
     return Objection(f"another wheel that DLLs are taken from requires {broken}", fatal=True) if broken else None
 
 
-def signature_objection(index: RootIndex) -> Callable[[RootFile], Objection | None]:
-    """Return the objection that rejects what has no trusted signature, in the file or in its family."""
-
-    def objection(file: RootFile) -> Objection | None:
-        for part in (file, *family_files(index, file)):
-            signature = index.signature(part)
-            if signature.status != TRUSTED:
-                subject = "it" if part is file else part.name
-                return Objection(
-                    f"{subject} {signature_in_words(signature)}, and --require-signed was given", fatal=True
-                )
-        return None
-
-    return objection
+def _unsigned(signature: Signature) -> str:
+    trusted = signature.status == TRUSTED
+    return "" if trusted else f"{signature_in_words(signature)}, and --require-signed was given"
 
 
 def signature_in_words(signature: Signature) -> str:

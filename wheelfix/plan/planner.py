@@ -443,21 +443,11 @@ class Planner:
             path = inside(folder, base_name(origin))
             self._add(replace(first, path=path, kind=str(need.kind), because=because, serves=serves))
             if added is None:
-                self._add_own_family(origin, folder)
+                name = base_name(origin)
+                siblings = {path: base_name(path) for path in self.view.in_folder(parent(origin)) if path != origin}
+                parts = loaded_by_name(name, siblings, self.cuda)
+                self._add_family(name, folder, ((None, part) for part in parts))
         return True
-
-    def _add_own_family(self, origin: str, folder: str) -> None:
-        """Copy the parts of its family that a DLL of the wheel loads at run time, from beside it."""
-        member = family_of(base_name(origin))
-        if member is None or self.options.companions == "none":
-            return
-        because = f"part of {member.family.title}, which comes whole from one folder"
-        siblings = {path: base_name(path) for path in self.view.in_folder(parent(origin)) if path != origin}
-        for path in loaded_by_name(base_name(origin), siblings, self.cuda):
-            wanted = self.view.find(folder, base_name(path)) is None and path not in self.chosen
-            if wanted and not matches_any(base_name(path), self.options.exclude):
-                target, reason = inside(folder, base_name(path)), f"lies beside {base_name(origin)}"
-                self._add(Chosen(target, None, path, "family", because, (base_name(origin),), reason))
 
     def _can_serve(self, need: Need, path: str) -> bool:
         """Whether a file of the view can be copied, and has what those who ask import from it."""
@@ -519,7 +509,8 @@ class Planner:
             self._add(
                 Chosen(path, outcome.winner, "", kind, because, serves, outcome.reason, rejected, outcome.warnings)
             )
-            self._add_family(outcome.winner, folder)
+            parts = family_files(self.index, outcome.winner)
+            self._add_family(outcome.winner.name, folder, ((part, "") for part in parts))
         return True
 
     # --------------------------------------------------------------------------------------- changes of the view
@@ -532,16 +523,18 @@ class Planner:
         gone = [file.path for file in self.view.files if file.origin in new and file.path not in self.chosen]
         self.view = self.view.changed(dropped=gone)
 
-    def _add_family(self, file: RootFile, folder: str) -> None:
-        """The parts of its family that a DLL loads at run time are vendored too, from its own folder."""
-        member = family_of(file.name)
+    def _add_family(self, name: str, folder: str, parts: Iterable[tuple[RootFile | None, str]]) -> None:
+        """Add the parts of its family that a DLL loads at run time, from beside it: of a root, or of the wheel."""
+        member = family_of(name)
         if member is None or self.options.companions == "none":
             return
         because = f"part of {member.family.title}, which comes whole from one folder"
-        for part in family_files(self.index, file):
-            if self.view.find(folder, part.name) is None and not matches_any(part.name, self.options.exclude):
-                path = inside(folder, part.name)
-                self._add(Chosen(path, part, "", "family", because, (file.name,), f"lies beside {file.name}"))
+        for file, own in parts:
+            part = file.name if file is not None else base_name(own)
+            wanted = self.view.find(folder, part) is None and own not in self.chosen
+            if wanted and not matches_any(part, self.options.exclude):
+                chosen = Chosen(inside(folder, part), file, own, "family", because, (name,), f"lies beside {name}")
+                self._add(chosen)
 
     def _add(self, chosen: Chosen) -> None:
         self.chosen[chosen.path] = chosen

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-    from wheelfix.base.options import InstallTarget, RemoteOptions
+    from wheelfix.base.options import RemoteOptions
     from wheelfix.remote.cache import Cache
     from wheelfix.remote.packageindex import IndexFile, PackageIndex
     from wheelfix.remote.ranges import RemoteWheel
@@ -38,7 +38,6 @@ class Client:
         self.said: list[str] = []
         """What was said about servers until now."""
         self._say, self._patience = say, patience
-        self._cache: Cache | None = None
 
     def __enter__(self) -> Client:
         return self
@@ -50,8 +49,8 @@ class Client:
         """Close connections, and make the cache as small as it has to be."""
         if "transport" in self.__dict__:
             self.transport.close()
-        if self._cache is not None:
-            self._cache.__exit__()
+        if "cache" in self.__dict__:
+            self.cache.__exit__()
 
     @functools.cached_property
     def settings(self) -> IndexSettings:
@@ -87,19 +86,12 @@ class Client:
 
         return PackageIndex(self.transport, self.settings)
 
-    @property
+    @functools.cached_property
     def cache(self) -> Cache:
         """What was fetched before."""
-        if self._cache is None:
-            from wheelfix.remote.cache import Cache
+        from wheelfix.remote.cache import Cache
 
-            self._cache = Cache(self.options.cache_dir, keep=self.options.cache, say=self._tell)
-        return self._cache
-
-    @property
-    def target(self) -> InstallTarget:
-        """Where wheels are to be installed."""
-        return self.options.target
+        return Cache(self.options.cache_dir, keep=self.options.cache, say=self._tell)
 
     def refuse_offline(self, what: str) -> None:
         """EnvironmentFailure if nothing may be asked for."""
@@ -123,7 +115,7 @@ class Client:
                 )
             found = re.search("sha256=([0-9a-fA-F]{64})", fragment)
             return self.wheel_at(address, sha256=found[1].lower() if found else "")
-        return self.wheel_of(self.index.choose(parsed(word), self.target))
+        return self.wheel_of(self.index.choose(parsed(word), self.options.target))
 
     def wheel_of(self, file: IndexFile) -> RemoteWheel | Path:
         """Return a file of an index: a path where the index is on this disk."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import html
 import itertools
@@ -441,14 +442,15 @@ def fitting_wheels(
     """Yield each version that a specifier allows and the target can install, the newest first, with its best wheel."""
     pinned = any(one.operator in ("==", "===") and "*" not in one.version for one in specifier)
     ranks = [(python, _tag_ranks(python, target.platform)) for python in target.pythons]
-    rules = _PythonRules()
+    if len({one.file.requires_python for wheels in offered.values() for one in wheels}) > MOST_RULES:
+        raise InputError(f"its files have more than {MOST_RULES} different texts about versions of Python")
     for version in sorted(_allowed(offered, specifier), reverse=True):
         wheels = [one for one in offered[version] if pinned or not one.file.yanked]
         for python, ranks_of in ranks:
             best = [
                 (rank, _reversed(one.build), one.file.name, one.file)
                 for one in wheels
-                if (rank := one.rank(ranks_of)) is not None and rules.take(one.file.requires_python, python)
+                if (rank := one.rank(ranks_of)) is not None and _is_for(one.file.requires_python, python)
             ]
             if best:
                 yield version, min(best, key=lambda one: one[:3])[3]
@@ -468,26 +470,13 @@ def _reversed(build: tuple[int, str]) -> tuple[int, tuple[int, ...]]:
     return -build[0], tuple(-ord(letter) for letter in build[1])
 
 
-class _PythonRules:
-    """What files say about versions of Python, each text read once."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, SpecifierSet | None] = {}
-
-    def take(self, requires: str, python: tuple[int, int]) -> bool:
-        """Whether a file is for a version of Python, as far as the index says."""
-        if requires not in self._read:
-            if len(self._read) >= MOST_RULES:
-                raise InputError(f"its files have more than {MOST_RULES} different texts about versions of Python")
-            try:
-                self._read[requires] = SpecifierSet(requires)
-            except ValueError:
-                self._read[requires] = None
-        found = self._read[requires]
-        try:
-            return found is None or found.contains(f"{python[0]}.{python[1]}.99", prereleases=True)
-        except ValueError:  # a number with more digits than Python reads
-            return True
+@functools.lru_cache(MOST_RULES)
+def _is_for(requires: str, python: tuple[int, int]) -> bool:
+    """Whether a file is for a version of Python, as far as the index says."""
+    try:
+        return SpecifierSet(requires).contains(f"{python[0]}.{python[1]}.99", prereleases=True)
+    except ValueError:  # not a specifier, or a number with more digits than Python reads
+        return True
 
 
 def _tag_ranks(python: tuple[int, int], platform: str) -> dict[Tag, int]:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.base.parsing import parse_json
+from wheelfix.base.parsing import parse_json, with_schema
 from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
@@ -116,10 +116,9 @@ def read_document(text: str, path: str) -> list[Build]:
         document = parse_json(text)
     except ValueError as error:
         raise InputError(f"{path} is not a saved scan", because=str(error)) from error
-    if not isinstance(document, dict) or document.get("schema") != SCAN_SCHEMA:
-        raise InputError(f"{path} is not a saved scan", because=f"its schema is not {SCAN_SCHEMA}")
+    found = with_schema(document, SCAN_SCHEMA, f"{path} is not a saved scan")
     try:
-        return [Build.from_value(wheel) for wheel in document["wheels"]]
+        return [Build.from_value(wheel) for wheel in found["wheels"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path} is not a saved scan", because=f"a wheel has no valid {error}") from error
 

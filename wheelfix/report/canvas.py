@@ -20,7 +20,7 @@ from wheelfix.report.blocks import Block, Bullets, Code, Heading, Link, Para, Pa
 from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from wheelfix.remote.ranges import WheelPath
 
@@ -44,7 +44,7 @@ class TextStyle:
 COLOURS = ("auto", "always", "never")
 
 
-def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: str = "auto") -> TextStyle:
+def look_of(stream: TextIO, colour: str = "auto") -> TextStyle:
     """Return how to write on a stream: a terminal gets colour and its own width, a pipe plain ASCII in whole lines.
 
     ``COLUMNS`` is the width wherever it is set.
@@ -52,13 +52,12 @@ def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: st
     ``NO_COLOR`` and ``FORCE_COLOR`` (any non-empty value) override, ``NO_COLOR`` first, as no-color.org asks; a
     ``colour`` that was asked for with an option overrides both.
     """
-    environ = os.environ if environ is None else environ
     terminal = is_terminal(stream)
-    forced = colour == "always" or bool(environ.get("FORCE_COLOR"))
-    coloured = (terminal and environ.get("TERM") != "dumb" and _takes_escapes(stream)) or forced
-    if colour == "never" or (colour == "auto" and environ.get("NO_COLOR")):
+    forced = colour == "always" or bool(os.environ.get("FORCE_COLOR"))
+    coloured = (terminal and os.environ.get("TERM") != "dumb" and _takes_escapes(stream)) or forced
+    if colour == "never" or (colour == "auto" and os.environ.get("NO_COLOR")):
         coloured = False
-    asked = whole_number(environ.get("COLUMNS", ""))
+    asked = whole_number(os.environ.get("COLUMNS", ""))
     width = max(40, asked) if asked else max(40, min(MAX_WIDTH, terminal_width())) if terminal else 0
     return TextStyle(width=width, colour=coloured, unicode=(terminal or forced) and can_draw(stream))
 

@@ -674,14 +674,25 @@ def gpu_objection(
     GPU code, such as ``cudnn64_8.dll``, is as good as the family beside it, which does its work.
     """
 
+    def fault(part: RootFile) -> str:
+        archs = index.archs(part)
+        if not archs or runs(archs):
+            return ""
+        better = _better(part.name, card)
+        return f"has no code for {card}, only for {', '.join(archs)}" + (f"; take {better}" if better else "")
+
+    return objection_of_parts(index, fault)
+
+
+def objection_of_parts(
+    index: RootIndex, fault: Callable[[RootFile], str], *, fatal: bool = False
+) -> Callable[[RootFile], Objection | None]:
+    """Return the objection to a file that is itself at fault, or a part of its family."""
+
     def objection(file: RootFile) -> Objection | None:
         for part in (file, *family_files(index, file)):
-            archs = index.archs(part)
-            if archs and not runs(archs):
-                subject = "it" if part is file else part.name
-                reason = f"{subject} has no code for {card}, only for {', '.join(archs)}"
-                better = _better(part.name, card)
-                return Objection(f"{reason}; take {better}" if better else reason)
+            if reason := fault(part):
+                return Objection(f"{'it' if part is file else part.name} {reason}", fatal)
         return None
 
     return objection

@@ -247,7 +247,7 @@ def _parts_of_another(subject: Subject, release: Release, reported: Iterable[str
 def _builtins_mismatch(subject: Subject) -> Findings:
     """Compare NVRTC's built-ins with the one release that an NVRTC loads."""
     for path in subject.images:
-        beside = nvrtc_builtins(subject, path)
+        beside = [*map(base, _builtins(subject, path))]
         if not beside:
             continue
         own = nvrtc_release(subject, path)
@@ -268,12 +268,8 @@ def _builtins_mismatch(subject: Subject) -> Findings:
         )
 
 
-def nvrtc_builtins(subject: Subject, nvrtc: str) -> list[str]:
-    """Return the built-ins in the folder of an NVRTC, as spelled; nothing for another file."""
-    return [base(path) for path in _builtins(subject, nvrtc)]
-
-
 def _builtins(subject: Subject, nvrtc: str) -> list[str]:
+    """Return the built-ins in the folder of an NVRTC; nothing for another file."""
     if not re.fullmatch(r"nvrtc64_\d+_0\.dll", key_of(nvrtc)):
         return []
     return [
@@ -391,7 +387,7 @@ def _is_cudnn(name: str) -> bool:
 def _runtime_compiler(subject: Subject) -> Iterator[str]:
     """Say whether NVRTC has its own built-ins beside it."""
     for path in subject.images:
-        for builtins in nvrtc_builtins(subject, path):
+        for builtins in map(base, _builtins(subject, path)):
             own = nvrtc_release(subject, path)
             if own is None:
                 continue

@@ -354,7 +354,7 @@ def _source(client: Client, name: str) -> WheelSource | WheelRows:
         wanted = parsed(name)
         if wanted.url:
             raise UsageError(f"{name} is not looked up", because="it has a URL", hint="give the URL as a SOURCE")
-        file = client.index.choose(wanted, client.target)
+        file = client.index.choose(wanted, client.options.target)
         wheel = client.wheel_of(file)
     except WheelfixError as error:
         return failed_rows(WheelSource(name, name), error)
