@@ -27,7 +27,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _overview() -> str:
-    rows = [(f"[`wheelfix {name}`]({name}.md)", sentence(command.summary)) for name, command in COMMANDS.items()]
+    rows = [(f"[`wheelfix {name}`]({name}.md)", sentence(summary)) for name, summary in COMMANDS.items()]
     return (
         f"{NOTE}# Commands\n\n"
         + table(("command", "what it does"), rows)

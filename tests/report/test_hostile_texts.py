@@ -29,6 +29,7 @@ from wheelfix.report.diagnosis import render_diagnosis
 from wheelfix.report.document import (
     SCAN_KINDS,
     Context,
+    Document,
     render,
 )
 from wheelfix.report.html.scan import render_comparison, render_repairs
@@ -65,10 +66,12 @@ def test_texts_for_people(look: TextStyle, verbose: bool, chosen: str) -> None:
     written = [
         render_scan(Maker(chosen, status="invalid").make(ScanReport), look, verbose=verbose),
         render_summary(
-            [Maker(chosen).make(ScanReport)],
-            [FailedInput(chosen, InputError(chosen, because=chosen, hint=chosen))],
+            Document(
+                [Maker(chosen).make(ScanReport)],
+                [FailedInput(chosen, InputError(chosen, because=chosen, hint=chosen))],
+                Context(skipped=(chosen,)),
+            ),
             look,
-            Context(skipped=(chosen,)),
         ),
         render_diagnosis(Maker(chosen).make(Diagnosis), look, verbose=verbose),
         render_plan(Maker(chosen, outcome="repaired").make(Repaired), look, verbose=verbose),

@@ -40,6 +40,7 @@ from wheelfix.model import (
 from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
 from wheelfix.report.document import (
     Context,
+    Document,
     render,
 )
 from wheelfix.report.scans import FITS, Hints, render_scan, render_steps, render_summary, spell_archs
@@ -121,7 +122,9 @@ def test_summary_of_many():
         FailedInput(broken_torch().path, CannotRepair("nothing was written"), "repair"),
     ]
     context = Context(skipped=("dist/y-1-py3-none-linux_x86_64.whl",))
-    check_golden("summary.ascii.txt", render_summary([clean_wheel(), broken_torch()], failures, ASCII, context))
+    check_golden(
+        "summary.ascii.txt", render_summary(Document([clean_wheel(), broken_torch()], failures, context), ASCII)
+    )
 
 
 @given(st.text("ab c-/日é→", max_size=120), st.integers(20, 40))
@@ -453,22 +456,21 @@ def test_a_page_counts_what_a_text_counts():
     assert ", 3 DLLs, 1 extension module" in render_scan(report, ASCII)
 
 
+def steps_of(report):
+    return render_steps(Document([report], (), Context()), TextStyle())
+
+
 def test_a_warning_about_a_missing_dll_gives_no_command():
     report = broken_torch()
     assert (
-        render_steps(
-            [
-                dataclasses.replace(
-                    report,
-                    findings=tuple(
-                        dataclasses.replace(one, subject="uv.dll", severity=Severity.WARNING)
-                        for one in report.findings[:1]
-                    ),
-                    missing=(dataclasses.replace(report.missing[0], name="uv.dll"),),
-                )
-            ],
-            [],
-            TextStyle(),
+        steps_of(
+            dataclasses.replace(
+                report,
+                findings=tuple(
+                    dataclasses.replace(one, subject="uv.dll", severity=Severity.WARNING) for one in report.findings[:1]
+                ),
+                missing=(dataclasses.replace(report.missing[0], name="uv.dll"),),
+            )
         )
         == ""
     )
@@ -476,7 +478,7 @@ def test_a_warning_about_a_missing_dll_gives_no_command():
     certain = dataclasses.replace(
         report, findings=(found,), missing=(dataclasses.replace(report.missing[0], name="uv.dll", providers=()),)
     )
-    assert "wheelfix repair dist/torch-2.4.0" in render_steps([certain], [], TextStyle())
+    assert "wheelfix repair dist/torch-2.4.0" in steps_of(certain)
 
 
 def test_a_version_that_is_not_allowed_comes_first():
@@ -497,6 +499,6 @@ def test_a_version_that_is_not_allowed_comes_first():
     assert "?f@c10" not in text
     assert "?g@@YAXXZ" in text  # it is of the wheel itself
     assert "?f@c10" in render_scan(report, TextStyle(), verbose=True)
-    steps = render_steps([report], [], TextStyle()).splitlines()
+    steps = steps_of(report).splitlines()
     assert steps[-1].strip() == "python -m pip install torch==2.7.1"
     assert not [line for line in steps if "wheelfix repair" in line]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import Exit
 from wheelfix.remote.cache import Cache
+from wheelfix.report.json_ import dump, pick
 from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
@@ -20,15 +20,7 @@ def execute(args: argparse.Namespace) -> int:
     freed = cache.clear() if args.action == "clear" else 0
     info = cache.info()
     if args.format == "json":
-        document = {
-            "folder": str(info.folder),
-            "limit": info.limit,
-            "wheels": info.wheels,
-            "files": info.files,
-            "size": info.size,
-            "freed": freed,
-        }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        sys.stdout.write(dump(pick(info, "folder limit wheels files size") | {"freed": freed}))
     elif args.action == "clear":
         sys.stdout.write(f"removed {human_size(freed)} from {info.folder}\n")
     else:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
 import os
 import pkgutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import wheelfix
 from wheelfix.base.parsing import close_words
@@ -21,7 +22,7 @@ from wheelfix.errors import UsageError, WheelfixError
 from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -55,28 +56,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "did you mean " + " or ".join(f"'{match}'" for match in close) + "?" if close else ""
 
 
-class CommaList(argparse.Action):
-    """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list; ``;`` separates too, as delvewheel has it."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        """Append the words between the commas."""
-        words = [word.strip() for word in str(values).replace(";", ",").split(",") if word.strip()]
-        if not words:
-            raise argparse.ArgumentError(self, "needs at least one word")
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *words])
+def comma_list(text: str) -> list[str]:
+    """Return the words of ``WF1,WF601``; ``;`` separates too, as delvewheel has it."""
+    words = [word.strip() for word in text.replace(";", ",").split(",") if word.strip()]
+    if not words:
+        raise argparse.ArgumentTypeError("needs at least one word")
+    return words
 
 
-class PathList(argparse.Action):
-    """Collects paths that are separated as in ``PATH``, as delvewheel takes them."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        """Append the paths."""
-        paths = [Path(word) for word in str(values).split(os.pathsep) if word]
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *paths])
+def path_list(text: str) -> list[Path]:
+    """Return paths that are separated as in ``PATH``, as delvewheel takes them."""
+    return [Path(word) for word in text.split(os.pathsep) if word]
 
 
 def as_given(args: argparse.Namespace, names: str) -> dict[str, Any]:
@@ -85,15 +75,8 @@ def as_given(args: argparse.Namespace, names: str) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps examples as they are written; the same width on every terminal, so that documentation can quote it."""
-
-    def __init__(self, prog: str, **settings: Any) -> None:
-        settings["width"] = 80
-        settings.setdefault("max_help_position", 26)
-        super().__init__(prog, **settings)
-
-
+HELP = functools.partial(argparse.RawDescriptionHelpFormatter, width=80, max_help_position=26)
+"""Keeps examples as they are written; the same width on every terminal, so that documentation can quote it."""
 FIRST = (
     "--root --fetch --wheel-dir --dry-run --env --package --text --wheel --command --try --module --with --ignore "
     "--fail-on --lockfile --together --in-place --format --output --report --verbose".split()
@@ -118,7 +101,7 @@ class Parser(argparse.ArgumentParser):
     """Raises :class:`UsageError` where argparse would print and exit."""
 
     def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", HelpFormatter)
+        settings.setdefault("formatter_class", HELP)
         settings["allow_abbrev"] = False  # an abbreviation in a CI file breaks with the next option
         super().__init__(**settings, add_help=False)
         self.add_argument(
@@ -201,20 +184,6 @@ class Parser(argparse.ArgumentParser):
         )
 
 
-class Command(NamedTuple):
-    """What the list of commands says before the command's own module is read."""
-
-    module: str
-    summary: str
-
-
-class CommandModule(Protocol):
-    """What ``cli/<name>.py`` has."""
-
-    def execute(self, args: argparse.Namespace) -> int:
-        """Do the work, print the result and return the exit code."""
-
-
 def _read_blocks(text: str) -> dict[str, dict[str, str]]:
     """Return the blocks of ``options.txt``, each with its lines by name."""
     found: dict[str, dict[str, str]] = {}
@@ -232,12 +201,10 @@ def _read_blocks(text: str) -> dict[str, dict[str, str]]:
 
 BLOCKS = _read_blocks((pkgutil.get_data("wheelfix.cli", "options.txt") or b"").decode())
 """Every option and every command, by name."""
-_MODULES = {"try": "try_"}  # the others are called like the command
 COMMANDS = {
-    name: Command(f"wheelfix.cli.{_MODULES.get(name, name)}", fields["summary"])
-    for block, fields in BLOCKS.items()
-    if "summary" in fields and (name := block.removeprefix("wheelfix "))
+    block.removeprefix("wheelfix "): fields["summary"] for block, fields in BLOCKS.items() if "summary" in fields
 }
+"""What each command is for."""
 
 DESCRIPTION = """\
 Say why a Windows wheel does not import, vendor the DLLs that are missing from it, and
@@ -262,7 +229,7 @@ examples:
 
 def root_parser() -> Parser:
     """Return the parser of ``wheelfix`` itself, which knows the commands by name only."""
-    listing = "\n".join(f"  {name:<11} {command.summary}" for name, command in COMMANDS.items())
+    listing = "\n".join(f"  {name:<11} {summary}" for name, summary in COMMANDS.items())
     parser = Parser(
         prog="wheelfix",
         usage="wheelfix [-h] [--version] COMMAND ...",
@@ -285,7 +252,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def load_command(name: str) -> CommandModule:
-    """Import the module of a command."""
-    module: CommandModule = importlib.import_module(COMMANDS[name].module)
-    return module
+def load_command(name: str) -> Callable[[argparse.Namespace], int]:
+    """Import the module of a command, and return what does the work, prints the result and gives the exit code."""
+    module = importlib.import_module(f"wheelfix.cli.{'try_' if name == 'try' else name}")
+    execute: Callable[[argparse.Namespace], int] = module.execute
+    return execute

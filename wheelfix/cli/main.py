@@ -29,7 +29,7 @@ def run(argv: list[str]) -> int:
 
     begin_run()
     args = arguments_of(argv)
-    return load_command(argv[0]).execute(args) if args is not None else Exit.OK
+    return load_command(argv[0])(args) if args is not None else Exit.OK
 
 
 def main(argv: list[str] | None = None, *, last: bool = False) -> int:

@@ -21,6 +21,7 @@ from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import ProgressBar
 from wheelfix.report.document import (
     Context,
+    Document,
     render,
     slim,
 )
@@ -180,20 +181,21 @@ class Output(Results):
     def finish(self) -> None:
         """Write the summary of many, the document, and the reports to files."""
         text, quiet = self.args.format == "text", self.args.quiet
+        document = Document(self.reports, self.failures, self.context)
         if text:
             alone = {failure.path for failure in self.failures} - {report.path for report in self.reports}
             summarised = not quiet and len(self.reports) + len(alone) + len(self.context.skipped) > 1
             if summarised and self.reports:
-                self.tell("\n" + render_summary(self.reports, self.failures, self.look, self.context))
+                self.tell("\n" + render_summary(document, self.look))
             if not self.reports and not self.failures:
                 say("wheelfix: nothing was scanned: no distribution there has a DLL or an extension module")
             if self.args.statistics and not summarised:  # the summary has it
-                self.tell("\n" + self._statistics())
-            if not quiet and (steps := render_steps(self.reports, self.failures, self.look, self.context)):
+                self.tell("\n" + render_statistics(document, self.look))
+            if not quiet and (steps := render_steps(document, self.look)):
                 self.tell("\n" + steps)
         self.write(self._render)
         if self.args.statistics and not text:
-            for line in self._statistics().splitlines():
+            for line in render_statistics(document, self.look).splitlines():
                 say(line)
         if self.args.format == "github":
             self._summarise()
@@ -201,17 +203,12 @@ class Output(Results):
         for kind, file in self.args.report:
             write_result(self._render(kind), file)
 
-    def _statistics(self) -> str:
-        return render_statistics(self.reports, self.context, self.look)
-
     def _render(self, kind: str) -> str:
-        context = self._with_provenance() if kind == "html" else self.context
+        context = self.context
+        if kind == "html":  # with what people want to know about a page that they are sent
+            made = made_by(self.args)
+            context = replace(context, date=made.date, command=made.command, sha256=hashes(self.reports))
         return render(kind, self.reports, self.failures, context, self.fail)
-
-    def _with_provenance(self) -> Context:
-        """Return the context with what people want to know about a page that they are sent."""
-        made = made_by(self.args)
-        return replace(self.context, date=made.date, command=made.command, sha256=hashes(self.reports))
 
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import PLATFORMS
 from wheelfix.base.parsing import size_in_bytes, whole_number
-from wheelfix.cli.commands import BLOCKS, COMMANDS, CommaList, Parser, PathList, did_you_mean, root_parser
+from wheelfix.cli.commands import BLOCKS, COMMANDS, Parser, comma_list, did_you_mean, path_list, root_parser
 from wheelfix.errors import UsageError
 from wheelfix.report.canvas import COLOURS
 from wheelfix.report.document import SCAN_KINDS
@@ -77,10 +77,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "number": {"type": positive},
     "size": {"type": size},
     "path": {"type": Path},
-    "words": {"action": CommaList},
+    "words": {"action": "extend", "type": comma_list},
     "texts": {"action": "append"},
     "paths": {"action": "append", "type": Path},
-    "search": {"action": PathList},
+    "search": {"action": "extend", "type": path_list},
     "limits": {"action": "append", "type": limit},
     "report": {"action": "append"},
 }

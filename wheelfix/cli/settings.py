@@ -342,7 +342,8 @@ def read_value(row: Mapping[str, str], value: object) -> Any:
 
 
 def _one(row: Mapping[str, str], text: str) -> Any:
-    choices, read = tuple(row.get("choices", "").split()), KINDS[row["kind"]].get("type")
+    choices, settings = tuple(row.get("choices", "").split()), KINDS[row["kind"]]
+    read = settings.get("type") if settings.get("action") != "extend" else None  # a list has its words apart
     try:
         if row["kind"] == "report":
             return report_request(text, choices)

@@ -68,8 +68,6 @@ from wheelfix.rules.registry import Theme, is_about, missing_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from wheelfix.exam.examination import FailedInput
-
 
 HEADINGS = {
     Severity.ERROR: "Errors", Severity.UNSURE: "Unsure", Severity.WARNING: "Warnings", Severity.INFO: "Info",
@@ -512,11 +510,8 @@ def _needs(edges: Sequence[Edge]) -> Iterator[Span]:
 # ----------------------------------------------------------------------------------- the end of a run over many inputs
 
 
-def render_summary(
-    reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context
-) -> str:
+def render_summary(document: Document, look: TextStyle) -> str:
     """Return a table of the inputs that are not clean, the totals, and how often each rule was broken."""
-    document = Document(reports, failures, context)
     rows: Rows = []
     for row in document.rows:
         if row.report is None:
@@ -525,7 +520,7 @@ def render_summary(
             failed = f" ({row.words})" if row.words else ""
             phrase = severity_phrase(row.report.findings)
             rows.append([(row.kind.upper(), row.kind), phrase, (row.label + failed, "path")])
-    blocks = [_indented("Summary", Table(("verdict", "findings", "input"), rows)), *_target_table(reports)]
+    blocks = [_indented("Summary", Table(("verdict", "findings", "input"), rows)), *_target_table(document.reports)]
     if document.rules:
         blocks.append(_totals(document.rules))
     return render_text([*blocks, line(str(document))], look)
@@ -535,18 +530,15 @@ def _indented(title: str, block: Block) -> Part:
     return Part(((title, "head"),), (block,), 3)
 
 
-def render_steps(
-    reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context = DEFAULT
-) -> str:
+def render_steps(document: Document, look: TextStyle) -> str:
     """Return the commands for all reports; nothing if there are none."""
-    document = Document(reports, failures, context)
-    steps = merged_steps(step for report in reports for step in document.steps(report))
+    steps = merged_steps(step for report in document.reports for step in document.steps(report))
     return render_text(steps_part(steps), look).removeprefix("\n")
 
 
-def render_statistics(reports: Sequence[ScanReport], context: Context, look: TextStyle) -> str:
+def render_statistics(document: Document, look: TextStyle) -> str:
     """Return how often each rule was broken; known findings are left out."""
-    rules = Document(reports, (), context).rules
+    rules = document.rules
     totals = f"{count(sum(row.findings for row in rules), 'finding')} of {count(len(rules), 'rule')}"
     return render_text([_totals(rules), line(totals)], look)
 
@@ -581,6 +573,6 @@ def render_document(document: Document) -> str:
     look, reports, context = TextStyle(unicode=True), document.reports, document.context
     parts = [render_scan(report, look, context=context) for report in reports]
     if len(reports) + len(document.failures) + len(context.skipped) > 1:
-        parts.append(render_summary(reports, document.failures, look, context))
-    parts.append(render_steps(reports, document.failures, look, context))
+        parts.append(render_summary(document, look))
+    parts.append(render_steps(document, look))
     return "\n".join(filter(None, parts))
