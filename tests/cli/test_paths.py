@@ -72,7 +72,7 @@ def test_expansion(here, words, expected):
 def test_what_stands_for_nothing_is_named_and_the_rest_goes_on(here, word, what, because):
     inputs = expand_inputs([word, "dist/a.whl"])
     assert [path.as_posix() for path in inputs.paths] == ["dist/a.whl"]
-    assert [(error.what, error.because or error.hint) for error in inputs.failures] == [(what, because)]
+    assert [(one.error.what, one.error.because or one.error.hint) for one in inputs.failures] == [(what, because)]
 
 
 def test_a_folder_in_which_something_is_installed_is_no_folder_of_wheels(here):
@@ -83,14 +83,14 @@ def test_a_folder_in_which_something_is_installed_is_no_folder_of_wheels(here):
 
 
 def test_a_folder_without_wheels_is_an_error_where_only_wheels_make_sense(here):
-    (error,) = expand_inputs(["pkg"], folders=False).failures
+    error = expand_inputs(["pkg"], folders=False).failures[0].error
     assert error.what == "the folder pkg holds no wheel"
 
 
 def test_a_path_that_cannot_be_looked_at(here):
     inputs = expand_inputs(["x" * 5000, "dist/a.whl"])
     assert [path.name for path in inputs.paths] == ["a.whl"]
-    assert [error.exit_code for error in inputs.failures] in ([3], [4])
+    assert [one.error.exit_code for one in inputs.failures] in ([3], [4])
 
 
 def test_nothing_typed(here):

@@ -23,6 +23,7 @@ from wheelfix.errors import (
     WheelfixError,
     shown_url,
 )
+from wheelfix.exam.examination import FailedInput
 from wheelfix.knowledge.targets import chosen_targets
 from wheelfix.remote.addresses import is_remote, is_url
 from wheelfix.remote.client import Client
@@ -168,10 +169,8 @@ class Inputs:
 
     paths: tuple[WheelPath, ...]
     """Wheels, and folders that are not folders of wheels (an environment, a package)."""
-    failures: tuple[WheelfixError, ...]
+    failures: tuple[FailedInput, ...]
     """What was typed and stands for nothing, or cannot be reached; the other inputs are used."""
-    words: tuple[str, ...]
-    """What was typed for each failure."""
     skipped: tuple[WheelPath, ...] = ()
     """Wheels for other systems, where the command is about Windows wheels."""
 
@@ -192,8 +191,7 @@ def expand_inputs(
     ``windows_only`` leaves wheels for other systems out, and refuses a run in which nothing else is left.
     """
     paths: dict[str, WheelPath] = {}
-    failures: list[WheelfixError] = []
-    failed: list[str] = []
+    failures: list[FailedInput] = []
     for word in words:
         try:
             if is_remote(word) and not os.path.lexists(word):
@@ -205,13 +203,10 @@ def expand_inputs(
             for path in found:
                 paths.setdefault(_identity(path), path)
         except (InputError, NetworkFailure) as error:
-            failures.append(error)
-            failed.append(shown_url(word))
+            failures.append(FailedInput(shown_url(word), error))
         except OSError as error:  # no permission, a name too long, a share that is gone
-            failures.append(
-                EnvironmentFailure(f"cannot access {shown_url(word)}", because=error.strerror or str(error))
-            )
-            failed.append(shown_url(word))
+            what = EnvironmentFailure(f"cannot access {shown_url(word)}", because=error.strerror or str(error))
+            failures.append(FailedInput(shown_url(word), what))
     if not paths and not failures:
         raise UsageError("no input was given", hint="name a wheel, a folder, or a pattern such as dist/*.whl")
     will_read(path for path in paths.values() if isinstance(path, Path))
@@ -223,7 +218,7 @@ def expand_inputs(
             + (f" and {len(skipped) - 3} more" if len(skipped) > 3 else ""),
             hint="wheels for Windows have a platform tag such as win_amd64",
         )
-    return Inputs(kept, tuple(failures), tuple(failed), skipped)
+    return Inputs(kept, tuple(failures), skipped)
 
 
 def other_system(name: str) -> str:

@@ -70,7 +70,7 @@ def _builds(
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
     inputs = expand_inputs([word], client=client)
     if inputs.failures:
-        raise inputs.failures[0]
+        raise inputs.failures[0].error
     saved = [path for path in inputs.files if path.suffix.lower() == ".json"]
     builds = [build for path in saved for build in read_document(_text(path), str(path))]
     options = ScanOptions(

@@ -80,8 +80,8 @@ class Results:
     def fail_inputs(self, inputs: Inputs, stage: str = "read") -> None:
         """Take what was typed and stands for nothing, and the wheels that are not looked at."""
         say_skipped(inputs)
-        for word, error in zip(inputs.words, inputs.failures, strict=True):
-            self.fail(FailedInput(word, error, stage))
+        for failure in inputs.failures:
+            self.fail(replace(failure, stage=stage))
 
     def tell(self, text: str) -> None:
         """Print a text at once, or keep it for the file."""

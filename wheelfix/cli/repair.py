@@ -206,8 +206,8 @@ def execute(args: argparse.Namespace) -> int:
         return output.end()
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     say_skipped(inputs)
-    for error in inputs.failures:
-        output.refuse(error.what, error)
+    for one in inputs.failures:
+        output.refuse(one.error.what, one.error)
     done = list(_repair_all(inputs.files, args, output))
     if args.lock is not None:
         check_output(args.lock)  # again: a wheel may have been written there

@@ -234,7 +234,8 @@ class _ConfigReader:
             where = self._where((*above, key))
             option = self.options.get(key.replace("_", "-"))
             if option is None or (command and command not in option.rows):
-                self.faults.append((f"{where}: there is no option {key!r}{_of(command)}", self._meant(key, command)))
+                whose = f" of {command}" if command else ""
+                self.faults.append((f"{where}: there is no option {key!r}{whose}", self._meant(key, command)))
             elif command in option.only_typed or (not command and option.only_typed):
                 typed = option.only_typed.get(command) or next(iter(option.only_typed.values()))
                 self.faults.append((f"{where}: {option.key!r} is taken from the command line only", f"type {typed}"))
@@ -290,25 +291,14 @@ def _is_below(folder: Path, text: str) -> bool:
     """Whether a path stays in a folder: as it is spelled, and where links lead."""
     if "\0" in text:
         return False
-    base = str(folder.absolute())
-    spelled = os.path.normpath(folder.absolute() / text)
-    if not _is_inside(spelled, base):
+    base = folder.absolute()
+    spelled = Path(os.path.normpath(base / text))
+    if not spelled.is_relative_to(base):
         return False  # before anything is looked up: a path on another machine is not even asked for
     try:
-        return _is_inside(os.path.realpath(spelled), os.path.realpath(base))
+        return Path(os.path.realpath(spelled)).is_relative_to(os.path.realpath(base))
     except (OSError, ValueError):
         return False
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    try:
-        return os.path.normcase(os.path.commonpath([path, folder])) == os.path.normcase(folder)
-    except ValueError:  # on another drive
-        return False
-
-
-def _of(command: str) -> str:
-    return f" of {command}" if command else ""
 
 
 def _fault(row: Mapping[str, str], value: object) -> UsageError | None:

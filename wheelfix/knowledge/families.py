@@ -88,6 +88,12 @@ def family_of(name: str) -> FamilyMember | None:
     return None
 
 
+def family_group(name: str) -> str:
+    """Return the group of the family that a DLL name belongs to; empty for an unknown name."""
+    member = family_of(name)
+    return member.family.group if member is not None else ""
+
+
 def is_test_artifact(name: str) -> bool:
     """Whether the DLL is one that only ``BUILD_TEST=1`` makes."""
     member = family_of(name)

@@ -324,11 +324,15 @@ class Segments:
         self._recent: OrderedDict[str, bytes] = OrderedDict()
         self._remembered = 0
         names: list[str] = []
-        with _failing(folder), contextlib.suppress(*_VANISHED):
+        try:
             folder.mkdir(parents=True, exist_ok=True)
             refuse_link(folder)
             os.utime(folder)
             names = sorted(path.name for path in folder.iterdir())
+        except _VANISHED:
+            pass
+        except OSError as exc:
+            raise _failure(folder, exc) from exc
         for name in names:
             found = _NAME.fullmatch(name)
             if found is not None and int(found[1], 16) < int(found[2], 16) <= int(found[1], 16) + _LARGEST_PART:
@@ -430,14 +434,6 @@ class Segments:
             found.append((place, stop))
             place = stop
         return found
-
-
-@contextlib.contextmanager
-def _failing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as exc:
-        raise _failure(folder, exc) from exc
 
 
 def _failure(folder: Path, error: OSError) -> EnvironmentFailure:

@@ -72,11 +72,6 @@ class IndexFile:
     """Where somebody on the way could have changed the page that names it and its hash; empty: nowhere."""
     metadata_sha256: str = ""
 
-    @property
-    def local_path(self) -> Path:
-        """Where it is, if its URL is a ``file:`` URL."""
-        return Path(local_path(self.url))
-
 
 def read_page(data: bytes, kind: str, url: str) -> list[IndexFile]:
     """Return the files of a page; ValueError if it is neither of the two formats, or has too many files.
@@ -297,7 +292,7 @@ class PackageIndex:
 
     def _project(self, url: str) -> list[IndexFile]:
         if url.lower().startswith("file:"):
-            page = Path(local_path(url)) / "index.html"
+            page = local_path(url) / "index.html"
             return _read_local(page) if page.is_file() else _folder_files(page.parent)
         return self._remote_files(url)
 
@@ -305,7 +300,7 @@ class PackageIndex:
         """Return the files of an entry of ``find-links``: a folder, or a page."""
         if place.lower().startswith(("http://", "https://")):
             return self._remote_files(place)
-        path = Path(local_path(place)) if place.lower().startswith("file:") else Path(place).expanduser()
+        path = local_path(place) if place.lower().startswith("file:") else Path(place).expanduser()
         return _read_local(path) if path.is_file() else _folder_files(path)
 
     def _remote_files(self, url: str) -> list[IndexFile]:
@@ -348,10 +343,11 @@ class PackageIndex:
         return ", ".join(map(shown_url, places[:3])) + (" and others" if len(places) > 3 else "")
 
 
-def local_path(url: str) -> str:
+def local_path(url: str) -> Path:
     """Return the path that a ``file:`` URL means."""
     parts = split_url(url)
-    return url2pathname(f"//{parts.netloc}{parts.path}" if parts.netloc not in ("", "localhost") else parts.path)
+    path = f"//{parts.netloc}{parts.path}" if parts.netloc not in ("", "localhost") else parts.path
+    return Path(url2pathname(path))
 
 
 def _read_local(page: Path) -> list[IndexFile]:

@@ -29,7 +29,7 @@ from wheelfix.knowledge.cuda import (
     release_of_product,
     toolkits_of_file,
 )
-from wheelfix.knowledge.families import FamilyMember, family_of
+from wheelfix.knowledge.families import FamilyMember, family_group, family_of
 from wheelfix.model import CudaSummary, EdgeKind, Repairable, dll_key
 from wheelfix.roots.release import SEPARATE
 from wheelfix.rules.context import (
@@ -156,7 +156,7 @@ def partial_cuda(subject: Subject) -> Findings:
     absent = [
         need
         for need in missing(subject, EdgeKind.IMPORT)
-        if need.reached and (cuda_versions_for(need.name) or _is_cudnn(need.name))
+        if need.reached and (cuda_versions_for(need.name) or family_group(need.name) == "cudnn")
     ]
     if not inside or not absent:
         return
@@ -379,11 +379,6 @@ def _of_nvidia(name: str) -> FamilyMember | None:
     return member if member is not None and member.family.group in _GROUPS else None
 
 
-def _is_cudnn(name: str) -> bool:
-    member = family_of(name)
-    return member is not None and member.family.group == "cudnn"
-
-
 def _runtime_compiler(subject: Subject) -> Iterator[str]:
     """Say whether NVRTC has its own built-ins beside it."""
     for path in subject.images:
@@ -406,7 +401,7 @@ def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
 
 def _cudnn(subject: Subject) -> Iterator[str]:
     names = [base(path) for path in subject.images] + [edge.name for edge in subject.edges]
-    members = [member for name in names if (member := _of_nvidia(name)) and _is_cudnn(name)]
+    members = [member for name in names if (member := _of_nvidia(name)) and member.family.group == "cudnn"]
     majors = sorted({member.version for member in members if member.version})
     front = next((path for path in subject.images if key_of(path).startswith("cudnn64_")), None)
     version = subject.version(front) if front else None

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, grouped, replace
-from wheelfix.knowledge.families import family_of, is_mangled
+from wheelfix.knowledge.families import family_group, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
 from wheelfix.loader.loadcall import runs_on
@@ -212,8 +212,7 @@ def _doubt_about_absence(subject: Subject, need: Need) -> str:
 
 def toolkit_searched(subject: Subject, need: Need) -> str:
     """What makes a DLL of CUDA available on a machine that has the toolkit, as the package's own code has it."""
-    member = family_of(need.name)
-    if member is None or member.family.group not in ("cuda", "cudnn"):
+    if family_group(need.name) not in ("cuda", "cudnn"):
         return ""
     if subject.loading is None and subject.unread_code:
         return f"a folder that {subject.whose_code(adding=True)} adds has it, which is not known"

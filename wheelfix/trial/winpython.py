@@ -60,7 +60,6 @@ LEFT_OUT = {"site-packages", "test", "__pycache__", "scripts", "doc", "tcl", "in
 """Folders of an installation that a clean environment has no use for, or must not have."""
 MOST_BYTES = 2 << 30
 _RUNTIME = re.compile(r"python3(\d{1,2})t?\.dll", re.IGNORECASE)
-_HOME_HINT = "give a folder with python.exe, or the zip of the embeddable package (python.org) or of nuget.org"
 
 # Runs in a process of its own: pip's inner parts are not a public interface, and may change at any time. They know the
 # configured indexes and proxies, and unlike ``pip download`` they do not run the setup.py of what they fetch.
@@ -93,13 +92,18 @@ def windows_home(home: Path | None, target: Path, note: Note = silent) -> tuple[
         places = (folder for folder in (home, home / "tools") if (folder / "python.exe").is_file())
         source = next(places, None)
         if source is None:
-            raise InputError(f"--python-home {home}", because="it has no python.exe", hint=_HOME_HINT)
+            raise _refused(home, "it has no python.exe")
         shutil.copytree(source, target, ignore=_left_out, ignore_dangling_symlinks=True)
     elif home.is_file():
         _unzip(home, target)
     else:
-        raise InputError(f"--python-home {home}", because="there is no such file or folder", hint=_HOME_HINT)
+        raise _refused(home, "there is no such file or folder")
     return _arranged(home, target)
+
+
+def _refused(home: Path, because: str) -> InputError:
+    hint = "give a folder with python.exe, or the zip of the embeddable package (python.org) or of nuget.org"
+    return InputError(f"--python-home {home}", because=because, hint=hint)
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
@@ -113,23 +117,21 @@ def _unzip(path: Path, target: Path) -> None:
             infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
             programs = [name for name in infos if PurePosixPath(name).name.lower() == "python.exe"]
             if not programs:
-                raise InputError(f"--python-home {path}", because="it has no python.exe", hint=_HOME_HINT)
+                raise _refused(path, "it has no python.exe")
             inside = min(programs, key=lambda name: (name.count("/"), name))[: -len("python.exe")]
             wanted = [name for name in infos if name.startswith(inside)]
             if sum(infos[name].file_size for name in wanted) > MOST_BYTES:
-                raise InputError(f"--python-home {path}", because="it unpacks to more than 2 GB", hint=_HOME_HINT)
+                raise _refused(path, "it unpacks to more than 2 GB")
             for name in wanted:
                 parts = PurePosixPath(name[len(inside) :]).parts
                 if any(part in ("..", "") or ":" in part or "\\" in part for part in parts) or parts[0] == "/":
-                    raise InputError(f"--python-home {path}", because=f"it has a member {name!r}", hint=_HOME_HINT)
+                    raise _refused(path, f"it has a member {name!r}")
                 if not LEFT_OUT & {part.lower() for part in parts[:-1]}:
                     file = target.joinpath(*parts)
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_bytes(archive.read(name))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise InputError(
-            f"--python-home {path}", because=f"it is not a readable zip: {error}", hint=_HOME_HINT
-        ) from error
+        raise _refused(path, f"it is not a readable zip: {error}") from error
 
 
 def _arranged(home: Path, folder: Path) -> tuple[tuple[int, int], Machine]:
@@ -138,7 +140,7 @@ def _arranged(home: Path, folder: Path) -> tuple[tuple[int, int], Machine]:
     found = [match for name in names if (match := _RUNTIME.fullmatch(name))]
     image = read_image(FileSource(folder / "python.exe"))
     if not found or not isinstance(image, Image):
-        raise InputError(f"--python-home {home}", because="it is not a CPython for Windows", hint=_HOME_HINT)
+        raise _refused(home, "it is not a CPython for Windows")
     (folder / "Lib" / "site-packages").mkdir(parents=True, exist_ok=True)
     for name in names:
         if name.lower().endswith("._pth"):  # an embeddable package searches what this file lists, and nothing else

@@ -354,7 +354,7 @@ def _partial(graph: Graph, kept: set[int]) -> Graph:
         elif link.source in numbers and link.target not in numbers:
             nodes[numbers[link.source]].not_drawn["below"].append(graph.nodes[link.target].name)
     links = [
-        Link(numbers[link.source], numbers[link.target], link.kind, link.required, link.fault)
+        replace(link, source=numbers[link.source], target=numbers[link.target])
         for link in graph.links
         if link.source in numbers and link.target in numbers
     ]
