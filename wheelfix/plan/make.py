@@ -370,95 +370,76 @@ def make_plan(
     with WorkerPool(options.scan.jobs) as pool:
         reading = _FileReading(roots, pool, preview=preview)
         planner = _agreed(before, roots, options, reading, preview=preview)
-        outcome = _Outcome.of(planner)
-        reading.finish()
-        chosen = outcome.chosen
-        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.report.path)
-        waiting = still_to_fetch(chosen, roots) if preview else []
-    additions = tuple(
-        _addition(entry, planner, entry.path in outcome.layout.renamed, trust, preview=preview) for entry in chosen
-    )
-    warnings = [warning for addition in additions for warning in addition.warnings]
-    notes = (
-        *warnings,
-        *outcome.layout.notes,
-        *waiting,
-        *(note for file in _fetched(chosen) for note in file.root.notes),
-        *_left_to_users(planner, outcome.outside),
-    )
-    plan = _described(planner, outcome, archive)
-    ways_there = ways(before, additions, plan.remaining) if archive and options.via == "vendor" else ()
-    plan = replace(plan, additions=additions, ways=ways_there, notes=tuple(dict.fromkeys(notes)))
-    return Planned(plan, chosen, outcome.after)
-
-
-@frozen
-class _Outcome:
-    """What becomes of a planner's choices: files in the wheel or outside of it, and the wheel with them."""
-
-    chosen: tuple[Chosen, ...]
-    """What goes into the wheel."""
-    outside: tuple[Chosen, ...]
-    """What comes from distributions that it requires."""
-    layout: Layout
-    supplied: tuple[Supplied, ...]
-    patched: tuple[str, ...]
-    after: Examination
-
-    @classmethod
-    def of(cls, planner: Planner) -> _Outcome:
-        """Divide what was chosen, and examine the wheel that comes of it."""
-        before, options = planner.before, planner.options
         everything = tuple(planner.chosen[path] for path in sorted(planner.chosen))
         outside = tuple(one for one in everything if options.via == "wheels" and one.file and is_supply(one.file))
         chosen = tuple(one for one in everything if one not in outside)
         layout = choose_layout(planner, chosen)
         chosen = one_of_each(chosen, layout)
-        result, patched = planner.view.changed(dropped=[one.path for one in outside]), tuple[str, ...]()
-        supplied = supplies(outside, planner.index, before) if outside else ()
-        described, facts = before, before.facts
-        if supplied:
-            files = {one.file for one in outside if one.file is not None}
-            described, result, patched = relying(before, result, supplied, files, planner.index)
-        facts = replace(
-            facts,
-            info=replace(facts.info, faults=(), prefix="") if facts.info else None,
-            faults=lasting_faults(facts.faults),
-            record_faults=_deleted_files(before, everything, planner),
-        )
-        unread = _fetched(chosen) if planner.preview else ()
-        known: dict[tuple[object, str], object] = {
-            (read_version, planner.view.origin(entry.path)): None for entry in chosen if entry.file in unread
-        }
-        after = examine_again(described, result, facts, options, known)
-        return cls(chosen, outside, layout, supplied, patched, after)
-
-
-def _described(planner: Planner, outcome: _Outcome, archive: Archive | None) -> Plan:
-    """The plan, but for what is added and how that is obtained."""
-    before, options, renamed = planner.before, planner.options, bool(outcome.layout.renamed)
+        after, supplied, patched = _outcome(planner, everything, chosen, outside)
+        reading.finish()
+        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.report.path)
+        waiting = still_to_fetch(chosen, roots) if preview else []
+    additions = tuple(_addition(entry, planner, entry.path in layout.renamed, trust) for entry in chosen)
+    remaining = tuple(_remaining(after, planner))
+    notes = (
+        *(warning for addition in additions for warning in addition.warnings),
+        *layout.notes,
+        *waiting,
+        *(note for file in _fetched(chosen) for note in file.root.notes),
+        *_left_to_users(planner, outside),
+    )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    prefix = before.facts.info.prefix if before.facts.info else ""
-    return Plan(
+    prefix, renamed = before.facts.info.prefix if before.facts.info else "", bool(layout.renamed)
+    plan = Plan(
         wheel=reference(archive, before, hash_file=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
         layout="libs" if renamed else "beside",
         releases=tuple(_releases(planner)),
+        additions=additions,
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(prefix, "", "everything lay one folder too deep"),) if prefix else (),
-        mends=_archive_fixes(before, options, bool(outcome.chosen or planner.drops or outcome.supplied)),
+        mends=_archive_fixes(before, options, bool(chosen or planner.drops or supplied)),
         refused=tuple(planner.refused[key] for key in sorted(planner.refused)),
-        supplied=outcome.supplied,
-        patched=tuple(path.removeprefix(prefix) for path in outcome.patched),
-        remaining=tuple(_remaining(outcome.after, planner)),
+        supplied=supplied,
+        patched=tuple(path.removeprefix(prefix) for path in patched),
+        remaining=remaining,
+        ways=ways(before, additions, remaining) if archive and options.via == "vendor" else (),
         kept=(len(archive.members) if archive else len(before.subject.view.files)) - len(planner.drops),
         compressor=f"{compressor.name} {compressor.version}",
         compression=compressor.compression,
-        sbom=options.sbom and bool(outcome.chosen),
+        sbom=options.sbom and bool(chosen),
         recompress=options.recompress and any(map(only_on_request, before.report.findings)),
-        left_alone=left_to_others(outcome.after) if renamed else (),
+        left_alone=left_to_others(after) if renamed else (),
         renaming=options.renaming if renamed else Renaming(),
+        notes=tuple(dict.fromkeys(notes)),
     )
+    return Planned(plan, chosen, after)
+
+
+def _outcome(
+    planner: Planner, everything: tuple[Chosen, ...], chosen: tuple[Chosen, ...], outside: tuple[Chosen, ...]
+) -> tuple[Examination, tuple[Supplied, ...], tuple[str, ...]]:
+    """Examine the wheel with what goes into it; return that, what it requires for the rest, and the files that change.
+
+    ``outside`` is what comes from distributions that it requires.
+    """
+    before = described = planner.before
+    result, patched = planner.view.changed(dropped=[one.path for one in outside]), tuple[str, ...]()
+    supplied = supplies(outside, planner.index, before) if outside else ()
+    if supplied:
+        files = {one.file for one in outside if one.file is not None}
+        described, result, patched = relying(before, result, supplied, files, planner.index)
+    facts = replace(
+        before.facts,
+        info=replace(before.facts.info, faults=(), prefix="") if before.facts.info else None,
+        faults=lasting_faults(before.facts.faults),
+        record_faults=_deleted_files(before, everything, planner),
+    )
+    unread = _fetched(chosen) if planner.preview else ()
+    known: dict[tuple[object, str], object] = {
+        (read_version, planner.view.origin(entry.path)): None for entry in chosen if entry.file in unread
+    }
+    return examine_again(described, result, facts, planner.options, known), supplied, patched
 
 
 def _left_to_users(planner: Planner, outside: Sequence[Chosen]) -> Iterator[str]:
@@ -562,7 +543,7 @@ class _FileReading:
             task.result()
 
 
-def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root, str], *, preview: bool) -> Addition:
+def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root, str]) -> Addition:
     target = planner.view.origin(entry.path)
     if mangle:
         target = f"{planner.before.report.name}{planner.options.renaming.lib_sdir}/{base_name(entry.path)}"
@@ -582,7 +563,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root
             url, whole = identity(file.root.remote.url), file.root.remote.sha256
             source = Source("index", url, member, url, file.origin, whole, trust[file.root])
         size, version = file.size, shown_version(file, index)
-        if preview and file.root.remote is not None:
+        if planner.preview and file.root.remote is not None:
             digest = expected_sha256(file)
         else:
             digest, signature = index.sha256(file), index.signature(file)

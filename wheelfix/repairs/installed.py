@@ -32,7 +32,7 @@ from wheelfix.model import JsonObject, fold
 from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
 from wheelfix.plan.model import Repaired
-from wheelfix.repairs.rewrite import bytes_of
+from wheelfix.repairs.rewrite import bytes_of, write_planned
 from wheelfix.streams.output import AtomicFile, remove_stale
 from wheelfix.streams.source import file_sha256
 
@@ -420,7 +420,8 @@ def _apply(
                 if entry.file
                 else bytes_of(NewMember(change.row, path=environment.disk_path(entry.own)))
             )
-            _put(source, change)
+            what = f"the source of {change.path.name}"
+            write_planned(source, change.path, change.sha256, what, in_place=True)
         for path in drops:
             if path not in replaced:
                 path.replace(set_aside(path))
@@ -435,18 +436,6 @@ def _rows(old: bytes, environment: Environment, changes: tuple[_Change, ...], dr
     for change in changes:
         rows[change.row] = Row(change.row, "sha256", encode_digest(bytes.fromhex(change.sha256)), change.size)
     return rows.values()
-
-
-def _put(source: Iterator[bytes], change: _Change) -> None:
-    """Copy one DLL under a temporary name, check it, and give it its own."""
-    digest = hashlib.sha256()
-    with AtomicFile(change.path, in_place=True) as out:
-        for piece in source:
-            digest.update(piece)
-            out.write(piece)
-        if digest.hexdigest() != change.sha256:
-            raise EnvironmentFailure(f"the source of {change.path.name} changed since it was planned", hint="run again")
-        out.commit()
 
 
 def undo(prefix: Path, package: str) -> Undone:

@@ -7,7 +7,6 @@ It gets a folder with exactly the DLLs that the plan chose and an empty PATH, so
 from __future__ import annotations
 
 import calendar
-import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,9 @@ from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.families import demangle
 from wheelfix.model import ScanReport, Severity, dll_key
 from wheelfix.pe.signature import read_signature
-from wheelfix.repairs.rewrite import bytes_of, keep, rewrite
+from wheelfix.repairs.rewrite import bytes_of, keep, rewrite, write_planned
 from wheelfix.rules.registry import Group, group_of
-from wheelfix.streams.output import AtomicFile, WorkFolder
+from wheelfix.streams.output import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -122,7 +121,7 @@ def repair_with_libs(
             beside.append(new)
     with WorkFolder() as folder:
         for name, new in renamed:
-            stage(new, folder / "dlls" / name)
+            write_planned(bytes_of(new), folder / "dlls" / name, new.sha256, new.origin)
         first = _without_mangled(archive, plan, beside, stale, options, folder / "first")
         stamp = new_stamp(archive.members)
         second = run_delvewheel(first, folder / "dlls", plan.left_alone, folder / "second", stamp, plan.renaming)
@@ -134,18 +133,6 @@ def repair_with_libs(
             # delvewheel writes the files as its temporary folder lists them, which differs between file systems.
             written = rewrite(made, WheelInfo.from_archive(made), named, (), set(), target, options, by_name=True)
     return named, after.report, written.size
-
-
-def stage(new: NewMember, path: Path) -> None:
-    """Put a DLL to be renamed into the folder that delvewheel sees, checked against the plan's hash."""
-    digest = hashlib.sha256()
-    with AtomicFile(path) as out:
-        for piece in bytes_of(new):
-            digest.update(piece)
-            out.write(piece)
-        if digest.hexdigest() != new.sha256:
-            raise EnvironmentFailure(f"{new.origin} changed since it was planned", hint="run again")
-        out.commit()
 
 
 def _without_mangled(

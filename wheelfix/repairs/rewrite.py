@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -246,6 +247,18 @@ def bytes_of(new: NewMember) -> Iterator[bytes]:
     else:
         with opened(new) as source:
             yield from chunks(source)
+
+
+def write_planned(pieces: Iterable[bytes], path: Path, sha256: str, what: str, *, in_place: bool = False) -> None:
+    """Copy a DLL under a temporary name, check it against the plan's hash, and give it its own."""
+    digest = hashlib.sha256()
+    with AtomicFile(path, in_place=in_place) as out:
+        for piece in pieces:
+            digest.update(piece)
+            out.write(piece)
+        if digest.hexdigest() != sha256:
+            raise EnvironmentFailure(f"{what} changed since it was planned", hint="run again")
+        out.commit()
 
 
 def _member(archive: Archive, name: str) -> Member:

@@ -64,22 +64,14 @@ def locate_folder(folder: Path, below: str) -> Path | None:
 
 def subfolders(folder: Path, pattern: str = "") -> tuple[Path, ...]:
     """Return the folders in a folder, those whose folded name matches the pattern as a whole."""
-    wanted = re.compile(pattern) if pattern else None
-    return tuple(
-        folder / name
-        for name in names(folder)
-        if (wanted is None or wanted.fullmatch(fold(name))) and is_folder(folder / name)
-    )
+    found = (folder / name for name in names(folder) if re.fullmatch(pattern or ".*", fold(name), re.DOTALL))
+    return tuple(filter(is_folder, found))
 
 
 def dll_names(folder: Path, pattern: str = "") -> tuple[str, ...]:
     """Return the names of the DLLs in a folder, those whose folded name matches the pattern as a whole."""
-    wanted = re.compile(pattern) if pattern else None
-    return tuple(
-        name
-        for name in names(folder)
-        if (key := fold(name)).endswith(".dll") and (wanted is None or wanted.fullmatch(key))
-    )
+    found = (name for name in names(folder) if re.fullmatch(pattern or ".*", fold(name), re.DOTALL))
+    return tuple(name for name in found if fold(name).endswith(".dll"))
 
 
 def folders_with_dlls(base: Path, below: Iterable[str]) -> Iterator[Path]:
