@@ -60,7 +60,14 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-class Machine(str, enum.Enum):
+class Word(str, enum.Enum):
+    """One of a few words; printed as it is."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Machine(Word):
     """The processor a PE image is for."""
 
     AMD64 = "amd64"
@@ -69,9 +76,6 @@ class Machine(str, enum.Enum):
     ARM64EC = "arm64ec"
     ARM = "arm"
     UNKNOWN = "unknown"
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def platform(self) -> str:
@@ -333,16 +337,13 @@ class Missing:
 Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | MayComeFrom | Missing"
 
 
-class EdgeKind(str, enum.Enum):
+class EdgeKind(Word):
     """How one image asks for another."""
 
     IMPORT = "import"
     DELAY = "delay"
     COMPANION = "companion"
     FORWARDER = "forwarder"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @frozen
@@ -528,7 +529,7 @@ class Resolution:
         return next((outcome for outcome in self.outcomes if outcome.code and not outcome.event.guarded), None)
 
 
-class Severity(str, enum.Enum):
+class Severity(Word):
     """How much a finding matters; the order is the order of harm."""
 
     ERROR = "error"
@@ -537,19 +538,13 @@ class Severity(str, enum.Enum):
     WARNING = "warning"
     INFO = "info"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Repairable(str, enum.Enum):
+class Repairable(Word):
     """Whether ``wheelfix repair`` can fix what a finding names."""
 
     ALWAYS = "always"
     SOMETIMES = "sometimes"
     NEVER = "never"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @frozen
@@ -630,7 +625,7 @@ class Prediction:
     """Why the named file is not the cause."""
 
 
-class Verdict(str, enum.Enum):
+class Verdict(Word):
     """The answer in one word."""
 
     OK = "ok"
@@ -638,9 +633,6 @@ class Verdict(str, enum.Enum):
     UNSURE = "unsure"
     """Whether it works depends on something that could not be read."""
     BROKEN = "broken"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @frozen

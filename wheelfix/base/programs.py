@@ -57,6 +57,11 @@ class Finished:
         """Both streams, the results first."""
         return self.out + self.err
 
+    @property
+    def last_line(self) -> str:
+        """The last thing that it printed, which says most about a failure; else its exit code."""
+        return (self.text.strip() or f"exit code {self.code}").splitlines()[-1]
+
 
 # --------------------------------------------------------------------------------------------------- finding programs
 

@@ -11,12 +11,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.parsing import read_json, with_schema
-from wheelfix.base.values import as_tree, field, frozen
+from wheelfix.base.values import as_tree, field, frozen, grouped
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Finding, ScanReport, Severity, canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 SCHEMA = "wheelfix.baseline/1"
@@ -119,15 +119,11 @@ class Baseline:
         entry = KnownFinding.from_finding(report, finding)
         return any(known.covers(entry) for known in self._by_code.get((entry.distribution, entry.code), ()))
 
-    def stale(self, reports: Iterable[ScanReport]) -> tuple[KnownFinding, ...]:
+    def stale(self, reports: Sequence[ScanReport]) -> tuple[KnownFinding, ...]:
         """Return the entries about the distributions of these reports that no finding answers to any more."""
-        found: dict[tuple[str, str], list[KnownFinding]] = {}
-        seen = set()
-        for report in reports:
-            seen.add(canonical(report.name))
-            for finding in report.findings:
-                entry = KnownFinding.from_finding(report, finding)
-                found.setdefault((entry.distribution, entry.code), []).append(entry)
+        seen = {canonical(report.name) for report in reports}
+        known = (KnownFinding.from_finding(report, finding) for report in reports for finding in report.findings)
+        found = grouped(((entry.distribution, entry.code), entry) for entry in known)
         return tuple(
             entry
             for entry in self.entries

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RepairOptions
     from wheelfix.base.workers import Work
     from wheelfix.model import ScanReport
-    from wheelfix.plan.model import Plan
     from wheelfix.report.canvas import ProgressBar
 
 
@@ -116,7 +115,8 @@ def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyInde
         result = repair(path, options, index, progress=progress)
         looked_at = result.output or path
         allowed += allowed_names(result.plan)
-        taken = replace(taken, said=f"{result.outcome}: {looked_at}", sources=_sources(result.plan))
+        sources = {addition.target: addition.source.origin for addition in result.plan.additions}
+        taken = replace(taken, said=f"{result.outcome}: {looked_at}", sources=sources)
     except Exception as error:  # whatever it is, it costs this wheel only
         failure = failure_of(error, path)
         taken = replace(taken, failure=failure)
@@ -140,8 +140,3 @@ def _report(taken: _Taken, output: Output, fail_on: str, progress: ProgressBar) 
             output.fail(found)
         else:
             output.add(found, fail_on)
-
-
-def _sources(plan: Plan) -> dict[str, str]:
-    """Where each vendored member came from."""
-    return {addition.target: addition.source.origin for addition in plan.additions}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Recording, Remedy, Symptom
-from wheelfix.model import Finding, MissingDll, Resolution, canonical, dll_key
+from wheelfix.model import Finding, MissingDll, Resolution, Word, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,15 +18,12 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Environment
 
 
-class DiagnosisOutcome(str, enum.Enum):
+class DiagnosisOutcome(Word):
     """The result of a diagnosis."""
 
     NO_FAULT = "no-fault-found"
     CAUSE = "cause-found"
     UNKNOWN = "could-not-tell"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @frozen

@@ -22,7 +22,6 @@ the wheel that ships such a DLL uses it. Extension modules are in the index if t
 
 from __future__ import annotations
 
-import enum
 import functools
 import re
 from typing import TYPE_CHECKING
@@ -30,7 +29,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.parsing import as_specifiers, as_version
 from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import read_text
-from wheelfix.model import PLATFORM_MACHINES, TRUSTED, Machine, Signature, canonical, dll_key
+from wheelfix.model import PLATFORM_MACHINES, TRUSTED, Machine, Signature, Word, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -163,7 +162,7 @@ HASHED = re.compile(r"-[0-9a-f]{32}\.|-(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a
 _PYTHON = re.compile(r"(?<![0-9.])3(\.?)[0-9]{1,2}(?![0-9])")
 
 
-class Ships(str, enum.Enum):
+class Ships(Word):
     """Whether versions of a distribution ship a DLL."""
 
     YES = "yes"
@@ -172,9 +171,6 @@ class Ships(str, enum.Enum):
     """Some of the versions that fit do, others do not."""
     UNKNOWN = "unknown"
     """The distribution, or every version that fits, was not looked at."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @frozen

@@ -23,7 +23,6 @@ build Windows has a function.
 
 from __future__ import annotations
 
-import enum
 import functools
 import re
 from fnmatch import fnmatchcase
@@ -36,7 +35,7 @@ from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.system import classify, contract
 from wheelfix.knowledge.tables import Checker, TableFault, entries, header_field, read_text, table
-from wheelfix.model import Exports, Machine, Symbol, dll_key
+from wheelfix.model import Exports, Machine, Symbol, Word, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,7 +55,7 @@ _TARGET = r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
-class State(str, enum.Enum):
+class State(Word):
     """What a list says about a DLL, a function or an API set."""
 
     HAS = "has"
@@ -64,9 +63,6 @@ class State(str, enum.Enum):
     PERHAPS_ABSENT = "perhaps absent"
     """It was reported as absent, or is absent on a similar machine."""
     UNKNOWN = "unknown"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 SECTIONS = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import field, frozen
+from wheelfix.model import Word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,16 +49,13 @@ class TrialOptions:
     """Is told what takes a while."""
 
 
-class ImportAnswer(str, enum.Enum):
+class ImportAnswer(Word):
     """What is expected of an import."""
 
     WORKS = "works"
     FAILS = "fails"
     UNSURE = "unsure"
     """What decides it could not be read."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @frozen
@@ -133,7 +130,7 @@ class Observed:
         return next((error for error in self.errors if error.code), self.errors[-1] if self.errors else None)
 
 
-class Agreement(str, enum.Enum):
+class Agreement(Word):
     """How expectation and observation compare."""
 
     AGREES = "agrees"
@@ -142,9 +139,6 @@ class Agreement(str, enum.Enum):
     """Wine does something else than Windows here."""
     NOT_PREDICTED = "not-predicted"
     """The model was unsure, or the error has nothing to do with DLLs."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @frozen

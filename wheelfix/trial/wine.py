@@ -279,8 +279,7 @@ def wine_version(wine: WineProgram, work: Path) -> str:
     done = run_program([str(wine.server), "--version"], timeout=_START, environ=nowhere, within=work)
     found = re.search(r"[Ww]ine[ -](\d\S*)", done.text)
     if done.code or found is None:
-        last = (done.text.strip() or f"exit code {done.code}").splitlines()[-1]
-        raise EnvironmentFailure(f"{wine.server} does not run", because=last, hint=HINT)
+        raise EnvironmentFailure(f"{wine.server} does not run", because=done.last_line, hint=HINT)
     return found[1]
 
 

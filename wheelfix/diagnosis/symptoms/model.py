@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from importlib import resources
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import field, frozen
-from wheelfix.model import dll_key, fold
+from wheelfix.model import Word, dll_key, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-class Confidence(str, enum.Enum):
+class Confidence(Word):
     """How far a statement can be trusted; the order is the order of trust."""
 
     SURE = "sure"
     LIKELY = "likely"
     GUESS = "guess"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @frozen
