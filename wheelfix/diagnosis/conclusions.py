@@ -13,6 +13,7 @@ from wheelfix.diagnosis.recorded import differences, explain_recording
 from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom
 from wheelfix.diagnosis.symptoms.messages import may_replace_a_build, requirement_name
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.families import FamilyMember, family_of
 from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
@@ -388,7 +389,13 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
         yield _unknown(log)
     elif log is not None and log.ending is not None:
         ending = log.ending
-        if not any(map(ending.has, gathered.symptoms)):
+        a_load = any(one.symptom and one.symptom.code and one.cause.id != "user-site-mixed" for one in causes)
+        if len(ending.prefixes) > 1 and a_load:
+            mixed = " and ".join(ending.prefixes)
+            yield f"The traceback goes through packages of several installations, {mixed}: they need not fit together."
+        said = {(one.kind, one.code) for one in gathered.symptoms}
+        again = any((one.kind, one.code) in said for one in read_symptoms(ending.text))
+        if not again and not any(map(ending.has, gathered.symptoms)):
             yield f"The text ends with another error, in line {ending.line}, which is not known here: {ending.text}"
     for recording in gathered.recordings:
         for case in gathered.cases:

@@ -157,7 +157,8 @@ def _rereadable(text: Text, stack: ExitStack) -> IO[bytes] | IO[str]:
 def _in_short(symptom: Symptom) -> str:
     code = "" if symptom.code is None else f" {symptom.code}" if symptom.code <= 0xFFFF else f" 0x{symptom.code:08X}"
     about = symptom.file or symptom.module or ", ".join(symptom.dlls[:2]) or symptom.details.get("program")
-    return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}"
+    place = f", in {symptom.details['place']}" if "place" in symptom.details else ""
+    return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}{place}"
 
 
 _NO_WHEEL = (" The index does not have a project of that name.", " The index has no wheel of it for Windows.")

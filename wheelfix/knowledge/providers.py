@@ -145,7 +145,7 @@ _SUFFIX = "_cuda"
 
 @table(COMPILED_TABLE)
 def compiled_modules(check: Checker) -> Mapping[str, frozenset[str]]:
-    """Return packages with the names of what is compiled below them."""
+    """Return packages with the names of what is compiled below them, and of DLLs that only they have."""
     rows = map(str.split, entries(check.text))
     return {top: frozenset(names) for top, *names in rows}
 
@@ -161,6 +161,43 @@ def is_compiled(module: str) -> bool:
         return top.endswith("_cuda")
     last = rest.rpartition(".")[2]
     return rest in compiled_modules().get(top, ()) or last in _BY_CONVENTION or last.endswith(_SUFFIX)
+
+
+@functools.cache
+def _packages_by_module() -> Mapping[str, str]:
+    """Return the last names of compiled modules with the package that has them; empty where several have."""
+    found: dict[str, str] = {}
+    for top, names in compiled_modules().items():
+        for name in {one.rpartition(".")[2] for one in names}:
+            found[name] = "" if found.get(name, top) != top else top
+    return found
+
+
+def package_with(module: str) -> str:
+    """Return the package that has a compiled module of that last name; empty where none or several are known."""
+    return _packages_by_module().get(module.rpartition(".")[2], "")
+
+
+_OF_VENDORS = frozenset({"vendor", "unknown"})
+
+
+def owner_of_package(package: str) -> str:
+    """Return the only distribution that was seen to have a package, for words; a command needs more certainty."""
+    owners = module_owners().get(package, ())
+    return owners[0] if len(owners) == 1 else ""
+
+
+def brought_with(package: str) -> tuple[str, ...]:
+    """Return the vendors' DLLs in the newest wheel of a package, and in what it requires under its own name.
+
+    Names that have a hash in the wheel are without it.
+    """
+    index, owner = provider_index(), owner_of_package(package)
+    parts = [one.name for one in index.requirements(owner) or () if one.name.startswith(f"{owner}-")]
+    wheels = ((one, index.looked_at(one)[-1:]) for one in (owner, *parts))
+    dlls = {dll.name for one, looked in wheels if looked for dll in index.shipped_by(one, looked[0].version) or ()}
+    dlls |= compiled_modules().get(package, frozenset())
+    return tuple(name for name in sorted(dlls) if name.endswith(".dll") and classify(name).kind in _OF_VENDORS)
 
 
 _FIRST_CUDA = 12

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import frozen, replace
-from wheelfix.diagnosis.symptoms.model import Remedy, Symptom, environment_prefix, table_text
+from wheelfix.diagnosis.symptoms.model import UNNAMED, Remedy, Symptom, environment_prefix, table_text
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike
 from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import (
+    brought_with,
     conda_requirements,
     distribution_of_module,
     is_compiled,
+    owner_of_package,
     owners_of,
+    package_with,
     pip_packages,
     who_ships,
 )
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
+from wheelfix.model import canonical
 from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -357,7 +361,8 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     return {
         **_file_words(symptom, names, behind.name if behind else ""),
         "behind": f": most likely {behind.name}, {behind.about}" if behind else "",
-        "needs": f"It needs {behind.name}, {behind.about}. " if behind else "",
+        "needs": f"It needs {behind.name}, {behind.about}. " if behind else _brought(symptom),
+        "brought": "" if behind else _brought(symptom),
         "left_out": f"PyInstaller did not find {left_out}. " if left_out else "",
         "clash": symptom.details.get("clash", ""),
         **_source_words(() if candidates else missing, library_of(names[0] if names else "") or behind),
@@ -378,7 +383,7 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "file": symptom.file or _module_name(symptom),
         "a_file": symptom.file or (_module_name(symptom) if symptom.module or symptom.package else "A DLL"),
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
-        "full_path": path if "\\" in path and "'" not in path else "",
+        "full_path": path if "\\" in path and not {"'", UNNAMED} & {*path} else "",
         "names": _and(names) or "a part",
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
@@ -391,7 +396,7 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "user_site": details.get("user_site", ""),
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
-        "crashed_in": f", in {symptom.file}" if symptom.kind == "faulting-module" else "",
+        "crashed_in": f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else "",
         # The DLLs of CUDA beside torch import none of its own.
         "torch_imports": "" if is_beside_torch(symptom.file) else " (often torch_cpu.dll or torch_cuda.dll)",
         "prefix": prefix,
@@ -564,10 +569,32 @@ def _this_python(details: Mapping[str, str]) -> str:
 
 def _module_name(symptom: Symptom) -> str:
     """What to call a file that the text does not name: its module, or the package that loads it."""
+    package = _package(symptom)
+    owner = owner_of_package(package)
+    named = f"{package} ({owner})" if owner not in ("", canonical(package)) else package
     if symptom.module:
-        whose = f" of {symptom.package}" if symptom.package not in ("", symptom.module.partition(".")[0]) else ""
+        whose = f" of {named}" if named not in ("", symptom.module.partition(".")[0]) else ""
         return f"the module {symptom.module}{whose}"
-    return f"a module of {symptom.package}" if symptom.package else "the file"
+    return f"a module of {named}" if named else "the file"
+
+
+_BROUGHT = 6
+
+
+def _brought(symptom: Symptom) -> str:
+    """The DLLs that the wheel of a package brings, those that are called like the module first."""
+    package, stem = _package(symptom), symptom.module.rpartition(".")[2].strip("_").lower().removeprefix("qt")
+    if not package or symptom.file or symptom.details.get("environment") == "conda":
+        return ""
+    names = sorted({re.sub(r"\{py\.?\}", "*", one) for one in brought_with(package)})
+    if not names:
+        return ""
+    names.sort(key=lambda name: not stem or stem not in name)
+    more = f" and {len(names) - _BROUGHT} more" if len(names) > _BROUGHT else ""
+    other = symptom.code in (127, 182)
+    suspicion = "one of these may be there in another version" if other else "see whether these are there"
+    listed = f"{', '.join(names[:_BROUGHT])}{more}"
+    return f"The wheel of {owner_of_package(package) or package} on PyPI has {listed}: {suspicion}. "
 
 
 def _package_name(symptom: Symptom, package: str) -> str:
@@ -600,9 +627,6 @@ def _package_folder(symptom: Symptom) -> str:
     return folder.replace("'", "''")
 
 
-_NUMPY_CORE = frozenset({"_multiarray_umath", "multiarray"})
-
-
 def _package(symptom: Symptom) -> str:
     """The importable package that a symptom is about: from the path, the kind of message, or the module."""
     # "… with CUDA capability sm_120 is not compatible with the current PyTorch installation"
@@ -610,9 +634,7 @@ def _package(symptom: Symptom) -> str:
         return "torch"
     if symptom.kind == "torch-load":
         return symptom.package or "torch"
-    if symptom.module in _NUMPY_CORE:
-        return "numpy"
-    return symptom.package or symptom.module.partition(".")[0]
+    return symptom.package or package_with(symptom.module) or symptom.module.partition(".")[0]
 
 
 def _arch(capability: str) -> str:

@@ -97,6 +97,8 @@ class Ending:
     """The exception, as it was printed."""
     packages: frozenset[str] = frozenset()
     """The packages whose files the traceback goes through."""
+    prefixes: tuple[str, ...] = ()
+    """The environments that these lie in."""
 
     def has(self, symptom: Symptom) -> bool:
         """Whether a symptom is a part of it: in its traceback, or in the lines that its message goes on with."""
@@ -121,7 +123,7 @@ class ErrorLine:
     """``output`` for the last line of what a build script printed, without a word that it is an error; ``cut`` for the
     last frame of a traceback whose end, with the error, is not in the text."""
     above: str = ""
-    """The line above it: the step of a build that it ended."""
+    """The lines above it: the step of a build that it ended, or the frame of its traceback."""
 
 
 @frozen
@@ -222,6 +224,10 @@ def named_path(text: str) -> str | None:
     """Return the first Windows path in a text, in quotation marks or with the suffix of an image."""
     found = _QUOTED.search(text) or _BARE.search(text)
     return tidy_path(found.group("path")) if found else None
+
+
+UNNAMED = "…"
+"""A folder of a path that the text does not name."""
 
 
 def tidy_path(path: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
 from itertools import chain, takewhile
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
@@ -16,6 +17,7 @@ from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
+    UNNAMED,
     Confidence,
     Ending,
     ErrorLine,
@@ -45,6 +47,7 @@ from wheelfix.knowledge.cards import (
     nvidia_capability,
     windows_driver,
 )
+from wheelfix.knowledge.providers import is_compiled, package_with
 from wheelfix.knowledge.tables import Pair, pair
 from wheelfix.rules.wording import dotted
 
@@ -65,7 +68,7 @@ def read_machine(text: Text, limits: TextLimits | None = None) -> dict[str, list
         end = whole.rfind("\n") + 1 if block else len(whole)
         lines, carry = whole[:end], whole[end:][-_LONGEST:]
         for line in lines.split("\n"):
-            if ":" in line or "=" in line or "release" in line:
+            if ":" in line or "=" in line or "release" in line or "ython" in line:
                 _read_line(line[:_LONGEST], facts)
     return facts
 
@@ -87,6 +90,12 @@ def contradictions(facts: dict[str, list[str]]) -> list[str]:
     if built and nvcc and all(release[0] != built[0] for release in nvcc):
         mine = ", ".join(map(dotted, nvcc))
         found.append(f"torch was built with CUDA {dotted(built)}, nvcc is of {mine}: extensions do not compile.")
+    tags, pythons = set(facts["tag"]), set(facts["python"])
+    if len(tags) == len(pythons) == 1 and tags != pythons:
+        theirs, mine = f"3.{min(tags)}", f"3.{min(pythons)}"
+        found.append(
+            f"The text has a file for Python {theirs}, and Python {mine}: the one cannot use files of the other."
+        )
     return found
 
 
@@ -145,6 +154,10 @@ _FRAME = re.compile(
 )
 """A file in a traceback: Python's, pytest's, those of IPython."""
 _FRAME_REACH = 40
+_BELOW_FRAME = 4
+"""Lines at most between a frame and the exception: its code, the marks below it, and what pytest puts there."""
+_CODE = 100
+_OF_PYTHON = re.compile(r"[\\/](?:ctypes|importlib)[\\/]__init__\.py$|[\\/]imp\.py$", re.IGNORECASE)
 _NOWHERE = (-_FRAME_REACH - 1, "")
 _NEAR = {"bundle": "bundle-module-missing", "build": "build-module-missing"}
 """Facts that count for the lines around them, and what a module that is not found there means."""
@@ -284,7 +297,9 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         at = next(last(_is_frame), None)
         return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], part="cut")
     installed = any("site-packages" in line for line in lines[max(at - 6, 0) : at])
-    return ErrorLine(first + at, _whole(lines, at), installed, above=lines[at - 1][:_LONGEST] if at else "")
+    # Below the code of a frame there can be a line of marks.
+    above = " ".join(line for line in lines[max(at - 3, 0) : at] if line.strip("^~ "))
+    return ErrorLine(first + at, _whole(lines, at), installed, above=above[-_LONGEST:])
 
 
 def _is_frame(line: str) -> bool:
@@ -327,9 +342,11 @@ def _ending(lines: list[str], first: int) -> Ending | None:
     while any(_LINKED.match(line) for line in lines[max(start - 3, 0) : start]):
         # Where the text does not have its first line, the traceback begins with the text.
         start = starts.pop() if starts else 0
-    frames = (_FRAME.search(line) for line in lines[start:found])
-    packages = frozenset(package_of(frame[1] or frame[2]) for frame in frames if frame)
-    return Ending(first + start, first + found, lines[found][:_LONGEST], packages - {""})
+    frames = filter(None, (_FRAME.search(line) for line in lines[start:found]))
+    files = [frame[1] or frame[2] for frame in frames]
+    packages = frozenset(map(package_of, files)) - {""}
+    prefixes = {prefix.lower(): prefix for file in files if (prefix := environment_prefix(file))}
+    return Ending(first + start, first + found, lines[found][:_LONGEST], packages, tuple(prefixes.values()))
 
 
 def _windows(lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -360,9 +377,10 @@ def _indent(text: str) -> int:
 
 
 _ASKED_FOR = re.compile(
-    r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}(?:\.dll|\.pyd|(?<=[\\/])lib\w{1,60}\.so))["']""",
+    r"""(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^"'\n]{0,120}?)[rR]?["'](?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))["']""",
     re.IGNORECASE,
 )
+"""A load of a file that the code names, perhaps below a folder that it does not name."""
 
 
 class _Notes:
@@ -372,7 +390,8 @@ class _Notes:
         self._limits = limits
         self._found: dict[tuple[object, ...], Symptom] = {}
         self._seen: OrderedDict[str, tuple[tuple[object, ...], ...]] = OrderedDict()
-        self._frames: deque[tuple[int, str]] = deque(maxlen=24)
+        self._frames: deque[tuple[int, str, str]] = deque(maxlen=24)
+        """The last frames of tracebacks: the line, the file, and the line of code below it."""
         self._asked_for: tuple[int, str] | None = None
         """The last line of code that loads a file by a literal name, and that name."""
         self._warned = (-_FRAME_REACH, 0)
@@ -402,7 +421,8 @@ class _Notes:
                 # A console of fixed width broke the path: its rest, with the number of the line, is in the next one.
                 frame = _FRAME.search(text + window[1].text.lstrip())
             if frame:
-                self._frames.append((number, frame.group(1) or frame.group(2)))
+                code = window[1].text.strip() if len(window) > 1 else ""
+                self._frames.append((number, frame.group(1) or frame.group(2), code))
         self._note_system(number, text)
         if _WARNS.search(text):
             self._warned = number, _indent(text)
@@ -411,7 +431,8 @@ class _Notes:
         if "dll(" in text.lower() or "LoadLibrary" in text:
             asked = _ASKED_FOR.search(text)
             if asked:
-                self._asked_for = number, tidy_path(asked[1])
+                folder = f"{UNNAMED}\\" if asked["joined"].strip() else ""
+                self._asked_for = number, tidy_path(folder + asked["path"])
         if "import " in text and (imported := _IMPORTS.search(text)):
             self._imported = number, *_imported(imported["whole"], imported["name"])
         elif "load_module(" in text and (loaded := _LOADS.search(text)):
@@ -436,6 +457,8 @@ class _Notes:
             later = (_imported(*found.groups()) for line in below for found in _IMPORTS.finditer(line))
             self._imported = next(((number, *one) for one in later if one[0].startswith("_")), self._imported)
         following = [frame[1] or frame[2] for line in below for frame in _FRAME.finditer(line)]
+        if any("(most recent call first)" in line for line in below):
+            following.reverse()
         raised = bool(_RAISED.match(lines[0].lstrip()))
         instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
         survived = instead or number == self._warned[0]
@@ -481,9 +504,9 @@ class _Notes:
 
         ``following`` are the files of a traceback that stands behind the message.
         """
-        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
+        near = [file for line, file, _ in self._frames if 0 <= number - line <= _FRAME_REACH]
         package, via = _origin(near)
-        if symptom.kind == "dll-load-failed" and not symptom.module:
+        if symptom.kind == "exit-code" or (symptom.kind == "dll-load-failed" and not symptom.module):
             package = package or _origin(following)[0]
         via = "subprocess" if starts_program else via
         asked, path = self._asked_for or (number + 1, "")
@@ -502,6 +525,8 @@ class _Notes:
             details |= {"user_site": environment_prefix(package_file), "prefix": others.pop()} if others else {}
         if own or "prefix" in details:
             details["environment"] = "conda" if _CONDA.search(own or details["prefix"]) else ""
+        if symptom.raised and (place := self._place(number)):
+            details["place"] = place
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
         at, module, whole = self._imported
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
@@ -528,6 +553,17 @@ class _Notes:
             symptom = replace(known, count=known.count + 1, details=details, survived=survived)
         self._found[symptom.key] = symptom
         return symptom.key
+
+    def _place(self, number: int) -> str:
+        """Return the line of code that failed: the innermost that is not one of Python's own loading functions."""
+        frames = [one for one in self._frames if 0 < number - one[0] <= _FRAME_REACH]
+        if not frames or number - frames[-1][0] > _BELOW_FRAME:
+            return ""
+        own = (one for one in reversed(frames) if not one[1].startswith("<") and not _OF_PYTHON.search(one[1]))
+        line, file, code = next(own, (0, "", ""))
+        path = PureWindowsPath(file)
+        name = "\\".join(path.parts[-2:]) if package_of(file) else path.name
+        return f"{name}: {code[:_CODE]}" if code and line + 1 < number and not _FRAME.search(code) else name
 
     def _elsewhere(self, number: int, files: list[str]) -> bool:
         """Whether the traceback is one of another system: every file in it has a POSIX path."""
@@ -598,6 +634,8 @@ def _imported(whole: str | None, name: str) -> tuple[str, str]:
     package, inner = whole.partition(".")[0], whole.rpartition(".")[2]
     if name == "(" and not inner.startswith("_"):
         return "", ""  # the names stand in the next lines
+    if whole == package and not is_compiled(f"{package}.{name}") and package_with(package):
+        return package, ""  # "from win32gui import GetWindowText"
     # "from PyQt6.QtCore import Qt" and "from .cv2 import *" load the module, "from mpi4py import MPI" what it names.
     other = name.lstrip("_")[:1].isupper() or (inner.startswith("_") and not name.startswith("_"))
     within = name in "*(" or (inner != package and other)

@@ -1,0 +1,132 @@
+"""What a text says besides its error: where it happened, what does not fit together, and whose files it is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.diagnosis.diagnose import diagnose
+from wheelfix.diagnosis.model import Diagnosis
+
+NOT_FOUND = "The specified module could not be found."
+WRONG_IMAGE = "OSError: [WinError 193] %1 is not a valid Win32 application"
+
+
+def frame(path: str, code: str) -> str:
+    return f'  File "{path}", line 3, in <module>\n    {code}\n'
+
+
+def traceback(error: str, *frames: str) -> str:
+    return f"Traceback (most recent call last):\n{''.join(frames)}{error}\n"
+
+
+def said(found: Diagnosis) -> str:
+    first = found.explained[0]
+    return " ".join([first.cause.summary, first.explanation, *(one.told for one in found.evidence), *found.notes])
+
+
+LOAD = traceback(
+    f"OSError: [WinError 126] {NOT_FOUND}",
+    frame(r"C:\py\Lib\site-packages\pygpufit\gpufit.py", "lib = cdll.LoadLibrary(lib_path)"),
+    frame(r"C:\py\Lib\ctypes\__init__.py", "self._handle = _dlopen(self._name, mode)"),
+)
+MIXED = traceback(
+    f"ImportError: DLL load failed while importing _ufuncs: {NOT_FOUND}",
+    frame(r"C:\one\Lib\site-packages\sklearn\base.py", "from scipy import special"),
+    frame(r"D:\two\Lib\site-packages\scipy\special\__init__.py", "from ._ufuncs import *"),
+)
+JOINED = traceback(WRONG_IMAGE, frame(r"G:\tr\tr.py", "lib = ctypes.cdll.LoadLibrary(os.path.join(HERE, 'libtr.so'))"))
+PROCEDURE = "ImportError: DLL load failed while importing _base: The specified procedure could not be found."
+CRASH = (
+    "Windows fatal exception: access violation\n\nCurrent thread 0x000008e0 (most recent call first):\n"
+    r'  File "D:\py\lib\site-packages\robust_laplacian\core.py", line 33 in point_cloud'
+    "\n"
+    r'  File "D:\py\lib\site-packages\trimesh\base.py", line 159 in call'
+)
+PARTIAL = (
+    "ImportError: cannot import name {!r} from partially initialized module {!r} (most likely due to a circular import)"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(LOAD, r"in pygpufit\gpufit.py: lib = cdll.LoadLibrary(lib_path)", id="the line that failed"),
+        pytest.param(MIXED, r"several installations, C:\one and D:\two", id="two installations"),
+        pytest.param(
+            "python: 3.10.4\nERROR: x-0.1-cp38-cp38-win_amd64.whl is not a supported wheel on this platform.",
+            "a file for Python 3.8, and Python 3.10",
+            id="a tag for another Python",
+        ),
+        pytest.param(JOINED, "libtr.so is a library of Linux or macOS", id="a file below a folder that is not named"),
+        pytest.param(
+            f"ImportError: DLL load failed while importing etree: {NOT_FOUND}", "etree of lxml", id="whose module it is"
+        ),
+        pytest.param(
+            traceback(
+                f"ImportError: DLL load failed: {NOT_FOUND}", frame("a.py", "from win32gui import GetWindowText")
+            ),
+            "pywin32 did not find its own pywintypes DLL",
+            id="a function of a compiled module",
+        ),
+        pytest.param(
+            traceback(PROCEDURE, frame(r"C:\x\Lib\site-packages\rasterio\__init__.py", "from rasterio._base import x")),
+            "gdal.dll",
+            id="what comes with the wheel",
+        ),
+        pytest.param(CRASH, "in robust_laplacian", id="where it crashed"),
+        pytest.param(
+            frame(r"C:\x\etpred\__init__.py", "from . import etpred") + PARTIAL.format("etpred", "etpred"),
+            "etpred is not among the files of the package",
+            id="a part of its own that is not there",
+        ),
+        pytest.param(
+            r"C:\v\torch\include\c10\a.h(3): error C2039: 'x': is not a member of 'y'",
+            "The line is in a header of torch",
+            id="whose header it is",
+        ),
+        pytest.param("a.cpp(3): error C2664: cannot convert argument 2", "of different releases", id="C2664"),
+        pytest.param(
+            "error: Microsoft Visual C++ 14.0 is required.\n"
+            r"running setup.py in C:\\Temp\\pip-install-dx92p\\cryptography\\setup.py",
+            "no wheel of cryptography",
+            id="the folder in which pip builds",
+        ),
+    ],
+)
+def test_what_the_text_shows_is_said(text: str, words: str) -> None:
+    assert words in said(diagnose(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(LOAD, "several installations", id="one installation"),
+        pytest.param(
+            "Python 3.8.1\nx-1-cp38-cp38-win_amd64.whl is not a supported wheel on this platform",
+            "a file for",
+            id="same",
+        ),
+        pytest.param(f"{WRONG_IMAGE}\n{JOINED}", "The text ends with another error", id="the same error twice"),
+        pytest.param(
+            frame(r"C:\x\a\core.py", "from . import VERSION") + PARTIAL.format("VERSION", "a"),
+            "is not among the files",
+            id="a real circle",
+        ),
+        pytest.param(r'File "D:\Python372\lib\x.py", line 3' f"\n{WRONG_IMAGE}", "3.72", id="three digits of a folder"),
+    ],
+)
+def test_what_the_text_does_not_show_is_not_said(text: str, words: str) -> None:
+    assert words not in said(diagnose(text))
+
+
+def test_a_remedy_does_not_repeat_what_the_text_comes_from() -> None:
+    assert not any("faulthandler" in step.command for step in diagnose(CRASH).remedies)
+    assert any("faulthandler" in step.command for step in diagnose(CRASH.partition("\n")[0]).remedies)
+
+
+def test_a_package_that_cannot_be_built_is_not_its_own_remedy() -> None:
+    text = "Problem with the CMake installation, aborting build. CMake executable is cmake\n"
+    (other,) = diagnose(f"{text}ERROR: Failed building wheel for dlib").remedies
+    (own,) = diagnose(f"{text}ERROR: Failed building wheel for cmake").remedies
+    assert other.command == "python -m pip install cmake"
+    assert own.command.startswith("python -m pip download --no-deps --only-binary=:all:")
