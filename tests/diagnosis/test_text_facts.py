@@ -30,7 +30,7 @@ LOAD = traceback(
     frame(r"C:\py\Lib\ctypes\__init__.py", "self._handle = _dlopen(self._name, mode)"),
 )
 MIXED = traceback(
-    f"ImportError: DLL load failed while importing _ufuncs: {NOT_FOUND}",
+    f"ImportError: DLL load failed while importing arrayfuncs: {NOT_FOUND}",
     frame(r"C:\one\Lib\site-packages\sklearn\base.py", "from scipy import special"),
     frame(r"D:\two\Lib\site-packages\scipy\special\__init__.py", "from ._ufuncs import *"),
 )
@@ -59,7 +59,9 @@ PARTIAL = (
         ),
         pytest.param(JOINED, "libtr.so is a library of Linux or macOS", id="a file below a folder that is not named"),
         pytest.param(
-            f"ImportError: DLL load failed while importing etree: {NOT_FOUND}", "etree of lxml", id="whose module it is"
+            f"ImportError: DLL load failed while importing arrayfuncs: {NOT_FOUND}",
+            "arrayfuncs of sklearn",
+            id="whose module it is",
         ),
         pytest.param(
             traceback(
@@ -73,6 +75,7 @@ PARTIAL = (
             "gdal.dll",
             id="what comes with the wheel",
         ),
+        pytest.param(f"sdl2 - ImportError: DLL load failed: {NOT_FOUND}", "kivy_deps.sdl2", id="a provider of Kivy"),
         pytest.param(CRASH, "in robust_laplacian", id="where it crashed"),
         pytest.param(
             frame(r"C:\x\etpred\__init__.py", "from . import etpred") + PARTIAL.format("etpred", "etpred"),
@@ -83,6 +86,13 @@ PARTIAL = (
             r"C:\v\torch\include\c10\a.h(3): error C2039: 'x': is not a member of 'y'",
             "The line is in a header of torch",
             id="whose header it is",
+        ),
+        pytest.param(
+            "Could not find function xmlCheckVersion in library libxml2. Is libxml2 installed?\n"
+            r"error: command 'C:\\bin\\cl.exe' failed with exit code 2"
+            "\n[end of output]\n",
+            "did not find something that it needs: Could not find function xmlCheckVersion",
+            id="the last line of output without its beginning",
         ),
         pytest.param("a.cpp(3): error C2664: cannot convert argument 2", "of different releases", id="C2664"),
         pytest.param(
@@ -112,6 +122,7 @@ def test_what_the_text_shows_is_said(text: str, words: str) -> None:
             "is not among the files",
             id="a real circle",
         ),
+        pytest.param(f"sdl2 - ImportError: DLL load failed: {NOT_FOUND}", "pygame", id="a name of several modules"),
         pytest.param(r'File "D:\Python372\lib\x.py", line 3' f"\n{WRONG_IMAGE}", "3.72", id="three digits of a folder"),
     ],
 )

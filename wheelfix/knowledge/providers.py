@@ -163,6 +163,10 @@ def is_compiled(module: str) -> bool:
     return rest in compiled_modules().get(top, ()) or last in _BY_CONVENTION or last.endswith(_SUFFIX)
 
 
+_TELLING = 8
+"""Letters of a module's name from which on it is taken to be one of its kind."""
+
+
 @functools.cache
 def _packages_by_module() -> Mapping[str, str]:
     """Return the last names of compiled modules with the package that has them; empty where several have."""
@@ -174,8 +178,13 @@ def _packages_by_module() -> Mapping[str, str]:
 
 
 def package_with(module: str) -> str:
-    """Return the package that has a compiled module of that last name; empty where none or several are known."""
-    return _packages_by_module().get(module.rpartition(".")[2], "")
+    """Return the package that has a compiled module of that last name; empty where none or several are known.
+
+    Short names, such as sdl2 and error, are those of modules that no table knows as well.
+    """
+    last = module.rpartition(".")[2]
+    telling = len(last) >= (_TELLING - 2 if last.startswith("_") else _TELLING)
+    return _packages_by_module().get(last, "") if telling else ""
 
 
 _OF_VENDORS = frozenset({"vendor", "unknown"})

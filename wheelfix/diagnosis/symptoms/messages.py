@@ -396,13 +396,20 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "user_site": details.get("user_site", ""),
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
-        "crashed_in": f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else "",
+        "crashed_in": _crashed_in(symptom),
         # The DLLs of CUDA beside torch import none of its own.
         "torch_imports": "" if is_beside_torch(symptom.file) else " (often torch_cpu.dll or torch_cuda.dll)",
         "prefix": prefix,
         "env_option": f' --env "{prefix}"' if prefix else "",
         "package_folder": _package_folder(symptom),
     }
+
+
+def _crashed_in(symptom: Symptom) -> str:
+    """Where a process crashed; in a DLL of Windows faults of its callers come to light."""
+    if symptom.file and classify(symptom.file).kind == "system":
+        return f" that called {symptom.file}, a part of Windows"
+    return f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else ""
 
 
 def _source_words(missing: tuple[str, ...], library: NamedLibrary | None) -> dict[str, str]:

@@ -216,6 +216,8 @@ _OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
     r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>[*(]|[\w.]{1,200})"
 )
+_TRIED = re.compile(r"(\w{1,60}) - ImportError: ")
+"""What Kivy writes before the error of a provider that it tried."""
 _IMPORT_REACH = 2
 _LOADS = re.compile(r"load_module\('(\w{1,100})'")
 _IMP_FRAMES = 6
@@ -310,8 +312,9 @@ def _is_frame(line: str) -> bool:
 def _last_of_output(lines: list[str]) -> int | None:
     """Return the last line that a build script printed, as pip shows its output."""
     start = next((at for at, line in enumerate(lines) if _OUTPUT.search(line)), None)
-    if start is None:
+    if start is None and "[end of output]" not in lines:
         return None
+    start = -1 if start is None else start  # the text begins in the midst of it
     end = next((at for at in range(start + 1, len(lines)) if _OUTPUT_END.match(lines[at])), len(lines))
     progress, repeats = line_pattern("progress"), line_pattern("repeats")
     told = (at for at in reversed(range(start + 1, end)) if len(lines[at].split()) > 2)
@@ -532,6 +535,8 @@ class _Notes:
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
             # Python up to 3.7 does not say what was imported; the line of code above the error does.
             symptom = replace(symptom, module=symptom.module or module, package=whole or symptom.package)
+        if symptom.kind == "dll-load-failed" and not symptom.module and (tried := _TRIED.match(symptom.excerpt)):
+            symptom = replace(symptom, module=tried[1])
         # The sentence of an error code is one of Windows, whatever is asked for.
         if symptom.kind in _ON_EVERY_SYSTEM and not symptom.language and self._elsewhere(number, near or following):
             return symptom.key
