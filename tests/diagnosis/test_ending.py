@@ -201,6 +201,7 @@ def test_a_text_that_names_a_dll_is_not_said_to_be_without_one() -> None:
 FAMILIES = {
     "link-unresolved": ["a.obj : error LNK2019: unresolved external symbol foo referenced in function bar"],
     "parts-of-two-releases": ["ImportError: this is X version (1, 4, 2), but _x is version (1, 4, 1)"],
+    "mingw-unsupported": ["ValueError: Unknown MS Compiler version 1916"],
     "module-init-name": ["LINK : error LNK2001: unresolved external symbol PyInit_pkg/_search"],
     "gcc-builtin": [
         "a.obj : error LNK2001: unresolved external symbol WIFEXITED",

@@ -76,6 +76,51 @@ PARTIAL = (
             id="what comes with the wheel",
         ),
         pytest.param(f"sdl2 - ImportError: DLL load failed: {NOT_FOUND}", "kivy_deps.sdl2", id="a provider of Kivy"),
+        pytest.param(
+            f"Python 3.7.4 32-bit\nnumpy==1.19.2\n{WRONG_IMAGE}", "with Python 3.7.4, numpy 1.19.2", id="versions"
+        ),
+        pytest.param(
+            f"DLL load failed: {NOT_FOUND}\nThe C extension 'C:\\ros\\_rclpy.pyd' failed to be imported",
+            "the module _rclpy needs",
+            id="the only module that is named",
+        ),
+        pytest.param(
+            "ERROR: x-2-cp38-cp38m-win_amd64.whl is not a supported wheel on this platform.",
+            "is CPython 3.8 on 64-bit Windows; no Python has cp38m",
+            id="a tag that no Python has",
+        ),
+        pytest.param(
+            traceback(
+                f"ImportError: DLL load failed while importing cygrpc: {NOT_FOUND}",
+                frame(r"C:\x\Lib\site-packages\google\protobuf\pyext\a.py", "from . import y"),
+            ),
+            "of google.protobuf",
+            id="a package that several distributions share",
+        ),
+        pytest.param(
+            traceback(
+                f"ImportError: DLL load failed while importing a_b: {NOT_FOUND}",
+                frame(r"C:\x\Lib\site-packages\mmdet-1.1-py3.7.egg\mmdet\a.py", "from . import a_b"),
+            ),
+            "a_b of mmdet needs",
+            id="a package in an egg",
+        ),
+        pytest.param(
+            "Faulting application name: aw-qt.exe, version: 0.0.0.0\nFaulting module name: python35.dll, version: 3.5\n"
+            "Exception code: 0xc0000005",
+            "The process aw-qt.exe crashed",
+            id="a program of its own",
+        ),
+        pytest.param(
+            "CMake Error at CMakeLists.txt:5 (message):\n\n  !!!!!!!!!\n\n  You must use Visual Studio.\n",
+            "You must use Visual Studio",
+            id="a message of CMake below a line of marks",
+        ),
+        pytest.param(
+            "Windows fatal exception: code 0xc0000139\n\nCurrent thread 0x00001470 (most recent call first):\n",
+            "A DLL of the right name but of another version was loaded",
+            id="a status of a program that runs",
+        ),
         pytest.param(CRASH, "in robust_laplacian", id="where it crashed"),
         pytest.param(
             frame(r"C:\x\etpred\__init__.py", "from . import etpred") + PARTIAL.format("etpred", "etpred"),
@@ -133,6 +178,21 @@ def test_what_the_text_does_not_show_is_not_said(text: str, words: str) -> None:
 def test_a_remedy_does_not_repeat_what_the_text_comes_from() -> None:
     assert not any("faulthandler" in step.command for step in diagnose(CRASH).remedies)
     assert any("faulthandler" in step.command for step in diagnose(CRASH.partition("\n")[0]).remedies)
+
+
+@pytest.mark.parametrize(
+    ("above", "advised"),
+    [
+        pytest.param("Python 3.7.4 32-bit\n", ["Microsoft.VCRedist.2015+.x86"], id="32-bit"),
+        pytest.param("Python 3.7.4\n", ["Microsoft.VCRedist.2015+.x64"], id="64-bit"),
+        pytest.param(frame(r"C:\x\Lib\site-packages\iminuit\a.py", "import b"), [], id="a wheel that brings it"),
+    ],
+)
+def test_the_runtime_is_advised_for_this_python_and_where_the_wheel_does_not_bring_it(
+    above: str, advised: list[str]
+) -> None:
+    steps = diagnose(f"{above}ImportError: DLL load failed while importing foo: {NOT_FOUND}").remedies
+    assert [step.command.split()[3] for step in steps if "VCRedist" in step.command] == advised
 
 
 def test_a_package_that_cannot_be_built_is_not_its_own_remedy() -> None:

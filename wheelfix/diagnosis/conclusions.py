@@ -387,12 +387,13 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
     log = gathered.log if not any(one.symptom is None for one in causes) and not gathered.recordings else None
     if log is not None and not gathered.symptoms:
         yield _unknown(log)
-    elif log is not None and log.ending is not None:
+    a_load = any(one.symptom and one.symptom.code and one.cause.id != "user-site-mixed" for one in causes)
+    text = gathered.log or Log()
+    if len(text.prefixes) > 1 and (a_load or (text.error and text.error.part == "cut")):
+        mixed = " and ".join(text.prefixes)
+        yield f"The traceback goes through packages of several installations, {mixed}: they need not fit together."
+    if log is not None and gathered.symptoms and log.ending is not None:
         ending = log.ending
-        a_load = any(one.symptom and one.symptom.code and one.cause.id != "user-site-mixed" for one in causes)
-        if len(ending.prefixes) > 1 and a_load:
-            mixed = " and ".join(ending.prefixes)
-            yield f"The traceback goes through packages of several installations, {mixed}: they need not fit together."
         said = {(one.kind, one.code) for one in gathered.symptoms}
         again = any((one.kind, one.code) in said for one in read_symptoms(ending.text))
         if not again and not any(map(ending.has, gathered.symptoms)):

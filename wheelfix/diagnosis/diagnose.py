@@ -131,7 +131,11 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
     error = gathered.log.error
     ended = f"line {error.line}: the error that ended it" if error else "nothing about DLLs in it"
     named = f"it names {', '.join(gathered.log.named[:SHOWN])}" if gathered.log.named else ended
-    gathered.evidence.append(Evidence("text", request.text_source, kinds or named))
+    about = [one for one in gathered.symptoms if one.path or one.module or one.dlls]
+    if kinds and not about and gathered.log.named:
+        kinds += f"; it names {', '.join(gathered.log.named[:SHOWN])}"
+    versions = f"; with {', '.join(gathered.log.versions)}" if gathered.log.versions else ""
+    gathered.evidence.append(Evidence("text", request.text_source, (kinds or named) + versions))
     if gathered.log.stopped:
         gathered.notes.append(f"Not all of the text was used: {gathered.log.stopped}.")
 

@@ -197,7 +197,12 @@ def owner_of_package(package: str) -> str:
 
 
 def brought_with(package: str) -> tuple[str, ...]:
-    """Return the vendors' DLLs in the newest wheel of a package, and in what it requires under its own name.
+    """Return the vendors' DLLs among those that come with the wheel of a package."""
+    return tuple(name for name in sorted(dlls_with(package)) if classify(name).kind in _OF_VENDORS)
+
+
+def dlls_with(package: str) -> set[str]:
+    """Return the DLLs in the newest wheel of a package, and in what it requires under its own name.
 
     Names that have a hash in the wheel are without it.
     """
@@ -206,7 +211,7 @@ def brought_with(package: str) -> tuple[str, ...]:
     wheels = ((one, index.looked_at(one)[-1:]) for one in (owner, *parts))
     dlls = {dll.name for one, looked in wheels if looked for dll in index.shipped_by(one, looked[0].version) or ()}
     dlls |= compiled_modules().get(package, frozenset())
-    return tuple(name for name in sorted(dlls) if name.endswith(".dll") and classify(name).kind in _OF_VENDORS)
+    return {name for name in dlls if name.endswith(".dll")}
 
 
 _FIRST_CUDA = 12

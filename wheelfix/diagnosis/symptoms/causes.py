@@ -22,6 +22,7 @@ from wheelfix.diagnosis.symptoms.model import Cause, Confidence, ErrorLine, Reme
 from wheelfix.diagnosis.symptoms.recognise import facts_in
 from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.cuda import TorchBuild
+from wheelfix.knowledge.providers import dlls_with
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
@@ -56,12 +57,14 @@ _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
     "installed": lambda symptom: not symptom.details.get("bundle"),
     "not_conda": lambda symptom: symptom.details.get("environment") != "conda",
     "new_runtime": lambda symptom: "new_runtime" in symptom.details,
+    "running": lambda symptom: "fatal exception" in symptom.excerpt.lower(),
     "user_site": lambda symptom: bool(symptom.details.get("user_site")),
     "system": lambda symptom: _is_of_windows(symptom),
 }
 """Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
 like made, or not, whether it is not known to be from an environment of conda, whether it shows a new runtime, whether
-the package lies in the user's folder and others elsewhere, and whether the DLL is a part of Windows."""
+Python was running, whether the package lies in the user's folder and others elsewhere, and whether the DLL is a part of
+Windows."""
 
 
 @frozen
@@ -279,6 +282,7 @@ def _concluded(symptom: Symptom) -> dict[str, str]:
     return {
         "torch_build": "published" if published else "",
         "runtime_copy": symptom.package if symptom.kind == "faulting-module" else "",
+        "own_runtime": symptom.package if "msvcp140.dll" in dlls_with(symptom.package) else "",
         "numpy": "older" if _numpy_is_older(symptom.details) else "newer",
     }
 

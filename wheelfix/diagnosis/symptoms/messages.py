@@ -370,6 +370,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         **_version_words(symptom),
         **_card_words(symptom),
         "program": symptom.details.get("program", ""),
+        "tags": _tags(symptom.excerpt),
         "script": "script.py",
     }
 
@@ -388,6 +389,8 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
+        "vc_arch": "x86" if details.get("bitness") == "32-bit" else "x64",
+        "vc_others": "" if details.get("bitness") == "32-bit" else "; .x86 for 32-bit Python, .arm64 for ARM64",
         "wildcard": _with_suffix(
             symptom.dlls[0] if symptom.dlls else behind if "\\" in path else symptom.file or behind
         ),
@@ -397,6 +400,7 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
         "crashed_in": _crashed_in(symptom),
+        "program_of_its_own": f" {name}" if (name := details.get("program_of_its_own", "")) else "",
         # The DLLs of CUDA beside torch import none of its own.
         "torch_imports": "" if is_beside_torch(symptom.file) else " (often torch_cpu.dll or torch_cuda.dll)",
         "prefix": prefix,
@@ -410,6 +414,32 @@ def _crashed_in(symptom: Symptom) -> str:
     if symptom.file and classify(symptom.file).kind == "system":
         return f" that called {symptom.file}, a part of Windows"
     return f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else ""
+
+
+_WHEEL = re.compile(r"-(cp(3)(\d{1,2})(t?)|py\d\S{0,20})-(cp\d+[mtd]*|abi3t?|none)-([\w.]+)\.whl", re.IGNORECASE)
+_PLATFORMS = {
+    "win_amd64": "64-bit Windows",
+    "win32": "32-bit Windows",
+    "win_arm64": "Windows on ARM64",
+    "any": "any system",
+}
+_LAST_WITH_M = 7
+"""CPython 3.7 was the last whose tag of the ABI ends in m."""
+
+
+def _tags(text: str) -> str:
+    """What the tags in the name of a wheel stand for."""
+    found = _WHEEL.search(text)
+    if found is None:
+        return "cp311-cp311-win_amd64 is CPython 3.11 on 64-bit Windows"
+    python, _, minor, _, abi, platform = found.groups()
+    name = f"CPython 3.{minor}{' and later' if abi.startswith('abi3') else ''}" if minor else "any Python"
+    odd = (
+        f"; no Python has {abi}: from 3.8 on it is {abi[:-1]}"
+        if abi.endswith("m") and int(minor or 0) > _LAST_WITH_M
+        else ""
+    )
+    return f"{python}-{abi}-{platform} is {name} on {_PLATFORMS.get(platform, platform)}{odd}"
 
 
 def _source_words(missing: tuple[str, ...], library: NamedLibrary | None) -> dict[str, str]:
@@ -606,7 +636,7 @@ def _brought(symptom: Symptom) -> str:
 
 def _package_name(symptom: Symptom, package: str) -> str:
     """What to call the package: its name, or the module of it that the text names."""
-    if symptom.package or not package.startswith("_"):
+    if symptom.package or not package or owner_of_package(package) or distribution_of_module(package):
         return package or "the package"
     return f"the package that has {package}"
 

@@ -97,8 +97,6 @@ class Ending:
     """The exception, as it was printed."""
     packages: frozenset[str] = frozenset()
     """The packages whose files the traceback goes through."""
-    prefixes: tuple[str, ...] = ()
-    """The environments that these lie in."""
 
     def has(self, symptom: Symptom) -> bool:
         """Whether a symptom is a part of it: in its traceback, or in the lines that its message goes on with."""
@@ -144,6 +142,10 @@ class Log:
     """What ended the program or the build; None where no line looks like it, and for texts of other systems."""
     named: tuple[str, ...] = ()
     """DLLs that the last part of the text names, in whatever words."""
+    versions: tuple[str, ...] = ()
+    """Python, packages and toolkits that it names with a version: ``numpy 1.19.2``."""
+    prefixes: tuple[str, ...] = ()
+    """The environments that the files of its tracebacks lie in."""
 
 
 @frozen
@@ -200,7 +202,12 @@ def environment_prefix(path: str) -> str:
 _NAME_RUN = re.compile(r"[A-Za-z0-9_.+-]+")
 _NAME_END = re.compile(r"\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
 _LONGEST_NAME = 124
-_SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)", re.IGNORECASE)
+_SITE_PACKAGES = re.compile(
+    r"[\\/](?:site|dist)-packages[\\/](?:[\w.+-]{1,120}\.egg[\\/])?([A-Za-z_][\w.-]*)(?:[\\/](\w+)(?=[\\/]))?",
+    re.IGNORECASE,
+)
+_NAMESPACES = frozenset({"azure", "backports", "google", "mpl_toolkits", "nvidia", "ruamel", "sphinxcontrib", "zope"})
+"""Packages that several distributions share."""
 _QUOTED = re.compile(
     r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"'“”‘’:]{1,700}(?:['‘’][^"'“”‘’:]{1,260}){0,4}?)\\?["'”’](?=\s|$|[.),:])"""
 )
@@ -245,7 +252,10 @@ def package_of(path: str) -> str:
     found = _SITE_PACKAGES.search(path)
     if not found:
         return ""
-    return PureWindowsPath(found.group(1)).stem if "." in found.group(1) else found.group(1)
+    name = found[1]
+    if name in _NAMESPACES and found[2]:
+        return f"{name}.{found[2]}"
+    return PureWindowsPath(name).stem if "." in name else name
 
 
 # ------------------------------------------------------------------------------------------------------ recorded loads

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
-from wheelfix.base.values import replace
+from wheelfix.base.values import grouped, replace
 from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
@@ -47,12 +47,14 @@ from wheelfix.knowledge.cards import (
     nvidia_capability,
     windows_driver,
 )
+from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.providers import is_compiled, package_with
 from wheelfix.knowledge.tables import Pair, pair
+from wheelfix.model import canonical
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 _LONGEST = 400
@@ -157,7 +159,7 @@ _FRAME_REACH = 40
 _BELOW_FRAME = 4
 """Lines at most between a frame and the exception: its code, the marks below it, and what pytest puts there."""
 _CODE = 100
-_OF_PYTHON = re.compile(r"[\\/](?:ctypes|importlib)[\\/]__init__\.py$|[\\/]imp\.py$", re.IGNORECASE)
+_OF_PYTHON = re.compile(r"(?:^|[\\/])(?:(?:ctypes|importlib)[\\/]__init__|imp)\.py$", re.IGNORECASE)
 _NOWHERE = (-_FRAME_REACH - 1, "")
 _NEAR = {"bundle": "bundle-module-missing", "build": "build-module-missing"}
 """Facts that count for the lines around them, and what a module that is not found there means."""
@@ -186,7 +188,7 @@ _POSIX = re.compile(
 """What only other systems print: their libraries and folders."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
-_CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
+_CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]", re.IGNORECASE)
 _WARNS = re.compile(
     r"\b[A-Z]\w*Warning: |^\s*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
     r"|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
@@ -208,7 +210,9 @@ _TRACEBACK = "Traceback (most recent call last)"
 _MARKED = " \t`*_"
 """What stands around a line that was marked as code, or as important."""
 _OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
-_GOES_ON = 4
+_GOES_ON = 12
+_PARTS = 4
+"""Lines at most in which a message goes on, among those below it that are not empty."""
 _SPOKEN = 200
 """Lines at most of a text in which nothing looks like the output of a program: a title, and what somebody wrote."""
 _OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
@@ -243,7 +247,7 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
             progress.lines = window[0].number
             break
     symptoms = notes.result()
-    ending, error = None, None
+    ending, error, lines = None, None, list[str]()
     if not progress.stopped:
         lines = [clean_line(line.rstrip("\r")).strip(_MARKED) for line in progress.tail.split("\n")]
         first = progress.lines - len(lines) + (1 if lines[-1] else 2)
@@ -251,6 +255,11 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
         # A warning goes on in the next line.
         survived = {symptom.line - first + more for symptom in symptoms if symptom.survived for more in (0, 1)}
         error = _error(lines, first, ending, survived)
+    named = dll_names(progress.tail)
+    modules = [name for name in named if name.lower().endswith(".pyd")]
+    if len(modules) == 1:
+        stem = modules[0].partition(".")[0]
+        symptoms = tuple(replace(one, module=stem) if _is_nameless(one) else one for one in symptoms)
     return Log(
         symptoms,
         progress.encoding,
@@ -259,8 +268,16 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
         progress.stopped,
         ending,
         error,
-        dll_names(progress.tail),
+        named,
+        _versions(progress.tail),
+        _prefixes(lines),
     )
+
+
+def _is_nameless(symptom: Symptom) -> bool:
+    """Whether an error says that a module was not loaded, and not which."""
+    about = symptom.path or symptom.module or symptom.package or symptom.dlls
+    return symptom.kind == "dll-load-failed" and not about
 
 
 def _error(lines: list[str], first: int, ending: Ending | None, survived: set[int]) -> ErrorLine | None:
@@ -325,10 +342,11 @@ def _whole(lines: list[str], at: int) -> str:
     """Return a line with the rest of its message, where that stands in the lines below it."""
     bare = line_pattern("raised").search(lines[at])
     parts = [lines[at][bare.start() :] if bare else lines[at]]
-    for line in lines[at + 1 : at + _GOES_ON]:
-        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[-1])):
+    following = (line for line in lines[at + 1 : at + _GOES_ON] if line.strip(" !*=-"))
+    for line in islice(following, _PARTS):
+        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[0])):
             break
-        parts += [line] if line else []
+        parts.append(line)
     # In Python's words for a path, and between the marks of a text, each backslash stands twice.
     return " ".join(parts).replace("\\\\", "\\")[:_LONGEST]
 
@@ -346,10 +364,40 @@ def _ending(lines: list[str], first: int) -> Ending | None:
         # Where the text does not have its first line, the traceback begins with the text.
         start = starts.pop() if starts else 0
     frames = filter(None, (_FRAME.search(line) for line in lines[start:found]))
-    files = [frame[1] or frame[2] for frame in frames]
-    packages = frozenset(map(package_of, files)) - {""}
-    prefixes = {prefix.lower(): prefix for file in files if (prefix := environment_prefix(file))}
-    return Ending(first + start, first + found, lines[found][:_LONGEST], packages, tuple(prefixes.values()))
+    packages = frozenset(package_of(frame[1] or frame[2]) for frame in frames)
+    return Ending(first + start, first + found, lines[found][:_LONGEST], packages - {""})
+
+
+_VERSIONED = re.compile(
+    r"(?<![\w.\\/-])(?P<name>[A-Za-z][\w.+-]{1,30}?)(?:[ :-]{1,2}|==)(?:version:? |v)?"
+    r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.post|\.dev)\w{1,20})?)(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?!\w)"
+)
+_PROGRAMS = frozenset({"anaconda", "blender", "conda", "cuda", "cudnn", "gdal", "python", "qgis", "rocm", "tensorrt"})
+_MOST_VERSIONS = 8
+
+
+def _versions(text: str) -> tuple[str, ...]:
+    """Return what a text names with its version; nothing for a list of all that is installed."""
+    known = _PROGRAMS.union(provider_index().names)
+    found = grouped(
+        (canonical(one["name"]), one) for one in _VERSIONED.finditer(text) if canonical(one["name"]) in known
+    )
+    if len(found) > _MOST_VERSIONS:
+        return ()
+    return tuple(f"{ones[0]['name']} {' and '.join(_exact(one['version'] for one in ones))}" for ones in found.values())
+
+
+def _exact(versions: Iterable[str]) -> list[str]:
+    """Return each version once, without those that another one says more exactly."""
+    different = list(dict.fromkeys(versions))
+    return [one for one in different if not any(other.startswith(f"{one}.") for other in different)]
+
+
+def _prefixes(lines: list[str]) -> tuple[str, ...]:
+    """Return the environments that the files of tracebacks lie in."""
+    frames = filter(None, map(_FRAME.search, lines))
+    prefixes = filter(None, (environment_prefix(frame[1] or frame[2]) for frame in frames))
+    return tuple({prefix.lower(): prefix for prefix in prefixes}.values())
 
 
 def _windows(lines: Iterator[Line]) -> Iterator[list[Line]]:
