@@ -18,7 +18,7 @@ import wheelfix
 from tools.markdown import table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,8 +60,8 @@ def answer(row: dict[str, Any]) -> str:
     return found.explained[0].cause.id if found.explained else "none"
 
 
-def figures(texts: Sequence[dict[str, Any]]) -> list[SampleFigures]:
-    """Return the figures of each sample, oldest first."""
+def figures(texts: Sequence[dict[str, Any]], answer: Callable[[dict[str, Any]], str] = answer) -> list[SampleFigures]:
+    """Return the figures of each sample, oldest first, by the cause that an answer has for a text."""
     found = []
     for name in sorted({row["sample"] for row in texts}):
         own = [row for row in texts if row["sample"] == name]
