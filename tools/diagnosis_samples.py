@@ -10,20 +10,16 @@ text does not tell.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tomli
 
 import wheelfix
 from tools.markdown import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 CORPUS = Path(__file__).parents[1] / "fixtures" / "errors"
 
@@ -51,7 +47,7 @@ class SampleFigures(NamedTuple):
 def rows() -> list[dict[str, Any]]:
     """Return the texts that belong to a sample."""
     text = (CORPUS / "expected.toml").read_text(encoding="utf-8")
-    return [row for row in tomllib.loads(text)["text"] if "sample" in row]
+    return [row for row in tomli.loads(text)["text"] if "sample" in row]
 
 
 def answer(row: dict[str, Any]) -> str:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 import wheelfix
 from wheelfix.base.options import RootOptions, ScanOptions
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
-EXPECTED: list[dict[str, Any]] = tomllib.loads((CORPUS / "expected.toml").read_text(encoding="utf-8"))["text"]
+EXPECTED: list[dict[str, Any]] = tomli.loads((CORPUS / "expected.toml").read_text(encoding="utf-8"))["text"]
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))
 
 
