@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import wheelfix
-from wheelfix.diagnosis.symptoms.causes import CauseRule
+from wheelfix.diagnosis.symptoms.causes import CauseRule, EndingFamily
 from wheelfix.diagnosis.symptoms.recognise import Form
 from wheelfix.knowledge.tables import NamePattern, Table
 from wheelfix.roots import toolkits
@@ -239,6 +239,9 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
         elif isinstance(thing, CauseRule):
             for part in thing.patterns.values():
                 yield Site(part.pattern, part.flags, "fullmatch", f"cause {thing.cause}")
+        elif isinstance(thing, EndingFamily):
+            for part in filter(None, (thing.pattern, thing.above)):
+                yield Site(part.pattern, part.flags, "search", f"ending {thing.id}")
 
 
 def _try(loader: Callable[[], object]) -> None:

@@ -173,6 +173,7 @@ def test_what_is_downloaded_is_known_before(tmp_path: Path, monkeypatch: pytest.
     assert wine.wine_to_download(None) == ""
 
 
+@pytest.mark.slow
 def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, run: Run) -> None:
     path = build_wheel(tmp_path, "p", "1.0", files={"p.py": ""}, requires=["no-such-thing"])
     err = run("try", path, code=4).err
