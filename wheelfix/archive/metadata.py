@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, Faults
 from wheelfix.archive.names import MAX_TAGS, FileName, expand_tag, placement_faults
-from wheelfix.base.parsing import as_requirement, as_specifiers, as_version, number_pair, parse_json
+from wheelfix.base.parsing import as_requirement, as_specifiers, as_version, number_pair, parse_json, regex
 from wheelfix.base.values import field, frozen
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The rules were found by running pip 26.3, uv 0.13.7 and installer 1.1.0; ``tests/archive/test_agreement.py`` runs them
 # again on generated wheels.
 
-_FIELD = re.compile(r"([!-9;-~]*):")
+_FIELD = regex(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
 _NUMBER = "[0-9]{1,9}"
@@ -36,8 +36,8 @@ COMPARISON = (
 )
 MOST_PARTS = 20
 """Extras, clauses or comparisons of a requirement that has the usual form."""
-_OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
-_OBJECT_FOR_PIP = re.compile(r"\w+(?:\.\w+)*:\w+")
+_OBJECT = regex(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
+_OBJECT_FOR_PIP = regex(r"\w+(?:\.\w+)*:\w+")
 
 
 def undecodable(data: bytes, name: str, rejected_by: tuple[str, ...]) -> Faults:
@@ -219,7 +219,7 @@ def _script_faults(scripts: Sequence[tuple[str, str]], name: str) -> Faults:
 # Whether a wheel's file name, its dist-info folder and its METADATA name one project and version, and valid ones.
 
 
-_PLAIN_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.post|\.dev)[0-9]+)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?")
+_PLAIN_VERSION = regex(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.post|\.dev)[0-9]+)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?")
 
 
 def check_file_name(file_name: FileName) -> Faults:

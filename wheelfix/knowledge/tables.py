@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from wheelfix.base.parsing import load_toml
+from wheelfix.base.parsing import load_toml, regex
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ class NamePattern:
         return self._compiled.fullmatch(name)
 
 
-_PLAIN = re.compile(r"[a-z0-9_-]+(?![?*{])")
-_SYNTAX = re.compile(r"\\.|\[\^?\]?[^\[\]]*\]|[()|]")
-_GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))")
+_PLAIN = regex(r"[a-z0-9_-]+(?![?*{])")
+_SYNTAX = regex(r"\\.|\[\^?\]?[^\[\]]*\]|[()|]")
+_GROUP = regex(r"\((?:\?:|\?P<\w+>|(?!\?))")
 
 
 def _starts(pattern: str) -> tuple[str, ...]:
