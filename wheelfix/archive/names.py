@@ -191,11 +191,7 @@ def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
 # The parts of a wheel's file name, and the tags that it stands for.
 
 
-_FILE_NAME = regex(
-    r"(?P<name>[^-\s]+)-(?P<version>[^-\s]+)(?:-(?P<build>\d[^-\s]*))?"
-    r"-(?P<python>[^-\s]+)-(?P<abi>[^-\s]+)-(?P<platform>[^-\s]+)(?:-(?P<variant>(?-i:[0-9a-z_.]{1,16})))?\.whl",
-    re.IGNORECASE,
-)
+_VARIANT = regex(r"[0-9a-z_.]{1,16}")
 _PLATFORM = regex(r"any|win32|[a-z0-9]+_[a-z0-9_.]+", re.IGNORECASE)
 MAX_TAGS = 1000
 """Tags that a wheel may have; a few letters, cleverly put, stand for billions."""
@@ -243,11 +239,19 @@ class FileName:
 
 def name_parts(name: str) -> dict[str, str]:
     """Return the parts of a wheel's file name, ``build`` and ``variant`` empty where absent; nothing if it is none."""
-    match = _FILE_NAME.fullmatch(name)
-    # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
-    if match is None or (match["variant"] and not _PLATFORM.fullmatch(match["platform"])):
+    parts = name[:-4].split("-")
+    if name[-4:].lower() != ".whl" or name.split() != [name] or not all(parts):
         return {}
-    return {key: value or "" for key, value in match.groupdict().items()}
+    build = parts.pop(2) if len(parts) > 5 and parts[2][0].isdecimal() else ""
+    # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
+    variant = parts.pop() if len(parts) == 6 else ""
+    if len(parts) != 5 or (variant and not (_VARIANT.fullmatch(variant) and _PLATFORM.fullmatch(parts[4]))):
+        return {}
+    return {
+        **dict(zip(("name", "version", "python", "abi", "platform"), parts, strict=True)),
+        "build": build,
+        "variant": variant,
+    }
 
 
 def without_variant(name: str) -> str:
