@@ -308,7 +308,7 @@ def check_metadata(file_name: FileName, dist_info: str, metadata: Metadata) -> F
 
 
 def _is_version(text: str) -> bool:
-    if (text.isascii() and all(map(str.isdigit, text.split(".")))) or _PLAIN_VERSION.fullmatch(text) is not None:
+    if all(whole_number(one) is not None for one in text.split(".")) or _PLAIN_VERSION.fullmatch(text) is not None:
         return True
     try:
         as_version(text)

@@ -242,7 +242,7 @@ def name_parts(name: str) -> dict[str, str]:
     parts = name[:-4].split("-")
     if name[-4:].lower() != ".whl" or name.split() != [name] or not all(parts):
         return {}
-    build = parts.pop(2) if len(parts) > 5 and parts[2][0].isdecimal() else ""
+    build = parts.pop(2) if len(parts) > 5 and re.match(r"\d", parts[2]) else ""
     # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
     variant = parts.pop() if len(parts) == 6 else ""
     if len(parts) != 5 or (variant and not (_VARIANT.fullmatch(variant) and _PLATFORM.fullmatch(parts[4]))):

@@ -134,11 +134,12 @@ class _Value:
     """What the objects of all our dataclasses do."""
 
     __slots__ = ()
-    _values: dict[str, _Field]
-    _calls: count[int]
-    _compiled: Callable[..., None] | None
-    _compared: Callable[[Any], Any] | None
-    _hashed: Callable[[Any], Any] | None
+    if TYPE_CHECKING:  # whoever asks for the types of fields at run time does not mean these
+        _values: dict[str, _Field]
+        _calls: count[int]
+        _compiled: Callable[..., None] | None
+        _compared: Callable[[Any], Any] | None
+        _hashed: Callable[[Any], Any] | None
 
     def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         """Fill the fields; it makes way for a compiled function when many objects are made, or it is called wrongly."""
