@@ -10,13 +10,12 @@ import fnmatch
 import functools
 import itertools
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
-from wheelfix.base.parsing import close_words, load_toml, whole_number
+from wheelfix.base.parsing import close_words, load_toml, regex, whole_number
 from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.cli.commands import COMMANDS, Parser, say
 from wheelfix.cli.common import check_outputs
@@ -363,7 +362,7 @@ def _one(row: Mapping[str, str], text: str) -> Any:
 # Where keys and table headers stand in a TOML text, which the TOML reader does not report.
 
 
-_PART = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
+_PART = regex(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
 
 
 def table_header(line: str) -> tuple[str, ...]:

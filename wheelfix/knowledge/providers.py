@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections import ChainMap
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
@@ -16,7 +17,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.families import demangle, family_of, is_mangled
 from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
+from wheelfix.knowledge.tables import Checker, Lines, NamePattern, entries, table
 from wheelfix.model import Machine, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -118,8 +119,7 @@ def _major(version: str) -> int:
 @table("modules.txt")
 def module_owners(check: Checker) -> Mapping[str, tuple[str, ...]]:
     """Return every module of the table with the distributions that have it."""
-    rows = map(str.split, entries(check.text))
-    return {**_OF_EARLIER_RELEASES, **{module: tuple(owners) for module, *owners in rows}}
+    return ChainMap(Lines(check.text), _OF_EARLIER_RELEASES)  # type: ignore[arg-type]  # nobody writes into it
 
 
 _OF_EARLIER_RELEASES = {"pkg_resources": ("setuptools",)}
