@@ -200,7 +200,7 @@ def run(args: argparse.Namespace) -> list[Row]:
     rows = read_rows(args.rows)
     done = {(row.wheel, row.way) for row in rows}
     until = time.monotonic() + args.seconds
-    options = TrialOptions(find_links=tuple(args.folders), timeout=args.timeout, note=print)
+    options = TrialOptions(find_links=tuple(args.folders), timeout=args.timeout, note=print, wine=args.wine)
     with WorkFolder() as work, open_interpreter(work, options) as target:
         baseline = frozenset(path.name for path in target.prefix.iterdir())
         for wheel, way in cases(args.folders, args.seed):
@@ -274,6 +274,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1500)
     parser.add_argument("--timeout", type=float, default=120)
+    parser.add_argument("--wine", type=Path, help="a Wine for x64 programs, where the installed one is not one")
     parser.add_argument("--rows", type=Path, default=Path("agreement.jsonl"))
     parser.add_argument("--page", type=Path, help=f"also put the results into this page, usually {PAGE}")
     args = parser.parse_args(argv)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from pathlib import Path
+from urllib.parse import unquote
 
 from wheelfix.base.options import RemoteOptions
+from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import replace
 from wheelfix.errors import WheelfixError
 from wheelfix.remote import packageindex
@@ -21,6 +24,10 @@ __all__ = ["IndexFault", "IndexFile", "PackageIndex", "index_url"]
 PATIENCE = Patience()
 MOST_WHOLE = 32 * 1024 * 1024
 """Bytes of the largest file that is read whole where a server does not give parts."""
+
+
+LARGEST_LIST = 64 << 20
+"""Bytes of the list of all projects, which has 45 MB."""
 
 
 class IndexFault(Exception):
@@ -59,7 +66,13 @@ class PackageIndex:
 
     def names(self) -> list[str]:
         """Return the names of all projects."""
-        return _asked(self._pages().names)
+        page = _asked(lambda: self._pages()._page(f"{self.url}/", LARGEST_LIST))
+        if page is None:
+            raise IndexFault(f"{self.url} has no list of projects")
+        if "json" in page.kind:
+            return [project["name"] for project in parse_json(page.data)["projects"]]
+        links = re.findall(r'<a [^>]*href="([^"]+)"', page.data.decode("utf-8", "replace"))
+        return [unquote(link.rstrip("/").rpartition("/")[2]) for link in links]
 
     def files(self, project: str) -> list[IndexFile]:
         """Return the files of a project; none for a project that does not exist."""

@@ -34,8 +34,8 @@ from wheelfix.errors import InputError, WheelfixError
 from wheelfix.knowledge.provider_index import MEMBER_HASHES, provider_index, vendor_of
 from wheelfix.remote.client import Client
 from wheelfix.remote.ranges import RemoteWheel
+from wheelfix.streams.source import file_sha256
 from wheelfix.survey.tables import ask
-from wheelfix.survey.wheelrows import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

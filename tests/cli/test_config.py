@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from unittest import mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +14,7 @@ from tools.forge import forge_dll
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import (
+    Configuration,
     KeyLines,
     Option,
     find_file,
@@ -40,7 +44,7 @@ OPTIONS = {
 def read(tmp_path, text: str, name: str = "wheelfix.toml"):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    return read_configuration(path, OPTIONS, ("scan", "repair"))
+    return Configuration(((path, read_configuration(path, OPTIONS, ("scan", "repair"))),))
 
 
 def test_settings_with_their_places(tmp_path):
@@ -59,7 +63,7 @@ jobs = 2
 verify = true
 """,
     )
-    assert [(item.key, item.value, item.where, item.command, item.wheel) for item in found.settings] == [
+    assert [(item.key, item.value, item.where, item.command, item.wheel) for item in found.everything] == [
         ("fail-on", "warning", "wheelfix.toml:2", "", ""),
         ("ignore", ("WF605", "WF3"), "wheelfix.toml:3", "", ""),
         ("wheel-dir", str(tmp_path / "out"), "wheelfix.toml:6", "repair", ""),
@@ -76,7 +80,7 @@ def test_in_pyproject(tmp_path):
     text = '[project]\nname = "x"\n\n[tool.wheelfix]\nscan.fail-on = "never"\n'
     text += '\n[tool.wheelfix.wheels.torch]\nignore = "WF1"\n'
     found = read(tmp_path, text, "pyproject.toml")
-    assert [(item.key, item.value, item.where) for item in found.settings] == [
+    assert [(item.key, item.value, item.where) for item in found.everything] == [
         ("fail-on", "never", "pyproject.toml:5"),
         ("ignore", "WF1", "pyproject.toml:8"),
     ]
@@ -84,8 +88,8 @@ def test_in_pyproject(tmp_path):
 
 def test_paths_count_from_the_file(tmp_path):
     found = read(tmp_path, f'root = ["a", "{(tmp_path / "b").as_posix()}"]\nreport = "sarif=out.sarif"\n')
-    assert found.settings[0].value == (str(tmp_path / "a"), str(tmp_path / "b"))
-    assert found.settings[1].value == f"sarif={tmp_path / 'out.sarif'}"
+    assert found.everything[0].value == (str(tmp_path / "a"), str(tmp_path / "b"))
+    assert found.everything[1].value == f"sarif={tmp_path / 'out.sarif'}"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +153,7 @@ def test_any_text_gives_settings_or_a_fault(tmp_path_factory, text, name):
     except UsageError as error:
         assert name in error.what  # noqa: PT017  # either outcome is right
     else:
-        assert all(item.key in OPTIONS for item in found.settings)
+        assert all(item.key in OPTIONS for item in found)
 
 
 @pytest.mark.parametrize("text", ["tool = 1", "[tool]\nwheelfix = 1"])
@@ -230,7 +234,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def settings(*argv: str, command: str = "scan", **environ: str):
-    return read_settings(command_parser(command), command, list(argv), environ)
+    with mock.patch.dict(os.environ, environ):
+        return read_settings(command_parser(command), command, list(argv))
 
 
 def test_without_anything_the_defaults_hold():

@@ -86,7 +86,7 @@ def test_a_limit_is_kept(run: Run) -> None:
 
 def test_what_follows_the_dashes_of_ci_goes_to_try() -> None:
     words = current_spelling("ci", ["dist", "--try", "--", "--module", "a", "--no-deps"])
-    args = read_settings(command_parser("ci"), "ci", words, {}).namespace()
+    args = read_settings(command_parser("ci"), "ci", words).namespace()
     assert (args.trial, args.trial_module, args.trial_no_deps) == (True, ["a"], True)
     with pytest.raises(UsageError, match="options of 'wheelfix try'"):
         current_spelling("ci", ["dist", "--", "--module", "a"])

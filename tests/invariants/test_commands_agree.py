@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.oracle.wine import wine_options
 from tests.support.environments import lay
 from tests.support.parts import some
-from tests.support.tiers import unavailable, wheel
+from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from tools.take_one_out import rows_of, write_without
 from wheelfix.cli.main import main
-from wheelfix.errors import WheelfixError
-from wheelfix.model import Machine
 from wheelfix.trial.model import ImportAnswer
 from wheelfix.trial.run import expectations
-from wheelfix.trial.wine import find_wine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -299,14 +297,11 @@ def test_a_repair_puts_the_deleted_dll_back(package: Package, row_left: bool, tm
 @pytest.mark.slow
 @pytest.mark.parametrize("package", some(PACKAGES.values()), ids=PACKAGES)
 def test_and_a_windows_python_fails_as_predicted(package: Package, tmp_path: Path) -> None:
-    try:
-        find_wine(None, Machine.AMD64)
-    except WheelfixError as error:
-        unavailable(str(error))
+    wine = wine_options()
     path = package.wheel(tmp_path / "whole")
     damaged = tmp_path / path.name
     write_without(path, package.gone, damaged, row_left=False)
-    tried = ask("try", damaged, "--no-deps", "--module", package.module, form="json")
+    tried = ask("try", damaged, "--no-deps", "--module", package.module, *wine, form="json")
     assert tried.exit == 1, tried.text
     assert [one["agreement"] for one in tried.wheel()["modules"]] == ["agrees"]
 

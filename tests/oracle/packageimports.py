@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tests.oracle.packagerecords import AGREEMENT, RECORDS, from_record, load, save, save_agreement, to_record
 from tests.oracle.sourceparts import made_part
 from tests.oracle.standins import Skeleton, chosen, helper_wheel, skeletons
+from tests.oracle.wine import wine_for_trials
 from wheelfix.archive.names import installed_path
 from wheelfix.base.parsing import load_toml
 from wheelfix.base.programs import Finished
@@ -31,7 +32,7 @@ from wheelfix.model import Machine
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import interruptible
 from wheelfix.trial.model import Agreement, TrialOptions
-from wheelfix.trial.run import CHILD, _with_answer, compare, empty, expectations, open_interpreter
+from wheelfix.trial.run import CHILD, compare, empty, expectations, observed_from, open_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -206,7 +207,7 @@ def import_all(module: str, files: Sequence[Path], target: Interpreter, timeout:
         raise RuntimeError(f"{module}: no answer ({done.code})\n{_own_lines(done.err)}")
     logs = [part.partition("\nEND")[0] for part in done.err.split("\nCASE ")[1:]]
     answers = ast.literal_eval(result.read_text(encoding="ascii"))
-    return [_with_answer(answer, Finished(0, "", log), target, 0.0) for answer, log in zip(answers, logs, strict=True)]
+    return [observed_from(answer, Finished(0, "", log), target, 0.0) for answer, log in zip(answers, logs, strict=True)]
 
 
 def _own_lines(log: str) -> str:
@@ -300,7 +301,11 @@ def replay_all(asked: Sequence[Case], there: Mapping[str, Path], *, keep: bool =
 def record_all(asked: Sequence[Case], there: Mapping[str, Path]) -> int:
     """Import packages for real and write down what happens."""
     failed = 0
-    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(note=print)) as target:
+    with (
+        interruptible(),
+        WorkFolder() as work,
+        open_interpreter(work, TrialOptions(note=print, wine=wine_for_trials())) as target,
+    ):
         for case in asked:
             try:
                 with installed(case, [there[wheel] for wheel in case.wheels], target, work) as place:
@@ -317,7 +322,11 @@ def record_all(asked: Sequence[Case], there: Mapping[str, Path]) -> int:
 def run_all(asked: Sequence[Case], there: Mapping[str, Path]) -> list[Row]:
     """Import packages for real and compare."""
     rows: list[Row] = []
-    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(note=print)) as target:
+    with (
+        interruptible(),
+        WorkFolder() as work,
+        open_interpreter(work, TrialOptions(note=print, wine=wine_for_trials())) as target,
+    ):
         for case in asked:
             try:
                 rows += show(run(case, [there[wheel] for wheel in case.wheels], target, work))

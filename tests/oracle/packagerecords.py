@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.knowledge.system import classify
 from wheelfix.model import Machine
+from wheelfix.rules.wording import last_part
 from wheelfix.trial.model import LoadedFile, Observed, RaisedError
-from wheelfix.trial.run import base
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +60,9 @@ def to_record(observed: Observed) -> dict[str, Any]:
         row["missing"] = [list(pair) for pair in observed.missing]
     if observed.deviations:
         row["deviations"] = list(observed.deviations)
-    own = sorted({base(file.path).lower() for file in observed.loaded if file.where == "windows" and _is_copy(file)})
+    own = sorted(
+        {last_part(file.path).lower() for file in observed.loaded if file.where == "windows" and _is_copy(file)}
+    )
     if own:
         row["of_wine"] = own
     return row
@@ -68,7 +70,7 @@ def to_record(observed: Observed) -> dict[str, Any]:
 
 def _is_copy(file: LoadedFile) -> bool:
     """Whether Wine has a DLL of its own for one that packages ship."""
-    return classify(base(file.path), Machine.AMD64).kind not in ("system", "api-set")
+    return classify(last_part(file.path), Machine.AMD64).kind not in ("system", "api-set")
 
 
 def from_record(row: dict[str, Any]) -> Observed:

@@ -11,13 +11,11 @@ import pytest
 
 from tests.oracle import codecases, packagestyles
 from tests.oracle.codewheels import Result, from_record, measure, predicted, recorded, table, variants, wheel_of
-from tests.support.tiers import unavailable
-from wheelfix.errors import WheelfixError
+from tests.oracle.wine import wine_for_trials, wine_options
 from wheelfix.model import Machine
 from wheelfix.streams.output import WorkFolder
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import compare, open_interpreter
-from wheelfix.trial.wine import find_wine
 
 if TYPE_CHECKING:
     from tests.oracle.codecases import CodeCase
@@ -56,16 +54,13 @@ def test_predictions_are_what_was_recorded(name: str, case: CodeCase, tmp_path: 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_a_windows_python_does_what_was_recorded(name: str) -> None:
-    try:
-        find_wine(None, Machine.AMD64)
-    except WheelfixError as error:
-        unavailable(str(error))
+    wine_options()
     assert {case: RECORDED[case] for case in SETS[name]} == seen(name)
 
 
 def seen(name: str) -> dict[str, dict[str, list[Any]]]:
     """What happens now; also prints how predictions compare."""
-    with WorkFolder() as work, open_interpreter(work, TrialOptions()) as target:
+    with WorkFolder() as work, open_interpreter(work, TrialOptions(wine=wine_for_trials())) as target:
         results = measure(SETS[name], target, work, name[0])
     print(table(results))
     counts = [len(list(variants(case))) for case in SETS[name].values()]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.oracle.packageimports import Case, cases, replay, run
 from tests.oracle.packagerecords import AGREEMENT, OUTCOMES, load, table
-from tests.oracle.wine import Unavailable
+from tests.oracle.wine import Unavailable, wine_for_trials
 from tests.support.tiers import unavailable, wheel
 from wheelfix.errors import WheelfixError
 from wheelfix.trial.model import TrialOptions
@@ -70,7 +70,7 @@ def test_the_documentation_has_the_table() -> None:
 def test_the_import_ends_as_predicted(case: Case, tmp_path: Path) -> None:
     wheels = [wheel(name, optional=True) for name in case.wheels]
     try:
-        with open_interpreter(tmp_path, TrialOptions(note=print)) as target:
+        with open_interpreter(tmp_path, TrialOptions(note=print, wine=wine_for_trials())) as target:
             rows = [*run(case, wheels, target, tmp_path)]
     except WheelfixError as error:
         pytest.skip(str(error))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tests.support.tiers import cache_folder
+from tests.oracle.emulated import EmulatedWine, emulated_wine
+from tests.support.tiers import cache_folder, unavailable
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
 from wheelfix.trial import wine as trial_wine
-from wheelfix.trial.wine import emulated_wine, installed_wine
+from wheelfix.trial.wine import find_wine, installed_wine
 from wheelfix.trial.winpython import locked
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def native_wine() -> Wine:
     found = installed_wine()
     if found is None:
         raise Unavailable("there is no Wine here (Debian: apt-get install wine64)")
-    wine = Wine(*found, cache_folder() / "oracle" / f"prefix-{machine}", machine)
+    wine = Wine(found.program, found.server, cache_folder() / "oracle" / f"prefix-{machine}", machine)
     wine.start()
     return wine
 
@@ -197,7 +197,7 @@ def zig(*arguments: str | Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------------ x64
-# An x86_64 Wine, for real vendor DLLs: the host's own on amd64, the package's emulated one elsewhere.
+# An x86_64 Wine, for real vendor DLLs: the host's own on amd64, an emulated one elsewhere.
 #
 # ``python -m tests.oracle.wine`` sets it up and says where it is; a second call finds it ready.
 
@@ -206,17 +206,37 @@ def x64_wine() -> Wine:
     """Return an x86_64 Wine, set up and started; :class:`Unavailable` where that is not possible."""
     if host_machine() is Machine.AMD64:
         return native_wine()
-    try:
-        place = emulated_wine()
-    except WheelfixError as error:
-        raise Unavailable(str(error)) from error
+    place = _emulated()
     wine = Wine(place.program, place.server, place.folder / "prefix", Machine.AMD64)
-    system32 = wine.prefix / "drive_c/windows/system32"
-    if not system32.exists():  # user32 needs it from the very first start, which makes the prefix
-        system32.mkdir(parents=True)
-        shutil.copy(place.zlib, system32)
     wine.start()
     return wine
+
+
+def wine_for_trials() -> Path | None:
+    """Return what ``wheelfix try --wine`` needs for x64 wheels here; None where it finds a Wine by itself."""
+    if host_machine() is Machine.ARM64:
+        return _emulated().root
+    try:
+        find_wine(None, Machine.AMD64)
+    except WheelfixError as error:
+        raise Unavailable(str(error)) from error
+    return None
+
+
+def wine_options() -> list[str]:
+    """The same as words of a command line, for a test, which is skipped where there is no such Wine."""
+    try:
+        given = wine_for_trials()
+    except Unavailable as error:
+        unavailable(str(error))
+    return ["--wine", str(given)] if given is not None else []
+
+
+def _emulated() -> EmulatedWine:
+    try:
+        return emulated_wine()
+    except WheelfixError as error:
+        raise Unavailable(str(error)) from error
 
 
 def main() -> int:

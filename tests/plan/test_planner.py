@@ -22,11 +22,11 @@ from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Finding, Machine, Verdict
 from wheelfix.plan.lock import read_lock
+from wheelfix.plan.model import Repaired
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.repairs.installed import repair_installed, undo
-from wheelfix.repairs.repair import Repaired, repair, repair_wheel
+from wheelfix.repairs.repair import repair, repair_wheel
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.document import PlanReport
 from wheelfix.report.repairs import render_plan
 from wheelfix.roots.lazy import lazy_index
 
@@ -474,7 +474,7 @@ def test_plan_and_bill_of_materials_say_who_signed(
     assert (addition.signer, addition.signature) == (signer, answer)
     assert any("signature" in note for note in result.plan.notes) is bool(warning)
     assert not warning or any(warning in note for note in result.plan.notes)
-    shown = render_plan(PlanReport(result.plan, "repaired"), TextStyle())
+    shown = render_plan(Repaired(result.plan, "repaired"), TextStyle())
     assert f"signature {answer}\n" in shown
     assert result.output is not None
     with zipfile.ZipFile(result.output) as archive:

@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.oracle.wine import wine_options
 from tests.repairs.test_repair import check_record_independently
 from tests.support.commands import Run
 from tests.support.nvidia import nvidia_dll, toolkit_files
-from tests.support.tiers import unavailable, wheel
+from tests.support.tiers import wheel
 from tests.support.torchlike import torch_files
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.errors import CannotRepair, Exit, InputError, UsageError, WheelfixError
+from wheelfix.errors import CannotRepair, Exit, InputError, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.sets import scan_set
-from wheelfix.model import Machine, Verdict
+from wheelfix.model import Verdict
 from wheelfix.plan.lock import read_lock
 from wheelfix.plan.model import Supplied
 from wheelfix.plan.ways import version_range, with_loading_code, with_requirements
 from wheelfix.repairs.repair import Repaired, repair_wheel
-from wheelfix.trial.wine import find_wine
 
 CUDART, NVRTC, OPENMP = "cudart64_12.dll", "nvrtc64_120_0.dll", "libiomp5md.dll"
 MODULE = extension(CUDART, OPENMP, name="_m")
@@ -366,10 +366,7 @@ def test_the_vendors_own_wheels_serve_a_package_that_requires_them(tmp_path: Pat
 @pytest.mark.wine_x64
 @pytest.mark.slow
 def test_and_a_windows_python_imports_it(tmp_path: Path, run: Run) -> None:
-    try:
-        find_wine(None, Machine.AMD64)
-    except WheelfixError as error:
-        unavailable(str(error))
+    wine = wine_options()
     built, made, wheels = made_with_real_wheels(tmp_path)
-    run("try", built, "--no-deps", "--module", "pkg", "-q", code=Exit.FINDINGS)
-    run("try", made, "--with", wheels, "--module", "pkg", "-q")
+    run("try", built, "--no-deps", "--module", "pkg", "-q", *wine, code=Exit.FINDINGS)
+    run("try", made, "--with", wheels, "--module", "pkg", "-q", *wine)

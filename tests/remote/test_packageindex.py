@@ -24,7 +24,6 @@ from wheelfix.remote.packageindex import (
     IndexFile,
     PackageIndex,
     choose_file,
-    project_names,
     read_page,
 )
 from wheelfix.remote.settings import IndexSettings
@@ -148,11 +147,6 @@ def test_what_is_said_about_a_file() -> None:
     first, second = read_page(page.encode(), "text/html", URL)
     assert first == IndexFile(NAME_PAGES, f"{URL}{NAME_PAGES}", True, True, "ab" * 32, 0, ">=3.8")
     assert second == IndexFile(NAME_PAGES, f"{URL}{NAME_PAGES}")
-
-
-def test_names_of_projects() -> None:
-    assert project_names(b'<a href="/simple/a-b/">a-b</a><a href="c/">c</a>', "text/html") == ["a-b", "c"]
-    assert project_names(b'{"projects": [{"name": "a"}, {}, 5, {"name": 5}]}', "application/json") == ["a"]
 
 
 OPEN = ["<!--", "<a ", "<a href=", '<a href="', "<a href='x\"", "<![", "<?", "</a ", "<", "<script>", "<style><a"]

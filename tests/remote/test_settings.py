@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
 from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit, InputError, UsageError, redacted, shown_url
+from wheelfix.remote import settings as settings_module
 from wheelfix.remote.addresses import is_remote, is_safe
-from wheelfix.remote.settings import PYPI, Credentials, Setting, index_settings
+from wheelfix.remote.settings import PYPI, Credentials, IndexSettings, Setting, index_settings
 from wheelfix.remote.transport import trusted_prefixes
 
 NOT_WINDOWS = pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
@@ -28,8 +31,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return {"HOME": str(tmp_path), "XDG_CONFIG_DIRS": str(tmp_path / "etc")}
 
 
+def settings_in(environ: dict[str, str], options: RemoteOptions | None = None) -> IndexSettings:
+    """The settings where nothing but these variables is set."""
+    with mock.patch.dict(os.environ, environ, clear=True):
+        return index_settings(options or RemoteOptions())
+
+
 def configured(environ: dict[str, str], **options: object) -> tuple[str, tuple[str, ...]]:
-    settings = index_settings(RemoteOptions(**options), environ)  # type: ignore[arg-type]
+    settings = settings_in(environ, RemoteOptions(**options))  # type: ignore[arg-type]
     return settings.index_url, settings.extra_index_urls
 
 
@@ -53,9 +62,8 @@ def test_pips_file(home: dict[str, str], tmp_path: Path) -> None:
     extra = "extra-index-url =\n  https://b.example/x\n  https://c.example/y\n"
     file.write_text(f"[global]\nindex-url = https://a.example/simple/\n{extra}cert = /ca.pem\n")
     assert configured(home) == ("https://a.example/simple", ("https://b.example/x", "https://c.example/y"))
-    settings = index_settings(RemoteOptions(), home)
+    settings = settings_in(home)
     assert settings.connection.certificates == Setting("/ca.pem", str(file))
-    assert settings.learned == str(file)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
@@ -69,9 +77,7 @@ def test_variables_come_before_files_and_options_before_variables(home: dict[str
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_no_index_leaves_only_links(home: dict[str, str]) -> None:
-    settings = index_settings(
-        RemoteOptions(), {**home, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels 'C:\\my wheels'"}
-    )
+    settings = settings_in({**home, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels 'C:\\my wheels'"})
     assert settings.urls == ()
     assert settings.find_links == ("/wheels", "C:\\my wheels")
 
@@ -145,30 +151,26 @@ def test_the_account_of_an_index_is_used_for_its_server_alone() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_the_keyring_is_asked_for_the_index_then_for_the_host() -> None:
+def test_the_keyring_is_asked_for_the_index_then_for_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str | None]] = []
 
     def get_credential(service: str, user: str | None) -> object:
         asked.append((service, user))
         return SimpleNamespace(username="me", password="from keyring") if service == "private.example" else None
 
-    known = Credentials(
-        ["https://me@private.example/simple"], module=lambda: SimpleNamespace(get_credential=get_credential)
-    )
+    monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_credential=get_credential))
+    known = Credentials(["https://me@private.example/simple"])
     assert known.after_refusal("https://private.example/x.whl") == ("me", "from keyring")
     assert asked == [("https://private.example/simple", "me"), ("private.example", "me")]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_the_keyring_program_is_asked_where_there_is_no_module() -> None:
-    def missing() -> object:
-        raise ImportError("keyring")
-
-    known = Credentials(
-        ["https://me@private.example/simple"], module=missing, program=lambda service, user: (user, f"{user}@{service}")
-    )
+def test_the_keyring_program_is_asked_where_there_is_no_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    monkeypatch.setattr(settings_module, "_ask_program", lambda service, user: (user, f"{user}@{service}"))
+    known = Credentials(["https://me@private.example/simple"])
     assert known.after_refusal("https://private.example/x") == ("me", "me@https://private.example/simple")
-    assert Credentials([INDEX], "disabled", module=missing, program=lambda *_: ("x", "y")).after_refusal(INDEX) is None
+    assert Credentials([INDEX], "disabled").after_refusal(INDEX) is None
 
 
 # -------------------------------------------------------------------------------------------------------- addresses
@@ -282,13 +284,13 @@ def test_where_connections_are_configured(home: dict[str, str], tmp_path: Path) 
     bundle = tmp_path / "ca.pem"
     bundle.write_text("")
     environ = {**home, "SSL_CERT_FILE": str(tmp_path / "gone"), "SSL_CERT_DIR": str(tmp_path), "UV_INSECURE_HOST": "u"}
-    found = index_settings(RemoteOptions(), environ).connection
+    found = settings_in(environ).connection
     assert found.certificates == Setting(str(tmp_path), "SSL_CERT_DIR")
     assert (found.trusted_hosts, found.trusted_from) == (("u",), "UV_INSECURE_HOST")
     file = tmp_path / ".config/uv/uv.toml"
     file.write_text('https-proxy = "http://p:1"\nkeyring-provider = "subprocess"\n[pip]\nindex-url = "https://i"\n')
     environ |= {"PIP_CERT": "c", "PIP_TRUSTED_HOST": "a b:1", "PIP_CLIENT_CERT": "k", "REQUESTS_CA_BUNDLE": "r"}
-    settings = index_settings(RemoteOptions(), environ)
+    settings = settings_in(environ)
     found = settings.connection
     assert settings.index_url == "https://i"
     assert found.certificates == Setting("c", "PIP_CERT")
@@ -297,7 +299,7 @@ def test_where_connections_are_configured(home: dict[str, str], tmp_path: Path) 
     assert not found.http_proxy
     assert found.trusted_hosts == ("a", "b:1", "u")
     assert found.keyring == "subprocess"
-    found = index_settings(RemoteOptions(), {**environ, "PIP_PROXY": "http://q:2", "PIP_NO_PROXY_ENV": "1"}).connection
+    found = settings_in({**environ, "PIP_PROXY": "http://q:2", "PIP_NO_PROXY_ENV": "1"}).connection
     assert found.http_proxy == found.https_proxy == Setting("http://q:2", "PIP_PROXY")
     assert not found.environment_proxies
 
@@ -305,12 +307,12 @@ def test_where_connections_are_configured(home: dict[str, str], tmp_path: Path) 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_indexes_of_uv_are_asked_in_its_order(home: dict[str, str]) -> None:
     environ = {**home, "UV_DEFAULT_INDEX": "https://a.example", "UV_INDEX": "https://b.example"}
-    settings = index_settings(RemoteOptions(), environ)
+    settings = settings_in(environ)
     assert settings.urls == ("https://b.example", "https://a.example")
     assert settings.first_index
-    assert not index_settings(RemoteOptions(), {**environ, "UV_INDEX_STRATEGY": "unsafe-best-match"}).first_index
+    assert not settings_in({**environ, "UV_INDEX_STRATEGY": "unsafe-best-match"}).first_index
     pip = {**home, "PIP_INDEX_URL": "https://a.example", "PIP_EXTRA_INDEX_URL": "https://b.example"}
-    assert index_settings(RemoteOptions(), pip).urls == ("https://a.example", "https://b.example")
+    assert settings_in(pip).urls == ("https://a.example", "https://b.example")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")

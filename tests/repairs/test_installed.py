@@ -18,6 +18,7 @@ from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Verdict, fold
+from wheelfix.plan.model import Repaired
 from wheelfix.repairs import installed as module
 from wheelfix.repairs.installed import (
     SCHEMA,
@@ -32,7 +33,6 @@ from wheelfix.repairs.installed import (
     undo,
 )
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.document import PlanReport
 from wheelfix.report.repairs import render_plan
 from wheelfix.roots.lazy import lazy_index
 
@@ -73,7 +73,7 @@ def test_an_installed_package_is_made_whole_and_undone(prefix, tmp_path):
     roots = roots_of(tmp_path)
     with lazy_index(roots) as index:
         result = repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index)
-    assert result.changed
+    assert result.outcome == "repaired"
     assert (prefix / "Lib/site-packages/torch/lib/cupti64_2022.2.1.dll").is_file()
     report = scan_environment(prefix)
     assert report.first_failure is None
@@ -103,10 +103,10 @@ def test_a_dry_run_touches_nothing(prefix, tmp_path):
     roots = roots_of(tmp_path)
     with lazy_index(roots) as index:
         result = repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index, dry_run=True)
-    assert not result.changed
+    assert result.outcome == "planned"
     assert result.added
     assert snapshot(prefix) == before
-    reported = " ".join(render_plan(PlanReport(result.plan, "planned"), TextStyle(unicode=False)).split())
+    reported = " ".join(render_plan(Repaired(result.plan, "planned"), TextStyle(unicode=False)).split())
     assert reported.endswith("Without --dry-run the installed package is changed as shown.")
 
 
@@ -140,7 +140,9 @@ def test_a_journal_that_a_wheel_has_installed_means_nothing(prefix, tmp_path):
     assert snapshot(prefix) == before
     roots = roots_of(tmp_path)
     with lazy_index(roots) as index:
-        assert repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index).changed
+        assert (
+            repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index).outcome == "repaired"
+        )
     undo(prefix, "torch")
     assert snapshot(prefix) == before
 
@@ -158,7 +160,7 @@ def test_a_package_that_was_installed_again_is_repaired_again(prefix, tmp_path):
         (prefix / "Lib/site-packages/torch/new.py").write_bytes(b"")
         with pytest.raises(InputError, match="installed again"):
             undo(prefix, "torch")
-        assert repair_installed(prefix, "torch", options, index).changed
+        assert repair_installed(prefix, "torch", options, index).outcome == "repaired"
     undo(prefix, "torch")
 
 

@@ -25,7 +25,8 @@ from wheelfix.errors import CannotRepair, Exit, UsageError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
-from wheelfix.repairs.repair import Repaired, RepairOutcome, repair, repair_all, targets_differ
+from wheelfix.plan.model import Repaired
+from wheelfix.repairs.repair import repair, repair_all, targets_differ
 from wheelfix.roots.lazy import lazy_index
 
 
@@ -77,7 +78,7 @@ def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
     original = wheel.read_bytes()
     roots = write_roots(story, tmp_path / "roots")
     result = run(wheel, options(tmp_path, *roots.values()))
-    assert result.outcome is RepairOutcome.REPAIRED
+    assert result.outcome == "repaired"
     assert wheel.read_bytes() == original
     assert {addition.name for addition in result.plan.additions} >= set(story.missing)
     assert all(addition.target.startswith("torch/lib/") for addition in result.plan.additions)
@@ -94,7 +95,7 @@ def test_the_same_input_gives_the_same_bytes_and_a_second_repair_changes_nothing
     second = run(wheel, options(tmp_path / "b", *roots.values()))
     assert second.output.read_bytes() == first
     again = run(second.output, options(tmp_path / "c", *roots.values()))
-    assert again.outcome is RepairOutcome.UNCHANGED
+    assert again.outcome == "unchanged"
     assert again.output.read_bytes() == first
 
 
@@ -118,7 +119,7 @@ def test_what_may_be_missing_does_not_stop_a_repair(tmp_path):
 def test_a_dry_run_writes_nothing_and_tells_everything(tmp_path):
     wheel, roots = kepler(tmp_path, kepler_cu114())
     result = run(wheel, options(tmp_path, *roots.values()), dry_run=True)
-    assert result.outcome is RepairOutcome.PLANNED
+    assert result.outcome == "planned"
     assert result.output is None
     assert not (tmp_path / "out").exists()
     by_name = {addition.name: addition for addition in result.plan.additions}
@@ -176,7 +177,7 @@ def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
 def test_a_wheel_that_needs_nothing_is_copied(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "pure", "1.0", "py3-none-any", {"pure/__init__.py": b""}, purelib=True)
     result = run(wheel, options(tmp_path))
-    assert result.outcome is RepairOutcome.UNCHANGED
+    assert result.outcome == "unchanged"
     assert result.output.read_bytes() == wheel.read_bytes()
 
 
@@ -215,7 +216,7 @@ def test_companions_may_be_left_out_and_family_members_that_nobody_loads_are(tmp
     assert "mkl_blacs_intelmpi_lp64.2.dll" not in names
     bare = run(wheel, options(tmp_path, *roots.values(), companions="none"))
     assert "mkl_def.2.dll" not in {addition.name for addition in bare.plan.additions}
-    assert bare.outcome is RepairOutcome.REPAIRED
+    assert bare.outcome == "repaired"
 
 
 def deleted(tmp_path, *, row=True):

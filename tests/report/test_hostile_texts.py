@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -17,7 +18,7 @@ from wheelfix.diagnosis.model import Diagnosis
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.model import Finding, ScanReport, Severity
-from wheelfix.plan.model import Plan
+from wheelfix.plan.model import Plan, Repaired
 from wheelfix.report import builds as diff_documents
 from wheelfix.report import diagnosis as diagnosis_json
 from wheelfix.report import safe
@@ -28,7 +29,6 @@ from wheelfix.report.diagnosis import render_diagnosis
 from wheelfix.report.document import (
     SCAN_KINDS,
     Context,
-    PlanReport,
     render,
 )
 from wheelfix.report.html.scan import render_comparison, render_repairs
@@ -71,8 +71,8 @@ def test_texts_for_people(look: TextStyle, verbose: bool, chosen: str) -> None:
             Context(skipped=(chosen,)),
         ),
         render_diagnosis(Maker(chosen).make(Diagnosis), look, verbose=verbose),
-        render_plan(Maker(chosen, outcome="repaired").make(PlanReport), look, verbose=verbose),
-        render_balance([Maker(chosen).make(PlanReport)], [], look),
+        render_plan(Maker(chosen, outcome="repaired").make(Repaired), look, verbose=verbose),
+        render_balance([Maker(chosen).make(Repaired)], [], look),
         render_text(comparison_blocks(Maker(chosen, verdict="broken").make(Comparison)), look, verbose=verbose),
     ]
     for text in written:
@@ -177,7 +177,7 @@ def comparison_page(text: str) -> str:
 
 def repair_page(text: str) -> str:
     failures = [FailedInput(text, InputError(text, because=text, hint=text))]
-    report = PlanReport(Maker(text).make(Plan), "repaired", text, (text,))
+    report = Repaired(Maker(text).make(Plan), "repaired", Path(text.replace("\0", "")), faults=(text,))
     return render_repairs([report], failures, Context(command=text, date=text))
 
 

@@ -18,8 +18,8 @@ from wheelfix.report.document import (
     Context,
     render,
 )
-from wheelfix.report.html.element import VOID, Html, el, from_markdown, join
-from wheelfix.report.pages import render_page
+from wheelfix.report.html.element import VOID, Html, draw, el, join
+from wheelfix.report.pages import parse_markdown, render_page
 
 FAILURE = FailedInput("x.whl", InputError("x.whl is no wheel", because="it is <no> ZIP archive"))
 
@@ -141,8 +141,8 @@ def test_names_may_be_broken_behind_an_underscore_but_not_where_only_text_is_all
 
 def test_markdown():
     text = "# A\n\nb `c` [d](javascript:x) [e](https://example.org)\n\n- f\n- g\n\n```\n<i>\n```\n"
-    assert from_markdown(text) == (
-        '<h3>A</h3><p>b <code>c</code> [d](javascript:x) <a href="https://example.org" rel="noreferrer">e</a></p>'
+    assert draw(parse_markdown(text)) == (
+        '<h4>A</h4><p>b <code>c</code> [d](javascript:x) <a href="https://example.org" rel="noreferrer">e</a></p>'
         "<ul><li>f</li><li>g</li></ul>"
         '<pre tabindex="0"><code>&lt;i&gt;</code></pre>'
     )
@@ -150,7 +150,7 @@ def test_markdown():
 
 def test_a_line_that_begins_with_a_number_and_a_bracket_is_no_list():
     """The page of WF402 was cut at "CUDA 11) and cublas64_12.dll", where a line begins with "11)"."""
-    assert from_markdown("of (CUDA\n11) and others") == "<p>of (CUDA\n11) and others</p>".replace("\n", " ")
+    assert draw(parse_markdown("of (CUDA\n11) and others")) == "<p>of (CUDA\n11) and others</p>".replace("\n", " ")
 
 
 def test_says_when_and_how_it_was_made_and_of_which_file():

@@ -152,7 +152,7 @@ def test_a_name_twice_is_the_later_file(tmp_path: Path) -> None:
     path = tmp_path / "pkg-1.0-0.tar.bz2"
     path.write_bytes(bz2.compress(b"".join(blocks) + bytes(1024)))
     found = condafile.open_package(path).dlls
-    assert {name: item.disk.read_bytes() for name, item in found.items()} == {
+    assert {name: item.read_bytes() for name, item in found.items()} == {
         "bin/a.dll": b"two",
         "bin/b.dll": b"three",
     }
@@ -259,7 +259,7 @@ def test_a_limit_can_be_raised(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         condafile.open_package(path)
     package = condafile.open_package(path, Limits(max_ratio=1e6))
-    assert package.dlls["Library/bin/zeros.dll"].size == 65 << 20
+    assert package.dlls["Library/bin/zeros.dll"].stat().st_size == 65 << 20
 
 
 def test_the_command_line_raises_it_too(tmp_path: Path, run) -> None:
@@ -282,7 +282,7 @@ def test_many_members_cost_no_memory(tmp_path: Path) -> None:
 
 def test_the_files_vanish_when_nobody_needs_them(tmp_path: Path) -> None:
     package = condafile.open_package(old_package(tmp_path, {"Library/bin/a.dll": b"MZ"}))
-    disk = package.dlls["Library/bin/a.dll"].disk
+    disk = package.dlls["Library/bin/a.dll"]
     assert disk.read_bytes() == b"MZ"
     package.folder.close()
     assert not disk.exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.roots.trees import folders, grow, windows
-from wheelfix.roots.gather import discover
+from wheelfix.roots.gather import explore
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.toolkits import CONDA, PIP
 
@@ -36,7 +36,7 @@ ENVIRONMENT = {
 
 def test_the_active_environment_knows_its_packages(tmp_path: Path) -> None:
     prefix = grow(tmp_path / "envs" / "torch", ENVIRONMENT)
-    (root,) = discover(windows(tmp_path, {"CONDA_PREFIX": str(prefix)}))
+    (root,) = explore(windows(tmp_path, {"CONDA_PREFIX": str(prefix)}))[0]
     assert (root.kind, root.learned, root.last_resort) == ("conda", "environment variable CONDA_PREFIX", False)
     assert folders(root) == ["Library/bin", "."]
 
@@ -53,7 +53,7 @@ def test_the_cache_is_a_last_resort_and_tells_packages_by_folder(tmp_path: Path)
     base = tmp_path / "home" / "miniforge3"
     grow(base, {"conda-meta/history": "", "Library/bin/zlib.dll": b"MZ"})
     grow(base / "pkgs", ["cuda-cupti-12.4.127-h1_2/Library/bin/cupti64_2024.1.1.dll", "cache/readme.txt"])
-    environment, cache = discover(windows(tmp_path, home=tmp_path / "home"))
+    environment, cache = explore(windows(tmp_path, home=tmp_path / "home"))[0]
     assert environment.last_resort
     assert cache.last_resort
     assert cache.learned == "package cache, default path"
@@ -84,7 +84,7 @@ def test_a_folder_of_other_things_is_not_conda(tmp_path: Path) -> None:
 def test_a_conda_python_that_was_started_by_its_path_sees_its_own_dlls(tmp_path: Path) -> None:
     """Without CONDA_PREFIX its Library/bin was no root."""
     prefix = grow(tmp_path / "envs" / "torch", ENVIRONMENT)
-    (root,) = discover(windows(tmp_path, prefixes=((prefix, "the running Python"),)))
+    (root,) = explore(windows(tmp_path, prefixes=((prefix, "the running Python"),)))[0]
     assert (root.kind, root.learned, root.last_resort) == ("conda", "the running Python", False)
     assert "Library/bin" in folders(root)
 
@@ -146,5 +146,5 @@ def test_environments(tmp_path: Path, files: list[str], expected: int) -> None:
 
 def test_conda_and_pip_share_an_environment_without_telling_a_folder_twice(tmp_path: Path) -> None:
     prefix = grow(tmp_path / "env", {**NVIDIA, **INTEL, "conda-meta/history": ""})
-    found = discover(windows(tmp_path, {"CONDA_PREFIX": str(prefix)}, prefixes=((prefix, "the running Python"),)))
+    found = explore(windows(tmp_path, {"CONDA_PREFIX": str(prefix)}, prefixes=((prefix, "the running Python"),)))[0]
     assert [(root.kind, "Library/bin" in folders(root)) for root in found] == [("conda", True), ("pip", False)]

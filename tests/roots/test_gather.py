@@ -18,7 +18,6 @@ from wheelfix.report.canvas import TextStyle
 from wheelfix.report.repairs import render_roots, roots_value
 from wheelfix.roots.choice import Choice, DllRequest, choose
 from wheelfix.roots.gather import (
-    discover,
     explore,
     gather_roots,
     named_root,
@@ -184,13 +183,13 @@ def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path: Path) -> Non
 
 
 def test_an_empty_machine_has_no_roots() -> None:
-    assert discover(Host()) == ()
+    assert explore(Host())[0] == ()
 
 
 def test_path_is_searched_only_when_asked(tmp_path: Path) -> None:
     tools = grow(tmp_path / "tools", ["uv.dll"])
     host = windows(tmp_path, {"Path": str(tools)})
-    assert discover(host) == ()
+    assert explore(host)[0] == ()
     (root,) = search_path_roots(host)
     assert (root.kind, root.learned, root.last_resort, root.explicit) == ("folder", "PATH", True, False)
 
@@ -249,7 +248,7 @@ def test_this_machine_can_be_explored() -> None:
     host = this_machine()
     assert host.prefixes
     assert host.variable("a variable that nobody sets") == ""
-    for root in discover(host):
+    for root in explore(host)[0]:
         assert root.learned
         assert root.folders
 
@@ -260,19 +259,19 @@ def test_rows_and_document(tmp_path: Path) -> None:
     env = {"CUDA_PATH": str(toolkit), "VCToolsRedistDir": str(studio), "MKLROOT": str(tmp_path / "gone")}
     found = explore(windows(tmp_path, env))
     roots = (
-        dataclasses.replace(found.roots[0], last_resort=True, warnings=("everyone can write to it",)),
-        found.roots[1],
+        dataclasses.replace(found[0][0], last_resort=True, warnings=("everyone can write to it",)),
+        found[0][1],
     )
     index = RootIndex(roots)
 
-    text = render_roots(index, found.remarks, {}, TextStyle(), verbose=False, quiet=False)
+    text = render_roots(index, found[1], {}, TextStyle(), verbose=False, quiet=False)
     assert f"CUDA 11.7  {toolkit}\n" in text
     assert "  learned environment variable CUDA_PATH, last resort\n" in text
     assert "  folders bin (2 DLLs), nvvm/bin (1 DLL)\n" in text
     assert "  warning everyone can write to it\n" in text
     assert "x64/Microsoft.VC143.OpenMP.LLVM (1 DLL, not redistributable)\n" in text
 
-    document = json.loads(json.dumps(roots_value(index, found.remarks)))
+    document = json.loads(json.dumps(roots_value(index, found[1])))
     assert document["schema"] == "wheelfix.roots/1"
     assert [root["kind"] for root in document["roots"]] == ["cuda", "msvc"]
     assert document["roots"][0]["folders"][0] == {
@@ -300,7 +299,7 @@ def test_toolkits_on_another_drive_and_of_scoop(tmp_path: Path) -> None:
     grow(drive / "Program Files/NVIDIA/CUDNN/v8.9", ["bin/cudnn64_8.dll"])
     grow(tmp_path / "home/scoop/apps/cuda/12.4.1", ["bin/cudart64_12.dll"])
     host = dataclasses.replace(windows(tmp_path, home=tmp_path / "home"), drives=(drive,))
-    assert [(root.kind, root.path.name, root.learned) for root in discover(host)] == [
+    assert [(root.kind, root.path.name, root.learned) for root in explore(host)[0]] == [
         ("cuda", "12.4.1", "scoop"),
         ("cuda", "v11.7", "another drive"),
         ("cudnn", "v8.9", "another drive"),
@@ -313,12 +312,12 @@ def test_conda_environments_that_are_not_active(tmp_path: Path) -> None:
         grow(prefix, ["conda-meta/history", "Library/bin/mkl_rt.2.dll"])
     grow(home, {".conda/environments.txt": f"{home}/miniforge3/envs/first\n{other}\n\n{tmp_path}/gone\n"})
     found = explore(windows(tmp_path, home=home))
-    assert [(root.path, root.last_resort) for root in found.roots if root.kind == "conda"] == [
+    assert [(root.path, root.last_resort) for root in found[0] if root.kind == "conda"] == [
         (home / "miniforge3", True),
         (home / "miniforge3/envs/first", True),
         (other, True),
     ]
-    assert found.remarks == ()
+    assert found[1] == ()
 
 
 def test_conda_is_asked_where_its_environments_are(tmp_path: Path) -> None:
@@ -328,16 +327,16 @@ def test_conda_is_asked_where_its_environments_are(tmp_path: Path) -> None:
     answer = {"envs": [f"{tmp_path}/project/env", 3, f"{tmp_path}/gone"], "pkgs_dirs": [f"{tmp_path}/cache/pkgs"]}
     host = dataclasses.replace(windows(tmp_path), conda_info=lambda: json.dumps(answer))
     found = explore(host)
-    assert [(root.path.name, root.learned, root.last_resort) for root in found.roots] == [
+    assert [(root.path.name, root.learned, root.last_resort) for root in found[0]] == [
         ("env", "not active, conda info", True),
         ("pkgs", "package cache, conda info", True),
     ]
-    assert found.remarks == ()
+    assert found[1] == ()
 
 
 @pytest.mark.parametrize("answer", ["", "no JSON", "[]", '{"envs": "/x", "pkgs_dirs": null}'])
 def test_an_answer_of_conda_that_says_nothing(tmp_path: Path, answer: str) -> None:
-    assert discover(dataclasses.replace(windows(tmp_path), conda_info=lambda: answer)) == ()
+    assert explore(dataclasses.replace(windows(tmp_path), conda_info=lambda: answer))[0] == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from wheelfix.base.inputfiles import ACCESS_LIST, security_descriptor
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.roots import host as card
 from wheelfix.roots import host as module
-from wheelfix.roots.gather import discover, named_root
+from wheelfix.roots.gather import explore, named_root
 from wheelfix.roots.host import Host, RegistryKey, card_arch, this_machine, writers_by_descriptor
 from wheelfix.roots.toolkits import CUDA
 
@@ -144,7 +144,7 @@ def test_windows_folder_that_all_users_can_write_to(tmp_path: Path) -> None:
     folder = grow(tmp_path / "cuda", ["bin/cudart64_110.dll"])
     lists = {folder: PROGRAM_FILES, folder / "bin": BELOW_DRIVE}
     host = windows(tmp_path, {"CUDA_PATH": str(folder)}, descriptor=lambda path: lists.get(path, ""))
-    (root,) = discover(host)
+    (root,) = explore(host)[0]
     assert root.warnings == (f"all authenticated users can write to {folder / 'bin'}",)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.roots.trees import folders, grow, link, windows
-from wheelfix.roots.gather import discover, explore, named_root
+from wheelfix.roots.gather import explore, named_root
 from wheelfix.roots.host import Host, RegistryKey
 from wheelfix.roots.toolkits import (
     CUDA,
@@ -120,13 +120,13 @@ def test_found_through_variables_registry_and_default_folder_once_each(tmp_path:
     env = {"CUDA_PATH": f'"{v117}"', "CUDA_PATH_V11_7": str(v117), "CUDA_PATH_V9_0": str(tmp_path / "gone")}
     found = explore(windows(tmp_path, env, registry=keys.get))
 
-    assert [(root.path, root.version, root.learned) for root in found.roots] == [
+    assert [(root.path, root.version, root.learned) for root in found[0]] == [
         (v117, "11.7.1", "environment variable CUDA_PATH"),
         (elsewhere, "10.2", "registry"),
         (v130, "13.0", "registry"),
     ]
-    assert found.roots[0].notes == ("also environment variable CUDA_PATH_V11_7", "also default path")
-    assert [(remark.learned, remark.reason) for remark in found.remarks] == [
+    assert found[0][0].notes == ("also environment variable CUDA_PATH_V11_7", "also default path")
+    assert [(remark.learned, remark.reason) for remark in found[1]] == [
         ("environment variable CUDA_PATH_V9_0", "no such folder")
     ]
 
@@ -134,7 +134,7 @@ def test_found_through_variables_registry_and_default_folder_once_each(tmp_path:
 def test_a_relative_variable_never_means_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grow(tmp_path / "v11.7", V117)
     monkeypatch.chdir(tmp_path)
-    assert discover(windows(tmp_path, {"CUDA_PATH": "v11.7"})) == ()
+    assert explore(windows(tmp_path, {"CUDA_PATH": "v11.7"}))[0] == ()
 
 
 HEADER = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 4\n#define CUDNN_PATCHLEVEL 0\n"
@@ -201,7 +201,7 @@ def test_found_by_variable_and_default_folder(tmp_path: Path) -> None:
     installed = tmp_path / "Program Files" / "NVIDIA" / "CUDNN"
     grow(installed, ["v8.9/bin/cudnn64_8.dll", "v9.4/bin/12.6/cudnn64_9.dll", "v9.13/bin/13.0/cudnn64_9.dll"])
     unpacked = grow(tmp_path / "cudnn", ["bin/cudnn64_8.dll"])
-    found = discover(windows(tmp_path, {"CUDNN_PATH": str(unpacked)}))
+    found = explore(windows(tmp_path, {"CUDNN_PATH": str(unpacked)}))[0]
     assert [(root.version, root.learned) for root in found] == [
         ("", "environment variable CUDNN_PATH"),
         ("9.13", "default path"),
@@ -215,7 +215,7 @@ FILE = "bin/x64/nvToolsExt64_1.dll"
 
 def test_default_folder(tmp_path: Path) -> None:
     grow(tmp_path / "Program Files" / "NVIDIA Corporation" / "NvToolsExt", [FILE])
-    (root,) = discover(windows(tmp_path))
+    (root,) = explore(windows(tmp_path))[0]
     assert (root.kind, root.learned, folders(root)) == ("nvtoolsext", "default path", ["bin/x64"])
 
 
@@ -223,8 +223,8 @@ def test_variable_comes_first_and_a_wrong_one_is_remarked(tmp_path: Path) -> Non
     grow(tmp_path / "Program Files" / "NVIDIA Corporation" / "NvToolsExt", [FILE])
     grow(tmp_path / "empty", ["readme.txt"])
     found = explore(windows(tmp_path, {"NVTOOLSEXT_PATH": str(tmp_path / "empty")}))
-    assert [root.learned for root in found.roots] == ["default path"]
-    assert found.remarks[0].reason == "not NvToolsExt: a folder with nvToolsExt64_*.dll in bin\\x64"
+    assert [root.learned for root in found[0]] == ["default path"]
+    assert found[1][0].reason == "not NvToolsExt: a folder with nvToolsExt64_*.dll in bin\\x64"
 
 
 UNTIL_2023 = [
@@ -310,7 +310,7 @@ def test_other_programs_with_a_bin_are_not_oneapi(tmp_path: Path) -> None:
 def test_a_component_inside_the_installation_is_told_once(tmp_path: Path) -> None:
     base = grow(tmp_path / "Program Files (x86)" / "Intel" / "oneAPI", ["mkl/2023.2.0/redist/intel64/mkl_core.2.dll"])
     env = {"MKLROOT": str(base / "mkl" / "2023.2.0"), "ONEAPI_ROOT": str(base)}
-    (root,) = discover(windows(tmp_path, env))
+    (root,) = explore(windows(tmp_path, env))[0]
     assert root.path == base
     assert root.learned == "environment variable ONEAPI_ROOT"
     assert f"environment variable MKLROOT names {base / 'mkl' / '2023.2.0'} in it" in root.notes
@@ -341,7 +341,7 @@ def test_versions_newest_first_and_what_is_not_redistributable(tmp_path: Path, p
 
 def test_one_version_as_the_developer_prompt_names_it(tmp_path: Path) -> None:
     folder = grow(tmp_path / "MSVC", REDIST) / "14.29.30133"
-    (root,) = discover(windows(tmp_path, {"VCTOOLSREDISTDIR": f"{folder}/"}))
+    (root,) = explore(windows(tmp_path, {"VCTOOLSREDISTDIR": f"{folder}/"}))[0]
     assert (root.kind, root.version, root.learned) == ("msvc", "14.29.30133", "environment variable VCToolsRedistDir")
 
 
@@ -358,7 +358,7 @@ def test_default_folders_newest_release_first(tmp_path: Path) -> None:
     grow(tmp_path / "Program Files" / "Microsoft Visual Studio" / "18" / "Professional", files)
     old = grow(tmp_path / "Program Files (x86)" / "Microsoft Visual Studio" / "2017" / "BuildTools", files)
     keys = {VISUAL_STUDIO_REGISTRY: RegistryKey({"15.0": str(old)})}
-    found = discover(windows(tmp_path, registry=keys.get))
+    found = explore(windows(tmp_path, registry=keys.get))[0]
     assert [(root.path.parent.name, root.learned) for root in found] == [
         ("2017", "registry"),
         ("18", "default path"),

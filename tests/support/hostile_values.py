@@ -85,7 +85,7 @@ class Maker:
 @functools.cache
 def _hints(kind: Any) -> dict[str, Any]:
     own = {name: value for name, value in vars(sys.modules[kind.__module__]).items() if isinstance(value, type)}
-    return typing.get_type_hints(kind, localns={**_names(), **own})
+    return typing.get_type_hints(kind, localns={"Path": Path, **_names(), **own})
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from wheelfix.base.programs import run_program
 from wheelfix.errors import UsageError
+from wheelfix.trial import wine
 from wheelfix.trial.wine import NOT_SEALED, OUTLIVES, Confinement, confined, in_container, refuse_root
 
 
@@ -24,13 +26,26 @@ def tmp_path() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("mark", ["/.dockerenv", "/run/.containerenv"])
-def test_a_container_is_known_by_its_mark(mark: str, tmp_path: Path) -> None:
-    assert not in_container(tmp_path, {})
-    file = tmp_path / mark.lstrip("/")
-    file.parent.mkdir(exist_ok=True)
-    file.touch()
-    assert in_container(tmp_path, {})
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine that is not a container, whatever this one is."""
+    for name in ("container", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(wine, "MARKS", (str(tmp_path / "mark"),))
+    monkeypatch.setattr(wine, "GROUPS", tmp_path / "cgroup")
+    return monkeypatch
+
+
+def test_the_marks_of_containers() -> None:
+    assert wine.MARKS == ("/.dockerenv", "/run/.containerenv")
+    assert Path("/proc/1/cgroup") == wine.GROUPS
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_container_is_known_by_its_mark(tmp_path: Path) -> None:
+    assert not in_container()
+    (tmp_path / "mark").touch()
+    assert in_container()
 
 
 @pytest.mark.parametrize(
@@ -42,22 +57,28 @@ def test_a_container_is_known_by_its_mark(mark: str, tmp_path: Path) -> None:
         ("1:cpu:/user\n", False),
     ],
 )
+@pytest.mark.usefixtures("outside")
 def test_or_by_its_control_group(groups: str, answer: bool, tmp_path: Path) -> None:
-    (tmp_path / "proc/1").mkdir(parents=True)
-    (tmp_path / "proc/1/cgroup").write_text(groups)
-    assert in_container(tmp_path, {}) is answer
+    (tmp_path / "cgroup").write_text(groups)
+    assert in_container() is answer
 
 
-def test_or_by_a_variable(tmp_path: Path) -> None:
-    assert in_container(tmp_path, {"container": "podman"})
+def test_or_by_a_variable(outside: pytest.MonkeyPatch) -> None:
+    outside.setenv("container", "podman")
+    assert in_container()
 
 
-def test_root_is_refused() -> None:
-    with pytest.raises(UsageError, match="root"):
-        refuse_root(False, user=0, container=False)
-    refuse_root(True, user=0, container=False)
-    refuse_root(False, user=0, container=True)
-    refuse_root(False, user=1000, container=False)
+@pytest.mark.parametrize(
+    ("allowed", "user", "container", "refused"),
+    [(False, 0, False, True), (True, 0, False, False), (False, 0, True, False), (False, 1000, False, False)],
+)
+def test_root_is_refused(
+    allowed: bool, user: int, container: bool, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: user, raising=False)
+    monkeypatch.setattr(wine, "in_container", lambda: container)
+    with pytest.raises(UsageError, match="root") if refused else contextlib.nullcontext():
+        refuse_root(allowed)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no Wine on Windows")
@@ -68,7 +89,7 @@ def test_a_confined_command_sees_no_home(tmp_path: Path) -> None:
     (kept / "program").touch()
     (tmp_path / "work" / "stage").mkdir(parents=True)
     with confined([kept], tmp_path / "work" / "stage", home) as confinement:
-        done = run_program(confinement.command(["/bin/ls", "-R", str(home)]), timeout=60)
+        done = run_program([*confinement.words, "/bin/ls", "-R", str(home)], timeout=60)
     assert "program" in done.out, done.err
     if any("can be read" in note for note in confinement.notes):
         assert "secret" in done.out
@@ -82,7 +103,7 @@ def test_a_confined_command_sees_no_home(tmp_path: Path) -> None:
 def test_a_confined_command_has_no_network(tmp_path: Path) -> None:
     (tmp_path / "stage").mkdir()
     with confined([], tmp_path / "stage", tmp_path / "none") as confinement:
-        done = run_program(confinement.command(["/bin/cat", "/proc/net/dev"]), timeout=60)
+        done = run_program([*confinement.words, "/bin/cat", "/proc/net/dev"], timeout=60)
     devices = [line.split(":")[0].strip() for line in done.out.splitlines() if ":" in line]
     switched_off = not any("network" in note for note in confinement.notes)
     assert (devices == ["lo"]) or not switched_off
@@ -97,7 +118,7 @@ def test_without_unshare_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             "the network is not switched off",
             "processes that the wheel's code starts may outlive the trial",
         ]
-        assert run_program(confinement.command(["/bin/echo", "runs"]), timeout=60).out == "runs\n"
+        assert run_program([*confinement.words, "/bin/echo", "runs"], timeout=60).out == "runs\n"
 
 
 # ------------------------------------------------------------------------------------- attacks from the inside
@@ -131,8 +152,8 @@ def test_a_cache_below_the_temporary_folder_stays_visible(home: Path, tmp_path: 
         (kept / "program").touch()
         other.touch()
         with confined([kept], tmp_path / "work" / "stage", home) as confinement:
-            done = run_program(confinement.command(["/bin/ls", "-R", folder]), timeout=60)
-            planted = run_program(confinement.command(["/bin/sh", "-c", f"echo x > '{kept}/planted'"]), timeout=60)
+            done = run_program([*confinement.words, "/bin/ls", "-R", folder], timeout=60)
+            planted = run_program([*confinement.words, "/bin/sh", "-c", f"echo x > '{kept}/planted'"], timeout=60)
         assert "program" in done.out, done.err
         if not confinement.notes:
             assert "other" not in done.out
@@ -141,7 +162,7 @@ def test_a_cache_below_the_temporary_folder_stays_visible(home: Path, tmp_path: 
 
 
 def _attack(inside: Confinement, script: str, **more: str) -> str:
-    words = inside.command(["/bin/sh", "-c", script])
+    words = [*inside.words, "/bin/sh", "-c", script]
     return run_program(words, timeout=60, environ={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **more}).text
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -17,12 +16,11 @@ from tests.support.views import make_view
 from tests.support.wheels import build_wheel, extension
 from tests.trial.host import HostPython
 from tools.forge import forge_dll
-from wheelfix.cli import try_
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import import_end
-from wheelfix.trial import run, wine
+from wheelfix.trial import run
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import expectations, expected_end, install, modules_to_try, requirements_of
 
@@ -34,7 +32,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostPython:
     made = HostPython(tmp_path / "host")
     monkeypatch.setattr(run, "open_interpreter", lambda *_: contextlib.nullcontext(made))
     monkeypatch.setattr(run, "refuse_root", lambda _: None)
-    monkeypatch.setattr(try_, "wine_to_download", lambda _: "")
     return made
 
 
@@ -133,44 +130,6 @@ def test_paths_may_be_relative(host: HostPython, tmp_path: Path, monkeypatch: py
     words = ["--with", f"more/{other.name}", "--find-links", "more"]
     run("try", f"dist/{wheel.name}", "--module", "p", *words)
     run("try", "dist", "--module", "p", *words)
-
-
-def test_a_large_download_is_asked_for(
-    unpacking: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(try_, "wine_to_download", lambda _: "an x86_64 Wine: 1.4 GB")
-    command = ["try", str(wheel_of(tmp_path, "")), "--module", "p"]
-    assert main(command) == 2
-    err = capsys.readouterr().err
-    assert "this sets up an x86_64 Wine: 1.4 GB" in err
-    assert "--yes agrees to it" in err
-    assert main([*command, "--yes"]) == 0
-    for answer, code in (("y\n", 0), ("\n", 2)):
-        monkeypatch.setattr("sys.stdin", Terminal(answer))
-        monkeypatch.setattr("sys.stderr", Terminal())
-        assert main(command) == code
-
-
-class Terminal(io.StringIO):
-    """A stream that is one."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_what_is_downloaded_is_known_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setattr(wine, "find_program", lambda name: name)
-    assert wine.wine_to_download(None).startswith(f"an x86_64 Wine in {tmp_path / 'wheelfix' / 'wine-x64'}: ")
-    assert wine.wine_to_download(tmp_path / "wine") == ""
-    monkeypatch.setattr(wine, "find_program", lambda name: None if name == "patchelf" else name)
-    with pytest.raises(EnvironmentFailure, match="there is no x86_64 Wine") as caught:
-        wine.wine_to_download(None)
-    assert "apt-get install patchelf" in caught.value.hint
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    assert wine.wine_to_download(None) == ""
 
 
 @pytest.mark.slow

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.oracle.wine import wine_options
 from tests.support.commands import Run
-from tests.support.tiers import unavailable
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
-from wheelfix.errors import EnvironmentFailure, UsageError, WheelfixError
+from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
 from wheelfix.trial import wine
 from wheelfix.trial.wine import environment, find_wine, wine_version
@@ -91,10 +91,7 @@ def write(folder: Path, name: str, files: Mapping[str, bytes | str]) -> str:
 @pytest.mark.wine_x64
 @pytest.mark.slow
 def test_wheels_are_imported_as_predicted(tmp_path: Path, run: Run) -> None:
-    try:
-        find_wine(None, Machine.AMD64)
-    except WheelfixError as error:
-        unavailable(str(error))
+    wine_words = wine_options()
     needs = extension("KERNEL32.dll:Sleep", "helper.dll:call", name="_m")
     wheels = [
         write(
@@ -104,7 +101,7 @@ def test_wheels_are_imported_as_predicted(tmp_path: Path, run: Run) -> None:
         write(tmp_path, "code", {"code_/__init__.py": LOADS}),
     ]
     before = leftovers()
-    document = json.loads(run("try", *wheels, "--format", "json", code=1).out)
+    document = json.loads(run("try", *wheels, *wine_words, "--format", "json", code=1).out)
     rows = {
         (wheel["name"], one["module"]): (one["agreement"], one["observed"])
         for wheel in document["wheels"]

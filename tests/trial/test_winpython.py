@@ -44,23 +44,23 @@ def make_folder(path: Path, files: dict[str, bytes]) -> Path:
 @pytest.mark.parametrize("files", [EMBEDDABLE, NUGET], ids=["embeddable", "nuget"])
 def test_a_python_is_copied_without_its_packages(files: dict[str, bytes], make: object, tmp_path: Path) -> None:
     home = make(tmp_path / "home", files)  # type: ignore[operator]
-    made = windows_home(home, tmp_path / "copy")
-    assert (made.version, made.machine) == ((3, 12), Machine.AMD64)
-    assert (made.folder / "python.exe").read_bytes() == EXE
-    assert list(made.site.iterdir()) == []
-    assert not (made.folder / "Lib" / "test").exists()
-    assert not (made.folder / "include").exists()
+    made = tmp_path / "copy"
+    assert windows_home(home, made) == ((3, 12), Machine.AMD64)
+    assert (made / "python.exe").read_bytes() == EXE
+    assert list((made / "Lib" / "site-packages").iterdir()) == []
+    assert not (made / "Lib" / "test").exists()
+    assert not (made / "include").exists()
     if files is EMBEDDABLE:
-        text = (made.folder / "python312._pth").read_text()
+        text = (made / "python312._pth").read_text()
         assert "Lib\\site-packages" in text
         assert "import site" in text
     else:
-        assert (made.folder / "Lib" / "os.py").exists()
+        assert (made / "Lib" / "os.py").exists()
 
 
 def test_the_machine_is_that_of_the_program(tmp_path: Path) -> None:
     files = {**EMBEDDABLE, "python.exe": forge_dll("python.exe", is_dll=False, machine=Machine.ARM64)}
-    assert windows_home(make_zip(tmp_path / "a.zip", files), tmp_path / "copy").machine is Machine.ARM64
+    assert windows_home(make_zip(tmp_path / "a.zip", files), tmp_path / "copy")[1] is Machine.ARM64
 
 
 @pytest.mark.parametrize(

@@ -168,3 +168,9 @@ def human_size(size: int) -> str:
     if size < 1_000_000_000:
         return f"{size / 1_000_000:.1f} MB"
     return f"{size / 1_000_000_000:.2f} GB"
+
+
+def size_in_bytes(text: str) -> int | None:
+    """Return the number of bytes that ``512M``, ``2 GiB`` or plain digits mean; None for another text."""
+    found = re.fullmatch(r"([0-9]{1,15})\s*(?:([KMGT])(?:i?B)?|B)?", text.strip(), re.IGNORECASE)
+    return int(found[1]) << (10 * " KMGT".index((found[2] or " ").upper())) if found is not None else None

@@ -107,12 +107,6 @@ def check_folder(folder: Path | None, option: str) -> None:
         raise UsageError(f"{option} {folder}", because=what, hint="check the path for a misspelling")
 
 
-def check_target_folder(folder: Path | None, option: str) -> None:
-    """Refuse a folder to write to that is a file."""
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise UsageError(f"{option} {folder}", because="it is a file", hint="name a folder")
-
-
 def exit_code(failed: bool, errors: Iterable[WheelfixError]) -> int:
     """Return the worst of all: 1 for a finding that counts, and the code of each input that could not be read."""
     return max([Exit.FINDINGS if failed else Exit.OK, *(error.exit_code for error in errors)])

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.cli.common import write_result
-from wheelfix.errors import Exit, UsageError
+from wheelfix.errors import Exit
 from wheelfix.knowledge.winerrors import WinError, winerror
 from wheelfix.report import json_
 from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.ci import markdown_table
 from wheelfix.report.pages import render_page, render_rules
-from wheelfix.rules.registry import Rule, all_rules, find_rule, nearest, page
+from wheelfix.rules.registry import Rule, all_rules, find_rule, page, unknown_rule
 
 if TYPE_CHECKING:
     import argparse
@@ -33,9 +33,7 @@ def execute(args: argparse.Namespace) -> int:
         rule = find_rule(word if number is None else f"WF{word}")
         begun = [known for known in all_rules() if known.code.startswith(word.upper())] if rule is None else []
         if rule is None and not begun:
-            close = " or ".join(nearest(word))
-            hint = f"did you mean {close}?" if close else "'wheelfix explain' lists them all"
-            raise UsageError(f"there is no finding {word!r}", hint=hint)
+            raise unknown_rule(f"there is no finding {word!r}", word)
         pages = pages and not begun
         rules += [rule] if rule is not None else begun
     if args.format == "json":

@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.base.inputfiles import check_target, open_regular
+from wheelfix.base.inputfiles import check_target
 from wheelfix.base.options import ScanOptions, repeated
 from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say, say_failure
 from wheelfix.cli.common import Inputs, exit_code, say_skipped, write_result
-from wheelfix.errors import HIDDEN, UsageError, failure_of, shown_url
+from wheelfix.errors import HIDDEN, EnvironmentFailure, UsageError, failure_of, shown_url
 from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
 from wheelfix.report.document import (
@@ -26,7 +26,7 @@ from wheelfix.report.document import (
 )
 from wheelfix.report.scans import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.report.words import count
-from wheelfix.streams.codec import hasher
+from wheelfix.streams.source import file_sha256
 
 if TYPE_CHECKING:
     import argparse
@@ -236,7 +236,6 @@ class Output(Results):
 
 _SECRET_NAMES = ("token", "secret", "passw", "passphrase", "apikey", "api-key", "credential", "auth")
 _TOKEN = regex(r"\b(?:gh[a-z]_|github_pat_|glpat-|pypi-|sk-|AKIA|xox[a-z]-)[\w-]{8,}")
-_CHUNK = 1 << 20
 
 
 def command_line(argv: Sequence[str], home: str = "") -> str:
@@ -290,15 +289,7 @@ def hashes(reports: Iterable[ScanReport]) -> dict[str, str]:
     for path in {report.path for report in reports}:
         if path.lower().endswith(".whl"):
             try:
-                found[path] = _sha256(Path(path))
-            except OSError:
+                found[path] = file_sha256(Path(path))
+            except EnvironmentFailure:
                 continue
     return found
-
-
-def _sha256(path: Path) -> str:
-    digest = hasher()
-    with open_regular(path) as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import PLATFORMS
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.parsing import size_in_bytes, whole_number
 from wheelfix.cli.commands import BLOCKS, COMMANDS, CommaList, Parser, PathList, did_you_mean, root_parser
 from wheelfix.errors import UsageError
 from wheelfix.report.canvas import COLOURS
@@ -34,10 +34,10 @@ def positive(text: str) -> int:
 
 def size(text: str) -> int:
     """Return a number of bytes from ``512M``, ``2 GiB`` or plain digits."""
-    found = re.fullmatch(r"([0-9]{1,15})\s*(?:([KMGT])(?:i?B)?|B)?", text.strip(), re.IGNORECASE)
-    if found is None or not int(found[1]):
+    found = size_in_bytes(text)
+    if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it as 512M, 2G or in bytes")
-    return int(found[1]) << (10 * " KMGT".index((found[2] or " ").upper()))
+    return found
 
 
 def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str, Path]:

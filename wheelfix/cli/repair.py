@@ -11,7 +11,6 @@ from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
     check_folder,
     check_output,
-    check_target_folder,
     environment_of,
     exit_code,
     expand_inputs,
@@ -30,10 +29,9 @@ from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
 from wheelfix.exam.examination import FailedInput
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repairs.installed import InstalledRepair, repair_installed, undo
-from wheelfix.repairs.repair import Repaired, repair_all, replay
-from wheelfix.report.canvas import ProgressBar, TextStyle
-from wheelfix.report.document import PlanReport
+from wheelfix.repairs.installed import repair_installed, undo
+from wheelfix.repairs.repair import repair_all, replay
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from wheelfix.model import Json
-    from wheelfix.plan.model import Plan
+    from wheelfix.plan.model import Plan, Repaired
 
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:
@@ -55,7 +53,8 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     _refuse(args)
     args.python = environment_of(args.python)
     check_folder(args.env, "--env")
-    check_target_folder(args.wheel_dir, "--wheel-dir")
+    if args.wheel_dir is not None and args.wheel_dir.exists() and not args.wheel_dir.is_dir():
+        raise UsageError(f"--wheel-dir {args.wheel_dir}", because="it is a file", hint="name a folder")
     Compressor.choose(args.compressor, args.compression)
     if args.gpu is not None:
         card_arch(args.gpu)
@@ -128,7 +127,7 @@ class RepairOutput(Results):
 
     def __init__(self, args: argparse.Namespace) -> None:
         super().__init__(args)
-        self.results: list[PlanReport] = []
+        self.results: list[Repaired] = []
 
     def refuse(self, path: str, error: WheelfixError) -> None:
         """Take an input that was not repaired."""
@@ -142,18 +141,16 @@ class RepairOutput(Results):
             self.refuse(result.plan.wheel.path, failure_of(error, result.plan.wheel.path))
 
     def _take(self, result: Repaired) -> None:
-        target = str(result.output) if result.output else ""
-        entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
+        entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": result.outcome}
         wanted = {self.args.format, *(kind for kind, _ in self.args.also)}
-        entry |= {"output": target or None, "plan": result.plan.to_json()} if "json" in wanted else {}
+        if "json" in wanted:
+            entry |= {"output": str(result.output) if result.output else None, "plan": result.plan.to_json()}
         self.entries.append(entry)
-        self.results.append(
-            PlanReport(result.plan, str(result.outcome), target, result.faults, result.before, result.after)
-        )
+        self.results.append(result)
         if self.args.format == "text":
-            self.tell(self._text(self.results[-1], self.look))
+            self.tell(self._text(result, self.look))
 
-    def _text(self, result: PlanReport, look: TextStyle) -> str:
+    def _text(self, result: Repaired, look: TextStyle) -> str:
         return render_plan(result, look, verbose=self.args.verbose, quiet=self.args.quiet)
 
     def _summary(self, look: TextStyle) -> str:
@@ -222,20 +219,14 @@ def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: Repai
     groups = [(repair_options(own), group) for own, group in group_inputs(args, paths)]
     with output.progress(paths, "repairing") as progress:
         for options, group in groups:
-            yield from _repair_group(group, options, args, output, progress)
-
-
-def _repair_group(
-    paths: list[Path], options: RepairOptions, args: argparse.Namespace, output: RepairOutput, progress: ProgressBar
-) -> Iterator[Plan]:
-    with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
-        for result in results:
-            if isinstance(result, FailedInput):
-                output.refuse(result.path, result.error)
-            else:
-                output.add(result)
-                yield result.plan
-            progress.step()
+            with contextlib.closing(repair_all(group, options, dry_run=args.dry_run, progress=progress.part)) as found:
+                for result in found:
+                    if isinstance(result, FailedInput):
+                        output.refuse(result.path, result.error)
+                    else:
+                        output.add(result)
+                        yield result.plan
+                    progress.step()
 
 
 def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
@@ -252,25 +243,16 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
     return Exit.OK
 
 
-def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Namespace, look: TextStyle) -> str:
-    outcome = "planned" if args.dry_run else "repaired" if result.changed else "unchanged"
+def _rendered_installed(kind: str, result: Repaired, args: argparse.Namespace, look: TextStyle) -> str:
     if kind == "json":
-        return dump(_installed_json(result))
+        done = "repaired" if result.outcome == "repaired" else "unchanged"
+        return dump({**result.plan.to_json(), "outcome": done, "added": list(result.added)})
     if kind == "html":
-        return _as_html([_installed_report(result, outcome)], (), args)
-    return render_plan(_installed_report(result, outcome), look, verbose=args.verbose, quiet=args.quiet)
+        return _as_html([result], (), args)
+    return render_plan(result, look, verbose=args.verbose, quiet=args.quiet)
 
 
-def _as_html(results: Sequence[PlanReport], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
+def _as_html(results: Sequence[Repaired], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
     from wheelfix.report.html.scan import render_repairs  # markdown-it is behind it
 
     return render_repairs(results, failures, made_by(args))
-
-
-def _installed_report(result: InstalledRepair, outcome: str) -> PlanReport:
-    return PlanReport(result.plan, outcome, before=result.before, after=result.after)
-
-
-def _installed_json(result: InstalledRepair) -> dict[str, Json]:
-    plan = result.plan.to_json()
-    return {**plan, "outcome": "repaired" if result.changed else "unchanged", "added": list(result.added)}

@@ -25,7 +25,7 @@ def execute(args: argparse.Namespace) -> int:
     """List the roots."""
     host = this_machine()
     options = root_options(args)
-    remarks = explore(host).remarks if options.discover else ()
+    remarks = explore(host)[1] if options.discover else ()
     with open_index(options, host) as index:
         matches = [file for file in index.files() if any(_matches(file.name, text) for text in args.names)]
         if args.format == "json":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
 from wheelfix.base.parsing import close_words, load_toml, regex, whole_number
-from wheelfix.base.values import dataclass, field, frozen, replace
+from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.cli.commands import COMMANDS, Parser, say
 from wheelfix.cli.common import check_outputs
 from wheelfix.cli.parsers import (
@@ -93,24 +93,20 @@ class Setting:
 
 @frozen
 class Configuration:
-    """What a file says."""
+    """What files say: the user's own, then that of the project, which overrides it."""
 
-    path: Path | None = None
-    settings: tuple[Setting, ...] = ()
-    user: Configuration | None = None
-    """What the user's own file says, which the project's overrides."""
+    files: tuple[tuple[Path, tuple[Setting, ...]], ...] = ()
 
     @property
     def everything(self) -> tuple[Setting, ...]:
-        """What both files say, in their order."""
-        return (*(self.user.settings if self.user else ()), *self.settings)
+        """What all files say, in their order."""
+        return tuple(item for _, settings in self.files for item in settings)
 
     def for_command(self, command: str) -> Iterator[Setting]:
         """Yield the settings of a command that hold for every wheel, the more special ones last."""
-        if self.user is not None:
-            yield from self.user.for_command(command)
-        yield from (item for item in self.settings if not item.wheel and not item.command)
-        yield from (item for item in self.settings if not item.wheel and item.command == command)
+        for _, settings in self.files:
+            for special in ("", command):
+                yield from (item for item in settings if not item.wheel and item.command == special)
 
     def for_wheel(self, name: str) -> Iterator[Setting]:
         """Yield the settings for wheels of a name, in the order of the file."""
@@ -148,21 +144,21 @@ def _speaks_of_us(project: Path) -> bool:
 # --------------------------------------------------------------------------------------------------------- reading
 
 
-def user_file(environ: Mapping[str, str]) -> Path:
+def user_file() -> Path:
     """Return where a user's own configuration is, in the folder that the system has for that."""
     home = Path("~").expanduser()
     if sys.platform == "win32":
-        folder = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+        folder = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
     elif sys.platform == "darwin":
         folder = home / "Library" / "Application Support"
     else:
-        folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     return folder / "wheelfix" / OWN_FILE
 
 
 def read_configuration(
     path: Path, options: Mapping[str, Option], commands: Sequence[str], *, anywhere: bool = False
-) -> Configuration:
+) -> tuple[Setting, ...]:
     """Return what a file says; UsageError with every fault, each with its key and line.
 
     With ``anywhere`` its paths may lead out of its folder: it is of the user, and not of a project.
@@ -185,7 +181,7 @@ def read_configuration(
     reader.read(table)
     if reader.faults:
         raise _error(path, reader.faults)
-    return Configuration(path, tuple(reader.settings))
+    return tuple(reader.settings)
 
 
 def _error(path: Path, faults: Sequence[tuple[str, str]]) -> UsageError:
@@ -471,9 +467,9 @@ class Settings:
     def used_file(self) -> Path | None:
         """The file that sets something for this command, if one does."""
         rows = option_rows(self.command)
-        for file in (self.configuration, self.configuration.user or Configuration()):
-            if any(item.command in ("", self.command) and item.key in rows for item in file.settings):
-                return file.path
+        for path, settings in reversed(self.configuration.files):
+            if any(item.command in ("", self.command) and item.key in rows for item in settings):
+                return path
         return None
 
     @property
@@ -499,9 +495,8 @@ def arguments_of(argv: list[str]) -> argparse.Namespace | None:
     return args
 
 
-def read_settings(parser: Parser, command: str, argv: list[str], environ: Mapping[str, str] | None = None) -> Settings:
+def read_settings(parser: Parser, command: str, argv: list[str]) -> Settings:
     """Parse a command line and gather what variables and files add to it."""
-    environ = os.environ if environ is None else environ
     # Of two arguments for one thing (--sbom, --no-sbom) the first has the default, as argparse itself does it.
     defaults = {
         action.dest: _default(action)
@@ -515,11 +510,11 @@ def read_settings(parser: Parser, command: str, argv: list[str], environ: Mappin
     for dest in ("config", "no_config"):
         defaults.pop(dest, None)
     none = given.get("no_config", False) or given.get("config") == Path("none")
-    file, own = _file(given.get("config"), none, environ), user_file(environ)
-    configuration = read_configuration(file, *vocabulary()) if file is not None else Configuration()
+    file, own = _file(given.get("config"), none), user_file()
+    found = [(file, read_configuration(file, *vocabulary()))] if file is not None else []
     if not none and own.is_file() and own != file:
-        configuration = replace(configuration, user=read_configuration(_trusted(own), *vocabulary(), anywhere=True))
-    return Settings(parser, command, defaults, typed, read_environ(command, environ), configuration)
+        found.insert(0, (own, read_configuration(_trusted(own), *vocabulary(), anywhere=True)))
+    return Settings(parser, command, defaults, typed, read_environ(command), Configuration(tuple(found)))
 
 
 def _default(action: argparse.Action) -> Any:
@@ -527,12 +522,12 @@ def _default(action: argparse.Action) -> Any:
     return [] if action.default is None and action.nargs in ("*", "+") else action.default
 
 
-def _file(named: Path | None, refused: bool, environ: Mapping[str, str]) -> Path | None:
+def _file(named: Path | None, refused: bool) -> Path | None:
     if refused:
         return None
     if named is not None:
         return _existing(named)  # its name was typed, so it was chosen
-    variable = environ.get(PREFIX + "CONFIG")
+    variable = os.environ.get(PREFIX + "CONFIG")
     found = _existing(Path(variable)) if variable else find_file(Path.cwd())
     return _trusted(found) if found is not None else None
 
@@ -554,17 +549,17 @@ def _existing(named: Path) -> Path:
     return named
 
 
-def read_environ(command: str, environ: Mapping[str, str]) -> dict[str, Given]:
+def read_environ(command: str) -> dict[str, Given]:
     """Return the options that variables such as ``WHEELFIX_FAIL_ON`` set."""
     found = {}
     for key, row in option_rows(command).items():
         name = PREFIX + key.upper().replace("-", "_")
-        if name in environ:
+        if name in os.environ:
             where = f"environment variable {name}"
             if row.get("typed"):
                 option = long_name(row)
                 raise UsageError(f"{where}: {option} is taken from the command line only", hint=f"type {option}")
-            found[row["dest"]] = Given(_read(row, key, _as_written(row, environ[name]), where), where)
+            found[row["dest"]] = Given(_read(row, key, _as_written(row, os.environ[name]), where), where)
     return found
 
 
@@ -630,8 +625,7 @@ def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
 
 def describe(settings: Settings) -> str:
     """Return what somebody wrote: in files, in variables and on the command line, in this order, and where."""
-    both = (settings.configuration.user, settings.configuration)
-    files = [str(one.path) for one in both if one is not None and one.path is not None]
+    files = [str(path) for path, _ in settings.configuration.files]
     known = option_rows(settings.command)
     values = {key: given for dest, given in settings.values().items() if (key := dest.replace("_", "-")) in known}
     written = [item.key for item in settings.configuration.everything]

@@ -24,6 +24,7 @@ from wheelfix.survey.tables import QueryResult, SurveyFolder, ask, questions
 from wheelfix.survey.wheelrows import (
     LARGEST_LIST,
     OPTIONS,
+    Listed,
     WheelRows,
     WheelSource,
     list_index,
@@ -82,15 +83,11 @@ def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
 
 def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple[list[WheelSource], list[WheelRows]]:
     """Return the wheels to read, and rows of names and lines that stand for none."""
-    found = list(wheel_sources(word for word in args.words if word != "-"))
-    unlisted: list[WheelRows] = []
-    if "-" in args.words:
-        listed = read_list(_typed_lines())
-        found, unlisted = [*found, *listed.sources], [*listed.failed]
-    if args.names is not None:
-        listed = list_index(read_names(args.names), remote_options(args), progress)
-        found, unlisted = [*found, *listed.sources], [*unlisted, *listed.failed]
-    found = list({source.place: source for source in found}.values())
+    listed: Listed = [*wheel_sources(word for word in args.words if word != "-")]
+    listed += read_list(_typed_lines()) if "-" in args.words else []
+    listed += list_index(read_names(args.names), remote_options(args), progress) if args.names is not None else []
+    unlisted = [one for one in listed if isinstance(one, WheelRows)]
+    found = list({one.place: one for one in listed if isinstance(one, WheelSource)}.values())
     if not found and not unlisted:
         raise UsageError(
             "no Windows wheel in the sources", hint="wheels for Windows have a platform tag such as win_amd64"

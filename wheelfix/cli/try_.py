@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.commands import say
-from wheelfix.cli.common import (
-    expand_inputs,
-)
+from wheelfix.cli.common import exit_code, expand_inputs
 from wheelfix.cli.output import Output, Results
-from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
+from wheelfix.errors import ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import look_of
 from wheelfix.report.trial import render_json, render_junit, render_trial
 from wheelfix.trial.model import Agreement, Trial, TrialOptions, silent
 from wheelfix.trial.run import try_all
-from wheelfix.trial.wine import refuse_root, wine_to_download
+from wheelfix.trial.wine import refuse_root
 
 if TYPE_CHECKING:
     import argparse
@@ -63,8 +61,6 @@ def execute(args: argparse.Namespace) -> int:
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     results, trials = Results(args), list[Trial]()
     results.fail_inputs(inputs, "try")
-    if inputs.files and not args.yes:
-        _ask(wine_to_download(options.wine))
     for found in try_all(inputs.files, options):
         if isinstance(found, FailedInput):
             results.fail(found)
@@ -75,19 +71,8 @@ def execute(args: argparse.Namespace) -> int:
             results.tell(text if len(trials) == 1 or args.quiet else f"\n{text}")
     render = render_json if args.format == "json" else render_junit
     results.write(lambda kind: render(trials, results.failures))
-    return max([*map(exit_of, trials), *(failure.error.exit_code for failure in results.failures)], default=Exit.OK)
-
-
-def _ask(what: str) -> None:
-    """Go on only with the user's consent, if something large has to be downloaded first."""
-    if not what:
-        return
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        say(f"wheelfix: this sets up {what}. Continue? [y/N]")
-        if sys.stdin.readline().strip().lower() in ("y", "yes"):
-            return
-        raise UsageError("nothing was tried", because="the download was declined")
-    raise UsageError("a download is needed first", because=f"this sets up {what}", hint="--yes agrees to it")
+    errors = [*filter(None, map(failure_of_trial, trials)), *(failure.error for failure in results.failures)]
+    return exit_code(False, errors)
 
 
 def check_trial(args: argparse.Namespace) -> None:
@@ -115,28 +100,24 @@ def try_written(args: argparse.Namespace, output: Output) -> None:
             output.fail(FailedInput(path, error, "try"))
 
 
-def exit_of(trial: Trial) -> Exit:
-    """Return the exit code of a trial."""
-    codes = {"differs": Exit.DIFFERS, "fails": Exit.FINDINGS, "cannot-tell": Exit.UNKNOWN, "imports": Exit.OK}
-    return codes[trial.outcome]
+OUTCOMES: dict[str, tuple[type[WheelfixError], str]] = {
+    "differs": (PredictionDiffers, "was not imported as predicted"),
+    "fails": (ImportFails, "cannot be imported"),
+    "cannot-tell": (ImportUntold, "was imported under Wine, which cannot tell what Windows does"),
+}
+"""What a trial comes to, if not everything was imported."""
 
 
 def failure_of_trial(trial: Trial) -> WheelfixError | None:
     """Return the failure of a trial as an error with its exit code; None if everything was imported."""
-    kinds = {"differs": PredictionDiffers, "fails": ImportFails, "cannot-tell": ImportUntold}
-    if trial.outcome not in kinds:
+    if trial.outcome not in OUTCOMES:
         return None
-    wrong = [one for one in trial.modules if one.agreement is Agreement.DIFFERS or not one.observed.works]
-    causes = [one.observed.cause for one in wrong]
-    reasons = [
-        f"import {one.module}: {f'{cause.error}: {cause.message}' if cause is not None else one.observed.outcome}"
-        + (f" ({one.why})" if one.why else "")
-        for one, cause in zip(wrong, causes, strict=True)
-    ]
-    what = {
-        "differs": "was not imported as predicted",
-        "fails": "cannot be imported",
-        "cannot-tell": "was imported under Wine, which cannot tell what Windows does",
-    }
+    kind, what = OUTCOMES[trial.outcome]
+    reasons = []
+    for one in trial.modules:
+        if one.agreement is Agreement.DIFFERS or not one.observed.works:
+            cause = one.observed.cause
+            said = f"{cause.error}: {cause.message}" if cause is not None else one.observed.outcome
+            reasons.append(f"import {one.module}: {said}" + (f" ({one.why})" if one.why else ""))
     hint = "'wheelfix try' with this wheel shows the traceback and the DLLs that were loaded"
-    return kinds[trial.outcome](f"{trial.name} {trial.version} {what[trial.outcome]}", because=reasons[:5], hint=hint)
+    return kind(f"{trial.name} {trial.version} {what}", because=reasons[:5], hint=hint)

@@ -374,11 +374,12 @@ def _candidates(name: str, index: LazyIndex | None, subject: Subject) -> tuple[C
     """The files of that name in the roots, and with ``--fetch`` on the package index, as a report shows them."""
     if index is None:
         return ()
-    if not index.candidates(name):
-        index.look_on_index(name, subject.cuda.text, subject.machine)
+    roots = index.open()
+    if not roots.candidates(name):
+        roots.look_on_index(name, subject.cuda.text, subject.machine)
     return tuple(
-        Candidate(file.location, file.root.where, index.shown_version(file), f"{file.origin}, {file.root.learned}")
-        for file in index.candidates(name)
+        Candidate(file.location, file.root.where, roots.shown_version(file), f"{file.origin}, {file.root.learned}")
+        for file in roots.candidates(name)
     )
 
 

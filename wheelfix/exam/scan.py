@@ -124,7 +124,7 @@ def scan_inputs(
             for results in in_processes(start, files, sizes, jobs=jobs, lost=_lost, progress=report):
                 yield from results
             return
-        index.prepare()
+        index.open().prepare()
         alone = replace(options, jobs=1)
         with WorkerPool(options.jobs) as pool:
             running: deque[Task[list[ScanReport | FailedInput]]] = deque()

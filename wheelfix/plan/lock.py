@@ -328,10 +328,10 @@ class LockedSources:
         if source.kind == "file":
             return NewMember(addition.target, path=path, sha256=addition.sha256)
         if source.kind == "conda-package":
-            packed = open_package(path).dlls.get(source.member)
-            if packed is None:
+            disk = open_package(path).dlls.get(source.member)
+            if disk is None:
                 raise _no_member(path, source.member)
-            return NewMember(addition.target, path=packed.disk, sha256=addition.sha256)
+            return NewMember(addition.target, path=disk, sha256=addition.sha256)
         return self._packed(addition, self._opened(source.path, path))
 
     def _opened(self, key: str, path: Path | RemoteWheel) -> Archive:
@@ -368,7 +368,7 @@ class LockedSources:
                         # Packed as it would have been from a file: packed bytes of others would make another wheel.
                         return NewMember(addition.target, source=index.open(file), sha256=addition.sha256)
                     return NewMember(addition.target, path=path, packed=packed, sha256=addition.sha256)
-            if not fetch or not self._roots.look_on_index(addition.name, cuda, machine):
+            if not fetch or not index.look_on_index(addition.name, cuda, machine):
                 return None
 
     def _not_there(self, addition: Addition) -> WheelfixError:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 from wheelfix.base.options import Renaming
 from wheelfix.base.values import as_tree, field, frozen, is_value
 from wheelfix.errors import InputError
+from wheelfix.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from wheelfix.model import JsonObject
+    from wheelfix.model import Finding, JsonObject, ScanReport
     from wheelfix.roots.root import RootFile
 
 SCHEMA = "wheelfix.plan/1"
@@ -298,3 +300,37 @@ class Chosen:
     reason: str
     rejected: tuple[Rejected, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+@frozen
+class Repaired:
+    """What a repair did to one wheel or installed package, or would do."""
+
+    plan: Plan
+    outcome: str
+    """``repaired``, ``unchanged`` or ``planned``."""
+    output: Path | None = None
+    """The wheel that came out; None for a dry run, and for what is installed."""
+    before: ScanReport | None = None
+    after: ScanReport | None = None
+    """What the scan says about it as it was and as it is then; None where a lock was replayed, which scans nothing."""
+    size: int = 0
+    faults: tuple[str, ...] = ()
+    """For a dry run: why nothing would be written; empty when the wheel would be made."""
+    added: tuple[str, ...] = ()
+    """The new files of an installed package."""
+
+    @property
+    def remaining(self) -> tuple[Finding, ...]:
+        """The findings that are still there."""
+        return _counted(self.after)
+
+    @property
+    def fixed(self) -> tuple[Finding, ...]:
+        """The findings that are gone."""
+        left = {(finding.code, finding.subject) for finding in self.remaining}
+        return tuple(one for one in _counted(self.before) if (one.code, one.subject) not in left)
+
+
+def _counted(report: ScanReport | None) -> tuple[Finding, ...]:
+    return tuple(one for one in report.findings if one.severity is not Severity.INFO) if report is not None else ()

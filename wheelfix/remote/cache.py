@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import is_real_folder, read_file, refuse_link
+from wheelfix.base.parsing import size_in_bytes
 from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.remote.addresses import identity
@@ -40,7 +41,6 @@ MARK = ".wheelfix-cache"
 """The file by which a folder is known as a cache of ours."""
 _WHEEL_NAME = re.compile(r"(?:unverified-[0-9]{1,10}-)?[0-9a-f]{64}\.whl")
 _FOLDER_NAME = re.compile(r"[0-9a-f]{40}")
-_SIZE = re.compile(r"([0-9]{1,12})\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 @frozen
@@ -78,10 +78,10 @@ def default_limit() -> int:
     said = os.environ.get("WHEELFIX_CACHE_SIZE", "").strip()
     if not said:
         return LIMIT
-    found = _SIZE.fullmatch(said)
+    found = size_in_bytes(said)
     if found is None:
         raise UsageError(f"WHEELFIX_CACHE_SIZE={said}", because="it is not a size", hint="write it as 512M or 5G")
-    return int(found[1]) << (10 * " KMGT".index(found[2].upper() or " "))
+    return found
 
 
 class Cache:

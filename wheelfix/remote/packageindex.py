@@ -49,9 +49,8 @@ LONGEST_TEXT = 4096
 """Characters of an address or another attribute; what is longer is not used."""
 MOST_FILES = 100_000
 """Files of a page; that of the project with the most has half as many."""
-MOST_PROJECTS = 2_000_000
 MOST_STEPS = 5_000_000
-"""Tags and attributes of an HTML page; the list of all projects has 3 000 000."""
+"""Tags and attributes of an HTML page; the list of all projects, which is not read, has 3 000 000."""
 _SHA256 = re.compile(r"sha256=([0-9a-f]{64})", re.IGNORECASE)
 
 
@@ -93,16 +92,6 @@ def read_page(data: bytes, kind: str, url: str) -> list[IndexFile]:
     raise ValueError(f"it is {known}, not a page of an index")
 
 
-def project_names(data: bytes, kind: str) -> list[str]:
-    """Return the names of all projects, from the page that lists them."""
-    if "json" in kind:
-        tree = parse_json(data)
-        projects = tree.get("projects") if isinstance(tree, dict) else None
-        found = [project.get("name") for project in projects or () if isinstance(project, dict)]
-        return [name for name in found if isinstance(name, str)]
-    return [unquote(link["href"].rstrip("/").rpartition("/")[2]) for link, _ in links(data, MOST_PROJECTS)[0]]
-
-
 def _json_files(tree: object, url: str) -> Iterator[IndexFile]:
     files = tree.get("files") if isinstance(tree, dict) else None
     if not isinstance(files, list):
@@ -132,7 +121,7 @@ def _json_files(tree: object, url: str) -> Iterator[IndexFile]:
 
 
 def _html_files(data: bytes, url: str) -> Iterator[IndexFile]:
-    found, base = links(data, MOST_FILES)
+    found, base = links(data)
     for link, text in found:
         address, fragment = urldefrag(link["href"])
         target = urljoin(urljoin(url, base), address)
@@ -178,10 +167,10 @@ _RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "sty
 """Elements whose content is no markup, with where they end."""
 
 
-def links(data: bytes, most: int) -> tuple[list[tuple[dict[str, str], str]], str]:
+def links(data: bytes) -> tuple[list[tuple[dict[str, str], str]], str]:
     """Return the attributes that are used and the texts of all links of an HTML page, and the base of addresses.
 
-    ValueError if there are more than ``most``.
+    ValueError if there are too many.
     """
     page = data.decode("utf-8", "replace")
     found: list[tuple[dict[str, str], str]] = []
@@ -197,7 +186,7 @@ def links(data: bytes, most: int) -> tuple[list[tuple[dict[str, str], str]], str
         if name == "a" and "href" in own:
             found.append((own, ""))
             texts = []
-            _refuse_many(len(found), most)
+            _refuse_many(len(found), MOST_FILES)
         elif name == "base" and not base:
             base = own.get("href", "")
     if texts is not None:
@@ -245,8 +234,6 @@ def _tags(page: str) -> Iterator[tuple[int, int, str, dict[str, str]]]:
 
 LARGEST_PAGE = 32 << 20
 """Bytes of a page, unpacked; that of the project with the most files has 20 MB."""
-LARGEST_LIST = 64 << 20
-"""Bytes of the list of all projects, which has 45 MB."""
 LARGEST_TEXT = 4 << 20
 """Bytes of a METADATA."""
 MOST_CLAUSES = 250
@@ -290,13 +277,6 @@ class PackageIndex:
                     break
             self._pages[name] = list(found.values())
         return self._pages[name]
-
-    def names(self) -> list[str]:
-        """Return the names of all projects of the main index."""
-        page = self._page(f"{self._settings.index_url}/", LARGEST_LIST)
-        if page is None:
-            raise NetworkFailure(f"{shown_url(self._settings.index_url)} has no list of projects")
-        return project_names(page.data, page.kind)
 
     def metadata(self, file: IndexFile) -> str:
         """Return the METADATA that the index has beside a file; NetworkFailure if it is not what the page says."""

@@ -10,7 +10,7 @@ import hashlib
 import re
 import threading
 from bisect import bisect_right
-from http import HTTPStatus
+from http.client import responses
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 LARGEST = 8 << 30
 """Bytes of the largest file that is downloaded; the largest wheels have 4 GB."""
 
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
-
 
 def refuse_status(answer: ServerAnswer, name: str) -> None:
     """Raise the error for an answer that has nothing of the file."""
@@ -53,7 +51,7 @@ def refuse_status(answer: ServerAnswer, name: str) -> None:
     elif status == 403:
         hint = "check that this account may read it"
     # not in the server's words, which may repeat our password
-    because = f"the server answers {status} {_PHRASES.get(status, '')}".strip()
+    because = f"the server answers {status} {responses.get(status, '')}".strip()
     raise NetworkFailure(f"{name} cannot be read", because=because, hint=hint)
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlunsplit
 
 from wheelfix.base.inputfiles import read_file
@@ -19,7 +19,7 @@ from wheelfix.errors import EnvironmentFailure, UsageError, shown_url
 from wheelfix.remote.addresses import Account, identity, server_of, split_url, userinfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.base.options import RemoteOptions
 
@@ -28,19 +28,18 @@ if TYPE_CHECKING:
 # The configuration files of pip and uv that belong to the user or the system, and how they are read.
 # Files of the current project are not among them: a checkout must not decide where bytes come from.
 
-Environ: TypeAlias = "Mapping[str, str]"
 _LARGEST = 1 << 20
 """Bytes of a configuration file."""
 
 
-def pip_files(environ: Environ) -> Iterator[Path]:
+def pip_files() -> Iterator[Path]:
     """Yield the files that pip reads, those that win last."""
-    named = environ.get("PIP_CONFIG_FILE", "")
+    named = os.environ.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return
     name = "pip.ini" if sys.platform == "win32" else "pip.conf"
-    home = home_folder(environ)
-    for folder in _system_folders(environ):
+    home = home_folder()
+    for folder in _system_folders():
         yield folder / "pip" / name
     if sys.platform != "win32":
         yield Path("/etc/pip.conf")
@@ -48,43 +47,43 @@ def pip_files(environ: Environ) -> Iterator[Path]:
     if sys.platform == "darwin" and (home / "Library/Application Support/pip").is_dir():
         yield home / "Library/Application Support/pip" / name
     else:
-        yield _user_folder(environ, home) / "pip" / name
+        yield _user_folder(home) / "pip" / name
     yield Path(sys.prefix) / name
     if named:
         yield Path(named)
 
 
-def uv_files(environ: Environ) -> Iterator[Path]:
+def uv_files() -> Iterator[Path]:
     """Yield the files that uv reads, those that win first."""
-    if environ.get("UV_NO_CONFIG"):
+    if os.environ.get("UV_NO_CONFIG"):
         return
-    if named := environ.get("UV_CONFIG_FILE"):
+    if named := os.environ.get("UV_CONFIG_FILE"):
         yield Path(named)
         return
-    yield _user_folder(environ, home_folder(environ)) / "uv" / "uv.toml"
+    yield _user_folder(home_folder()) / "uv" / "uv.toml"
     if sys.platform != "win32":
         yield Path("/etc/uv/uv.toml")
-    for folder in _system_folders(environ):
+    for folder in _system_folders():
         yield folder / "uv" / "uv.toml"
 
 
-def home_folder(environ: Environ) -> Path:
+def home_folder() -> Path:
     """Return the folder of the user."""
-    return Path(environ.get("USERPROFILE") or environ.get("HOME") or Path.home())
+    return Path(os.environ.get("USERPROFILE") or os.environ.get("HOME") or Path.home())
 
 
-def _system_folders(environ: Environ) -> list[Path]:
+def _system_folders() -> list[Path]:
     if sys.platform == "win32":
-        return [Path(environ.get("PROGRAMDATA", "C:/ProgramData"))]
+        return [Path(os.environ.get("PROGRAMDATA", "C:/ProgramData"))]
     if sys.platform == "darwin":
         return [Path("/Library/Application Support")]
-    return [Path(folder) for folder in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep) if folder]
+    return [Path(folder) for folder in (os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep) if folder]
 
 
-def _user_folder(environ: Environ, home: Path) -> Path:
+def _user_folder(home: Path) -> Path:
     if sys.platform == "win32":
-        return Path(environ.get("APPDATA") or home / "AppData/Roaming")
-    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+        return Path(os.environ.get("APPDATA") or home / "AppData/Roaming")
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
 
 
 def read_ini(path: Path) -> dict[str, dict[str, str]]:
@@ -176,8 +175,6 @@ class IndexSettings:
     first_index: bool = False
     """Whether the other indexes come first and only the first that has a project counts, as for uv."""
     connection: Connection = field(default_factory=Connection)
-    learned: str = "default"
-    """Where the index came from: an option, a variable, a file."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -190,28 +187,27 @@ class IndexSettings:
         return Credentials(self.urls, self.connection.keyring)
 
 
-def index_settings(options: RemoteOptions, environ: Environ | None = None) -> IndexSettings:
+def index_settings(options: RemoteOptions) -> IndexSettings:
     """Return the indexes to ask: options first, then what pip is configured for, then uv, then PyPI."""
-    environ = os.environ if environ is None else environ
-    pip, uv = _PipSettings(environ), _UvSettings(environ)
+    pip, uv = _PipSettings(), _UvSettings()
     settings = pip.indexes() or uv.indexes() or IndexSettings()
-    settings = replace(settings, connection=_connection(pip, uv, environ))
+    settings = replace(settings, connection=_connection(pip, uv))
     for url in (options.index_url, *options.extra_index_urls):
         if url and not url.lower().startswith(("http://", "https://", "file:")):
             shown = shown_url(url if ":/" in url else f"index:/{url}").removeprefix("index:/")
             raise UsageError(f"{shown} is not the URL of an index", hint=f"write it as {PYPI}")
     if options.index_url:
-        settings = replace(settings, index_url=options.index_url.rstrip("/"), learned="--index-url")
+        settings = replace(settings, index_url=options.index_url.rstrip("/"))
     if options.extra_index_urls:
         settings = replace(settings, extra_index_urls=tuple(url.rstrip("/") for url in options.extra_index_urls))
     return settings
 
 
-def _connection(pip: _PipSettings, uv: _UvSettings, environ: Environ) -> Connection:
+def _connection(pip: _PipSettings, uv: _UvSettings) -> Connection:
     """Return how servers are reached: as pip is configured, and where it is not, as uv and the environment say."""
 
     def variable(name: str) -> Setting:
-        return Setting(environ.get(name, ""), name)
+        return Setting(os.environ.get(name, ""), name)
 
     proxy = pip.get("proxy")
     bundles = [pip.get("cert"), variable("REQUESTS_CA_BUNDLE"), variable("CURL_CA_BUNDLE")]
@@ -240,13 +236,13 @@ def _connection(pip: _PipSettings, uv: _UvSettings, environ: Environ) -> Connect
 class _PipSettings:
     """The values that pip would use, by the names of its options; an empty value counts as not set, as for pip."""
 
-    def __init__(self, environ: Environ) -> None:
+    def __init__(self) -> None:
         self._found: dict[str, Setting] = {}
-        for path in pip_files(environ):
+        for path in pip_files():
             sections = read_ini(path)
             for section in ("global", "install", "download"):
                 self._take(sections.get(section, {}), str(path))
-        self._take({key[4:]: value for key, value in environ.items() if key.upper().startswith("PIP_")}, "")
+        self._take({key[4:]: value for key, value in os.environ.items() if key.upper().startswith("PIP_")}, "")
 
     def _take(self, found: Mapping[str, str], where: str) -> None:
         for key, value in found.items():
@@ -270,9 +266,7 @@ class _PipSettings:
 
     def indexes(self) -> IndexSettings | None:
         """Return the indexes that pip would use; None where its configuration says nothing about them."""
-        said = filter(None, map(self.get, ("index-url", "extra-index-url", "find-links", "no-index")))
-        learned = next(said, Setting()).source
-        if not learned:
+        if not any(map(self.get, ("index-url", "extra-index-url", "find-links", "no-index"))):
             return None
         none = self.switch("no-index")
         extra = self.get("extra-index-url").value.split()
@@ -280,7 +274,6 @@ class _PipSettings:
             index_url="" if none else (self.get("index-url").value or PYPI).rstrip("/"),
             extra_index_urls=() if none else tuple(url.rstrip("/") for url in extra),
             find_links=self.words("find-links"),
-            learned=learned,
         )
 
 
@@ -295,18 +288,17 @@ _NOT_FIRST = ("unsafe-first-match", "unsafe-best-match")
 class _UvSettings:
     """The values that uv would use; variables come before files, the file of the user before those of the system."""
 
-    def __init__(self, environ: Environ) -> None:
-        self._environ = environ
+    def __init__(self) -> None:
         self._trees: list[tuple[str, dict[str, Any]]] = []
-        for path in uv_files(environ):
+        for path in uv_files():
             tree = read_toml(path)
             pip = tree.get("pip")  # counts where the file itself says nothing
             self._trees.append((str(path), {**(pip if isinstance(pip, dict) else {}), **tree}))
 
     def value(self, key: str, variable: str = "") -> tuple[Any, str]:
         """Return a value as it is in the file or variable, and where it was set."""
-        if variable and self._environ.get(variable):
-            return self._environ[variable], variable
+        if variable and (said := os.environ.get(variable)):
+            return said, variable
         return next(((tree[key], where) for where, tree in self._trees if tree.get(key)), ("", ""))
 
     def get(self, key: str, variable: str = "") -> Setting:
@@ -315,26 +307,23 @@ class _UvSettings:
 
     def indexes(self) -> IndexSettings | None:
         """Return the indexes that uv would use; None where it is not configured."""
-        said = self._environ.get
+        said = os.environ.get
         default = said("UV_DEFAULT_INDEX") or said("UV_INDEX_URL") or ""
         extra = (said("UV_INDEX") or "").split() + (said("UV_EXTRA_INDEX_URL") or "").split()
         links = [one for one in (said("UV_FIND_LINKS") or "").split(",") if one]
-        where = "UV_ variables"
-        for path, tree in self._trees:
+        for _, tree in self._trees:
             if default or extra or links:
                 break
             default, extra, links = _of_file(tree)
-            where = path
         if not (default or extra or links):
             return None
-        main, *others = [_with_account(one, self._environ).rstrip("/") for one in (default, *extra)]
+        main, *others = [_with_account(one).rstrip("/") for one in (default, *extra)]
         strategy = self.value("index-strategy", "UV_INDEX_STRATEGY")[0]
         return IndexSettings(
             index_url=main or PYPI,
             extra_index_urls=tuple(others),
             find_links=tuple(links),
             first_index=strategy not in _NOT_FIRST,
-            learned=where,
         )
 
 
@@ -351,14 +340,14 @@ def _of_file(tree: Mapping[str, Any]) -> tuple[str, list[str], list[str]]:
     return default, extra, list(_strings(tree.get("find-links")))
 
 
-def _with_account(word: str, environ: Environ) -> str:
+def _with_account(word: str) -> str:
     """Return the URL of an index such as ``private=https://…``, with the account that variables have for its name."""
     found = re.match(_NAMED, word)
     if found is None:
         return word
     url = word[found.end() :]
     name = re.sub("[^A-Z0-9]", "_", found[1].upper())
-    user, password = (environ.get(f"UV_INDEX_{name}_{part}", "") for part in ("USERNAME", "PASSWORD"))
+    user, password = (os.environ.get(f"UV_INDEX_{name}_{part}", "") for part in ("USERNAME", "PASSWORD"))
     if not (user or password) or userinfo(url) is not None:
         return url
     parts = split_url(url)
@@ -381,19 +370,10 @@ def _strings(value: object) -> tuple[str, ...]:
 class Credentials:
     """What is known about the accounts of this user."""
 
-    def __init__(
-        self,
-        indexes: Iterable[str],
-        keyring: str = "auto",
-        *,
-        module: Callable[[], Any] | None = None,
-        program: Callable[[str, str], Account | None] | None = None,
-    ) -> None:
-        """``keyring`` as pip's ``keyring-provider``; ``module`` and ``program`` are the two ways to ask it."""
+    def __init__(self, indexes: Iterable[str], keyring: str = "auto") -> None:
+        """``keyring`` as pip's ``keyring-provider``."""
         self._indexes = tuple(indexes)
         self._keyring = keyring if keyring in ("disabled", "import", "subprocess") else "auto"
-        self._module = module or (lambda: importlib.import_module("keyring"))
-        self._program = program or _ask_program
 
     def of(self, url: str) -> Account | None:
         """Return the account for a URL: that in the URL itself, or of an index on the same server.
@@ -410,10 +390,10 @@ class Credentials:
         names = [userinfo(one) for one in (url, *self._same_server(url))]
         user = next((name[0] for name in names if name and name[0]), "")
         services = [*(identity(one) for one in self._same_server(url)), _host(url)]
-        if self._keyring in ("auto", "import") and (found := self._ask_module(services, user)):
+        if self._keyring in ("auto", "import") and (found := _ask_module(services, user)):
             return found
         if self._keyring in ("auto", "subprocess"):
-            return next((account for service in services if (account := self._program(service, user))), None)
+            return next((account for service in services if (account := _ask_program(service, user))), None)
         return None
 
     def _same_server(self, url: str) -> list[str]:
@@ -427,16 +407,17 @@ class Credentials:
         found = [index for index in self._indexes if server_of(index) == server_of(url)]
         return sorted(found, key=common, reverse=True)
 
-    def _ask_module(self, services: Iterable[str], user: str) -> Account | None:
-        try:
-            keyring = self._module()
-            for service in services:
-                found = keyring.get_credential(service, user or None)
-                if found is not None and found.password:
-                    return str(found.username or user), str(found.password)
-        except Exception:  # whatever a backend does, the server's refusal is what the user has to see
-            return None
+
+def _ask_module(services: Iterable[str], user: str) -> Account | None:
+    try:
+        keyring = importlib.import_module("keyring")
+        for service in services:
+            found = keyring.get_credential(service, user or None)
+            if found is not None and found.password:
+                return str(found.username or user), str(found.password)
+    except Exception:  # whatever a backend does, the server's refusal is what the user has to see
         return None
+    return None
 
 
 def _ask_program(service: str, user: str) -> Account | None:

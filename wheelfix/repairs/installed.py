@@ -23,24 +23,24 @@ from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record, Row, encode_digest, render
 from wheelfix.base.inputfiles import distrust, read_file
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import frozen
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import JsonObject, ScanReport, fold
+from wheelfix.model import JsonObject, fold
 from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
+from wheelfix.plan.model import Repaired
 from wheelfix.repairs.rewrite import bytes_of
 from wheelfix.streams.output import AtomicFile, remove_stale
-from wheelfix.streams.source import FileSource, sha256_of
+from wheelfix.streams.source import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.loader.installations import Distribution
-    from wheelfix.plan.model import Plan
     from wheelfix.roots.lazy import LazyIndex
 
 SCHEMA = "wheelfix.journal/2"
@@ -289,7 +289,7 @@ def take_back(place: JournalPlace, journal: Journal) -> Undone:
 
 
 def _is_unchanged(path: Path, sha256: str) -> bool:
-    return path.is_file() and not path.is_symlink() and digest_of(path) == sha256
+    return path.is_file() and not path.is_symlink() and file_sha256(path) == sha256
 
 
 @contextlib.contextmanager
@@ -341,23 +341,6 @@ def repaired_before(place: JournalPlace) -> CannotRepair:
     )
 
 
-def digest_of(path: Path) -> str:
-    """The SHA-256 of a file on disk, in hexadecimal."""
-    with FileSource(path) as source:
-        return sha256_of(source).hex()
-
-
-@frozen
-class InstalledRepair:
-    """What was done to an installed distribution."""
-
-    plan: Plan
-    changed: bool
-    added: tuple[str, ...]
-    before: ScanReport
-    after: ScanReport
-
-
 @frozen
 class _Change:
     """One file of a repair: where it goes, and what it must be."""
@@ -371,7 +354,7 @@ class _Change:
 
 def repair_installed(
     prefix: Path, package: str, options: RepairOptions, roots: LazyIndex, *, dry_run: bool = False
-) -> InstalledRepair:
+) -> Repaired:
     """Put the missing DLLs of an installed distribution beside the files that need them."""
     environment = open_environment(prefix)
     distribution = chosen_distributions(environment, (package,))[0]
@@ -384,14 +367,12 @@ def repair_installed(
     if lasting and not dry_run:
         raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned, fetch=options.scan.remote.fetch)
     changes = tuple(_changes(environment, planned))
-    result = InstalledRepair(
-        planned.plan, bool(changes), tuple(str(one.path) for one in changes), before.report, planned.after.report
-    )
-    if dry_run or not (changes or planned.plan.drops):
-        return replace(result, changed=False)
-    with _environment_errors(prefix):
-        _apply(environment, place, planned, changes, roots)
-    return replace(result, changed=True)
+    outcome = "planned" if dry_run else "repaired" if changes or planned.plan.drops else "unchanged"
+    if outcome == "repaired":
+        with _environment_errors(prefix):
+            _apply(environment, place, planned, changes, roots)
+    added = tuple(str(one.path) for one in changes)
+    return Repaired(planned.plan, outcome, None, before.report, planned.after.report, added=added)
 
 
 def _place_of(environment: Environment, distribution: Distribution) -> JournalPlace:
@@ -402,7 +383,7 @@ def _place_of(environment: Environment, distribution: Distribution) -> JournalPl
 def _changes(environment: Environment, planned: Planned) -> Iterator[_Change]:
     for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
         path = environment.disk_path(entry.path)
-        sha256 = addition.sha256 if entry.file else digest_of(environment.disk_path(entry.own))
+        sha256 = addition.sha256 if entry.file else file_sha256(environment.disk_path(entry.own))
         yield _Change(path, _row_path(entry.path), sha256, addition.size)
 
 
@@ -426,7 +407,7 @@ def _apply(
     old = read_file(record, MAX_SIZE)
     new = render(_rows(old, environment, changes, drops))
     added = tuple((place.relative(change.path), change.sha256) for change in changes)
-    dropped = tuple((place.relative(path), digest_of(path)) for path in drops)
+    dropped = tuple((place.relative(path), file_sha256(path)) for path in drops)
     journal = Journal(old, hashlib.sha256(new).hexdigest(), added, dropped)
     if why := why_not_undone(journal, place):
         raise CannotRepair(f"{place.info.name.removesuffix('.dist-info')} is not changed", because=f"{why}: no --undo")

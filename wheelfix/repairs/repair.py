@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import functools
 from collections import Counter
 from pathlib import Path
@@ -18,10 +17,11 @@ from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import CannotRepair, failure_of
 from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
 from wheelfix.exam.wheel import RecordIsWrong, WheelScan, looking_at
-from wheelfix.model import TRUSTED, Finding, Repairable, ScanReport, Severity
+from wheelfix.model import TRUSTED, Finding, Repairable, Severity
 from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
 from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
+from wheelfix.plan.model import Plan, Repaired
 from wheelfix.plan.needs import signature_in_words
 from wheelfix.plan.ways import assumed_toolkit
 from wheelfix.repairs.mangled import repair_with_libs
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from wheelfix.archive.changes import NewMember
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.base.workers import Work
-    from wheelfix.plan.model import Plan
 
 
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
@@ -93,12 +92,12 @@ class _Repair:
         if self.dry_run or faults or not plan.changes or plan.layout == "libs":
             wait_for_hashes()
         if self.dry_run:
-            return Repaired(RepairOutcome.PLANNED, plan, None, report, planned.after.report, faults=faults)
+            return Repaired(plan, "planned", None, report, planned.after.report, faults=faults)
         if lasting:
             raise cannot_repair(str(self.path), lasting, planned, fetch=options.scan.remote.fetch)
         target = target_of(self.path, plan, options)
         if not plan.changes:
-            return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), report, report)
+            return Repaired(plan, "unchanged", keep(archive, target), report, report)
         info = before.facts.info
         assert info is not None
         stale = {fault.subject for fault in before.facts.record_faults}
@@ -110,9 +109,9 @@ class _Repair:
                 if options.layout != "auto":
                     raise
                 return self._with_own_names(look, str(exc))
-            return Repaired(RepairOutcome.REPAIRED, plan, target, report, after, size)
+            return Repaired(plan, "repaired", target, report, after, size)
         written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes)
-        return Repaired(RepairOutcome.REPAIRED, plan, target, report, planned.after.report, written.size)
+        return Repaired(plan, "repaired", target, report, planned.after.report, written.size)
 
     def _with_own_names(self, look: WheelScan, because: str) -> Repaired:
         """Do without renaming, which was impossible and which nobody has asked for."""
@@ -176,33 +175,6 @@ def _result(
     return replace(result, **reports)
 
 
-class RepairOutcome(str, enum.Enum):
-    """What became of a wheel."""
-
-    REPAIRED = "repaired"
-    UNCHANGED = "unchanged"
-    PLANNED = "planned"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-@frozen
-class Repaired:
-    """The result of one repair."""
-
-    outcome: RepairOutcome
-    plan: Plan
-    output: Path | None
-    """The wheel that came out; None for a dry run."""
-    before: ScanReport | None
-    """None when a lock was replayed, which scans nothing."""
-    after: ScanReport | None
-    size: int = 0
-    faults: tuple[str, ...] = ()
-    """For a dry run: why nothing would be written; empty when the wheel would be made."""
-
-
 def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:
     """Where the repaired wheel goes; UsageError if that is an input, unless it is repaired in place."""
     refuse_input(path, plan.output, options)
@@ -246,16 +218,16 @@ def _carry_out(
     target = target_of(archive.path, plan, options)
     if not plan.changes:
         hashes.check()
-        return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), None, None)
+        return Repaired(plan, "unchanged", keep(archive, target))
     stale: set[str] = set()
     if not options.trust_record:
         stale = {fault.subject for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
     if plan.layout == "libs":
         hashes.check()
         named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
-        return Repaired(RepairOutcome.REPAIRED, named, target, None, after, size)
+        return Repaired(named, "repaired", target, None, after, size)
     written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=hashes.check)
-    return Repaired(RepairOutcome.REPAIRED, plan, target, None, None, written.size)
+    return Repaired(plan, "repaired", target, None, None, written.size)
 
 
 def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: Path | None) -> None:

@@ -32,10 +32,14 @@ from wheelfix.plan.sbom import FILE_NAME, with_signed
 from wheelfix.repairs.rewrite import keep, kept_rows, write_checked
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.output import AtomicFile, WorkFolder
-from wheelfix.streams.source import FileSource, chunks, sha256_of
+from wheelfix.streams.source import FileSource, chunks, file_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from wheelfix.archive.directory import Member
+
+    Said = Callable[[str], None]
 
 
 GENUINE = (TRUSTED, "untrusted-root")
@@ -248,13 +252,6 @@ def _as_seen_from(here: Path, word: str) -> str:
         return word
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from wheelfix.archive.directory import Member
-
-    Said = Callable[[str], None]
-
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")
 _LAST_LINES = 5
 SUFFIXES = (".dll", ".exe", ".pyd")
@@ -454,9 +451,7 @@ class _Signing:
                 because=f"the command ended without an error, but {member.name}: {signature}",
                 hint="nothing was written; try the command by hand on a copy of the file",
             )
-        with FileSource(path) as source:
-            sha256 = sha256_of(source).hex()
-        return NewMember(member.name, path=path, sha256=sha256), signature
+        return NewMember(member.name, path=path, sha256=file_sha256(path)), signature
 
 
 # ------------------------------------------------------------------------------------------------------------ the wheel

@@ -17,39 +17,6 @@ from wheelfix.rules.registry import Theme, is_about
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from wheelfix.plan.model import Plan
-
-
-@frozen
-class PlanReport:
-    """What a repair did to one wheel, or would do."""
-
-    plan: Plan
-    outcome: str
-    """``repaired``, ``unchanged`` or ``planned``."""
-    target: str = ""
-    """The wheel that came out."""
-    faults: tuple[str, ...] = ()
-    """Why a planned wheel would not be written."""
-    before: ScanReport | None = None
-    after: ScanReport | None = None
-    """What the scan says about the wheel as it was and as it is then; None where nothing was scanned."""
-
-    @property
-    def remaining(self) -> tuple[Finding, ...]:
-        """The findings that are still there."""
-        return _counted(self.after)
-
-    @property
-    def fixed(self) -> tuple[Finding, ...]:
-        """The findings that are gone."""
-        left = {(finding.code, finding.subject) for finding in self.remaining}
-        return tuple(one for one in _counted(self.before) if (one.code, one.subject) not in left)
-
-
-def _counted(report: ScanReport | None) -> tuple[Finding, ...]:
-    return tuple(one for one in report.findings if one.severity is not Severity.INFO) if report is not None else ()
-
 
 LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
 """From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""

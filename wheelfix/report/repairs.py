@@ -33,21 +33,20 @@ if TYPE_CHECKING:
 
     from wheelfix.exam.examination import FailedInput
     from wheelfix.model import Json, JsonObject
-    from wheelfix.plan.model import Addition, Plan
+    from wheelfix.plan.model import Addition, Plan, Repaired
     from wheelfix.repairs.sign import Signed
-    from wheelfix.report.document import PlanReport
     from wheelfix.roots.gather import Remark
     from wheelfix.roots.index import RootIndex
 
 OUTCOMES = {"repaired": "ok", "unchanged": "ok", "signed": "ok", "planned": "warning"}
 
 
-def render_plan(report: PlanReport, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_plan(report: Repaired, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
     """Return what was done, or would be done, as text."""
     return render_text([plan_part(report, verbose=verbose, quiet=quiet)], look, verbose=verbose)
 
 
-def plan_part(report: PlanReport, *, verbose: bool = False, quiet: bool = False) -> Part:
+def plan_part(report: Repaired, *, verbose: bool = False, quiet: bool = False) -> Part:
     """Return what was done, or would be done; at its end how much it fixed, and what remains."""
     plan, outcome = report.plan, report.outcome
     blocks: list[Block] = []
@@ -63,9 +62,9 @@ def plan_part(report: PlanReport, *, verbose: bool = False, quiet: bool = False)
         if not report.faults:
             what = "the wheel is written" if plan.output else "the installed package is changed"
             blocks.append(para(f"Nothing was written. Without --dry-run {what} as shown."))
-    elif report.target:
+    elif report.output is not None:
         blocks += [] if quiet else [para()]
-        blocks.append(line(("-> ", "dim"), report.target))
+        blocks.append(line(("-> ", "dim"), str(report.output)))
     if not quiet:
         blocks += _balance(report)
     return Part(
@@ -73,7 +72,7 @@ def plan_part(report: PlanReport, *, verbose: bool = False, quiet: bool = False)
     )
 
 
-def _balance(report: PlanReport) -> Iterator[Block]:
+def _balance(report: Repaired) -> Iterator[Block]:
     """Give how many findings the repair fixed, and those that remain; nothing where there were none."""
     fixed, remaining = len(report.fixed), report.remaining
     left = len(remaining) or "none"
@@ -87,7 +86,7 @@ def _balance(report: PlanReport) -> Iterator[Block]:
     yield Bullets(items, len(items))
 
 
-def render_balance(reports: Sequence[PlanReport], failures: Sequence[FailedInput], look: TextStyle) -> str:
+def render_balance(reports: Sequence[Repaired], failures: Sequence[FailedInput], look: TextStyle) -> str:
     """Return what became of several wheels: those with something left to do, and the figures."""
     rows: Rows = [[("FAILED", "bad"), failure.words, (failure.path, "path")] for failure in failures]
     rows += [

@@ -59,10 +59,10 @@ from wheelfix.report.words import (
     merged_steps,
     provider_phrase,
     sentence,
-    short_path,
     target_reason,
     version_conflicts,
 )
+from wheelfix.rules.context import inside
 from wheelfix.rules.registry import Theme, is_about, missing_names
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ def _missing_dlls(items: Sequence[MissingDll], fatal: set[str], consequences: Ma
             names += [", ", (item.name, "bad" if loaded else "warn")]
         # Where nothing is known to load the file that needs it, it is not known whether the DLL is required.
         need = "" if first.required and not loaded else ", required" if first.required else ", optional"
-        fields: Fields = [("needed by", [*map(short_path, first.needed_by)])]
+        fields: Fields = [("needed by", [*map(inside, first.needed_by)])]
         fields += [("", text)] if (text := consequences.get(dll_key(first.name))) else []
         for candidate in first.candidates:
             fields.append(("found at", [f"{candidate.path} {candidate.version}".rstrip()]))
@@ -322,7 +322,7 @@ def _provided(report: ScanReport) -> list[Part]:
         by = [f"{name}{specifier}" for name in item.distributions]
         fields: Fields = [("provided by", by), ("how", WAYS.get(item.how, item.how))]
         fields += [("where", text)] if (text := item.path or item.because) else []
-        fields.append(("needed by", [*map(short_path, item.needed_by)]))
+        fields.append(("needed by", [*map(inside, item.needed_by)]))
         records.append(Record(((item.name, "file"),), fields))
     title = f"Provided by other distributions ({len(records)}): {', '.join([*names][:6])}"
     return [chapter(title, Records(records, "DLL"), closed=True)] if records else []
@@ -459,7 +459,7 @@ def _abi(report: ScanReport) -> list[Part]:
 def _signers(report: ScanReport) -> list[Part]:
     """Return every image under the answer about its signature and the signer's name; nothing if none was checked."""
     groups = grouped(
-        ((found.status, found.signer, found.reason), short_path(image.path))
+        ((found.status, found.signer, found.reason), inside(image.path))
         for image in report.images
         if (found := image.signature) is not None
     )
@@ -485,7 +485,7 @@ def _loads(report: ScanReport) -> Iterator[Record]:
     loaded = dict.fromkeys(outcome.event.path for outcome in report.resolution.outcomes)
     for path in dict.fromkeys([*loaded, *needs]):
         fate: Span = (f"  fails with {codes[path]}", "bad") if codes.get(path) else ""
-        yield Record(((short_path(path), "name"), fate), tuple(("", text) for text in _needs(needs.get(path, []))))
+        yield Record(((inside(path), "name"), fate), tuple(("", text) for text in _needs(needs.get(path, []))))
     if len(report.resolution.edges) > MOST:
         note = f"The list ends here, after {MOST} needs; --format json has all {len(report.resolution.edges)} of them."
         yield Record(((note, "warn"),))

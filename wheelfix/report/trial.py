@@ -123,7 +123,7 @@ def render_trial(trial: Trial, look: TextStyle, *, verbose: bool = False, quiet:
         ]
         blocks += [para(), table, *details, *_files(trial)]
         blocks += [para(), *labelled("note ", trial.notes)] if trial.notes else []
-    if trial.differs and not quiet:
+    if trial.outcome == "differs" and not quiet:
         report = (
             "This is a bug in wheelfix. Please report it with the wheel (or where to get it), the output of "
             "'wheelfix try --format json' and of 'wheelfix scan --format json' for it."

@@ -37,6 +37,7 @@ from wheelfix.model import (
 )
 from wheelfix.remote.addresses import is_remote
 from wheelfix.report.safe import legible as legible
+from wheelfix.rules.context import inside
 from wheelfix.rules.hints import may_be_vendored
 from wheelfix.rules.registry import Theme, is_about, missing_names
 from wheelfix.rules.wording import and_more as and_more
@@ -62,11 +63,6 @@ def human_change(old: int, new: int) -> str:
     return f"{human_size(old)} → {human_size(new)} ({change})"
 
 
-def short_path(path: str) -> str:
-    """Return a path in the installed layout as people know it: without ``Lib/site-packages``."""
-    return path.removeprefix(SITE_PACKAGES)
-
-
 def sentence(finding: Finding) -> str:
     """Return a finding's message with the whole path of what it is about, said once."""
     return about(finding.subject, finding.message)
@@ -74,7 +70,7 @@ def sentence(finding: Finding) -> str:
 
 def about(path: str, message: str) -> str:
     """Return a message with the whole path of what it is about, said once."""
-    subject = short_path(path)
+    subject = inside(path)
     base = posixpath.basename(subject)
     if not subject or subject in message:
         return message
@@ -127,7 +123,7 @@ def provider_phrase(provider: Provider) -> str:
     """Return who meets a need, in a few words."""
     match provider:
         case InView(path):
-            return short_path(path)
+            return inside(path)
         case System():
             return "Windows"
         case PythonRuntime():
@@ -143,7 +139,7 @@ def provider_phrase(provider: Provider) -> str:
         case MayComeFrom(distributions=distributions):
             return f"could not tell: may come from {' or '.join(distributions)}"
         case Missing(present_at=present):
-            return f"NOT FOUND (lies at {and_more([*map(short_path, present)], 1)})" if present else "MISSING"
+            return f"NOT FOUND (lies at {and_more([*map(inside, present)], 1)})" if present else "MISSING"
 
 
 KIND_WORDS = {

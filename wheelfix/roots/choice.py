@@ -397,14 +397,13 @@ def _decide(need: DllRequest, rankings: list[Ranking], facts: RootIndex, others:
     top = [ranking for ranking in rankings if ranking.rank == best]
     losers = [ranking for ranking in rankings if ranking.rank != best]
     below = [Considered(ranking.file, "outranked", difference(top[0], ranking)[1]) for ranking in losers]
-    contest = _Contest([top], _why_best(top[0], losers, others), []) if len(top) == 1 else _newest(top, facts)
-    if len(contest.left) > 1:
-        return _conflict(
-            need, [ranking for group in contest.left for ranking in group], (*contest.older, *below, *others)
-        )
-    winner, *twins = contest.left[0]
-    below = [*contest.older, *below]
-    reason = contest.reason
+    groups, reason = [top], _why_best(top[0], losers, others)
+    if len(top) > 1:
+        groups, reason, older = _newest(top, facts)
+        below = [*older, *below]
+    if len(groups) > 1:
+        return _conflict(need, [ranking for group in groups for ranking in group], (*below, *others))
+    winner, *twins = groups[0]
     same = [Considered(ranking.file, "identical", "the same bytes") for ranking in twins]
     considered = (Considered(winner.file, "chosen", reason), *same, *below, *others)
     return Choice(winner.file, reason, considered, tuple(_warnings(need, winner)))
@@ -420,18 +419,11 @@ def _why_best(ranking: Ranking, losers: list[Ranking], others: tuple[Considered,
     return "the only suitable candidate"
 
 
-@frozen
-class _Contest:
-    """What is left of equals when the newest was looked for."""
+def _newest(top: list[Ranking], facts: RootIndex) -> tuple[list[list[Ranking]], str, list[Considered]]:
+    """Return who is left among equals: those of the newest version, in one root those of the first folder; why; others.
 
-    left: list[list[Ranking]]
-    """Grouped by content; more than one group means that nothing decides."""
-    reason: str
-    older: list[Considered]
-
-
-def _newest(top: list[Ranking], facts: RootIndex) -> _Contest:
-    """Return who is left among equals: those of the newest version, in one root those of the first folder."""
+    They are grouped by content: more than one group means that nothing decides.
+    """
     groups = _by_content(top, facts)
     reason, older = f"all {len(top)} candidates have the same bytes", list[Considered]()
     first = min(ranking.file.root.place for ranking in top)
@@ -455,7 +447,7 @@ def _newest(top: list[Ranking], facts: RootIndex) -> _Contest:
         reason = f"in the first folder that is searched, {groups[0][0].file.folder.path}"
         older += _outranked(groups, groups[:1], "in a later folder of the same root")
         groups = groups[:1]
-    return _Contest(groups, reason, older)
+    return groups, reason, older
 
 
 def _measures(top: list[Ranking], facts: RootIndex) -> Sequence[tuple[str, _Measure]]:

@@ -17,7 +17,7 @@ from wheelfix.archive.directory import too_much
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import Limits
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import dataclass, field, frozen
+from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import ByteSource, fold
 from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
@@ -40,16 +40,6 @@ _TAR_RECORD = 10240
 _CHUNK = 1 << 20
 
 
-@frozen
-class PackedDll:
-    """A DLL of a package and where it was unpacked."""
-
-    member: str
-    """POSIX path in the package."""
-    disk: Path
-    size: int
-
-
 @dataclass(frozen=True)
 class CondaPackage:
     """What a package file holds for us."""
@@ -58,8 +48,8 @@ class CondaPackage:
     version: str
     subdir: str
     """``win-64`` for a package of 64-bit Windows; empty when unknown."""
-    dlls: Mapping[str, PackedDll]
-    """By member."""
+    dlls: Mapping[str, Path]
+    """Where each DLL was unpacked, by its POSIX path in the package."""
     folder: WorkFolder = field(repr=False)
     """Kept, because the files vanish with it."""
 
@@ -134,7 +124,7 @@ class _PackageReader:
     def __init__(self, path: Path, target: Path, size: int, limits: Limits) -> None:
         self.path = path
         self.target = target
-        self.dlls: dict[str, PackedDll] = {}
+        self.dlls: dict[str, Path] = {}
         self.index: Mapping[str, object] = {}
         self._size, self._limits = size, limits
         self._most = int(max(RATIO_FROM, size * limits.max_ratio))
@@ -142,7 +132,7 @@ class _PackageReader:
 
     def run(self) -> None:
         """Read the package from end to end; InputError when it is damaged."""
-        damage: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError, *zstd_errors())
+        damage: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError, OSError, *zstd_errors())
         try:
             for stream in self._tars():
                 self._read_tar(_Bounded(stream, self))
@@ -151,14 +141,10 @@ class _PackageReader:
         except RecursionError as exc:
             raise self._refusal(_TooMuch("a member has headers of headers without end")) from exc
         except damage as exc:
+            if isinstance(exc, OSError) and exc.errno is not None:  # bz2 has none for a stream that is not one of its
+                raise EnvironmentFailure(f"cannot unpack {self.path}", because=exc.strerror or str(exc)) from exc
             because = str(exc) or type(exc).__name__
             raise InputError(f"{self.path} is a damaged conda package", because=because, hint="fetch it again") from exc
-        except OSError as exc:
-            if exc.errno is None:  # what bz2 says of a stream that is none
-                because = str(exc)
-                hint = "fetch it again"
-                raise InputError(f"{self.path} is a damaged conda package", because=because, hint=hint) from exc
-            raise EnvironmentFailure(f"cannot unpack {self.path}", because=exc.strerror or str(exc)) from exc
 
     def _refusal(self, what: _TooMuch) -> InputError:
         if what.limit:
@@ -235,11 +221,10 @@ class _PackageReader:
         if file is None:
             return
         # As tar has it, the later one of two with one name takes the place of the first.
-        disk = self.dlls[name].disk if name in self.dlls else self.target / f"{len(self.dlls)}.dll"
-        with disk.open("wb" if name in self.dlls else "xb") as out:
+        disk = self.dlls.setdefault(name, self.target / f"{len(self.dlls)}.dll")
+        with disk.open("wb") as out:
             while piece := file.read(_CHUNK):
                 out.write(piece)
-        self.dlls[name] = PackedDll(name, disk, header.size)
 
 
 def _is_plain(name: str) -> bool:

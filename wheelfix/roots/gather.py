@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 VENDORS = (*(vendor for vendor in TOOLKITS if vendor is not MSVC), CONDA, PIP, MSVC)
 """In the order in which roots are listed; the Visual C++ runtime is last, because it is vendored on request only."""
+KINDS = {vendor.kind: vendor for vendor in VENDORS}
 PLAIN_FOLDERS = (".", "bin/x64", "bin", "lib/x64", "lib", "Library/bin")
 """Where a plain folder is searched; it is not walked, so that nothing gets in from unexpected places."""
 
@@ -107,7 +108,7 @@ def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     for place, roots in enumerate(given):
         for root in roots:  # what is named twice counts once
             named.setdefault((root.kind, tree.real(root.path)), replace(root, place=place))
-    discovered = discover(host) if options.discover else ()
+    discovered = explore(host)[0] if options.discover else ()
     path = search_path_roots(host) if options.search_path else ()
     return (*named.values(), *discovered, *path)
 
@@ -153,7 +154,7 @@ def named_roots(path: str | Path, host: Host, limits: Limits | None = None) -> t
     if where is None or not tree.is_folder(where):
         return (named_root(path, host, limits=limits),)
     packages = [where / name for name in tree.names(where) if is_package(name)]
-    if packages and not _has_dlls(where):
+    if packages and _recognised(where) is None:
         return tuple(named_root(package, host, limits=limits) for package in packages)
     return (named_root(path, host, limits=limits),)
 
@@ -167,10 +168,10 @@ def _matches(pattern: Path, text: str) -> list[Path]:
     return found
 
 
-def _has_dlls(folder: Path) -> bool:
-    """Whether a folder is a root by itself, and not only a place where packages lie."""
+def _recognised(folder: Path) -> Root | None:
+    """Return the root that a folder is by itself, of a vendor or a plain one; None where no DLLs are found in it."""
     root = recognise(folder)
-    return (root is not None and bool(root.folders)) or plain_root(folder) is not None
+    return root if root is not None and root.folders else plain_root(folder)
 
 
 def _absolute(text: str) -> Path | None:
@@ -190,11 +191,8 @@ def _folder_root(folder: Path, option: str, kind: str | None) -> Root:
         raise EnvironmentFailure(f"{option} {folder}: cannot be read", because=exc.strerror or str(exc)) from exc
     if kind is not None:
         return _of_kind(folder, option, kind)
-    root = recognise(folder)
-    if root is not None and root.folders:
+    if (root := _recognised(folder)) is not None:
         return root
-    if (plain := plain_root(folder)) is not None:
-        return plain
     raise UsageError(
         f"{option} {folder}: there are no DLLs in it",
         because="it is not a CUDA, cuDNN, oneAPI, conda, Python or Visual C++ folder, and holds no DLLs itself",
@@ -202,12 +200,8 @@ def _folder_root(folder: Path, option: str, kind: str | None) -> Root:
     )
 
 
-def _vendor(kind: str) -> Vendor:
-    return next(vendor for vendor in VENDORS if vendor.kind == kind)
-
-
 def _of_kind(folder: Path, option: str, kind: str) -> Root:
-    vendor = _vendor(kind)
+    vendor = KINDS[kind]
     # People name the folder that holds the DLLs, or the one that holds the versions; both are accepted.
     tries = [folder, *([folder.parent] if fold(folder.name) in ("bin", "x64") else [])]
     if fold(folder.name) == "x64":
@@ -245,10 +239,9 @@ def _file_root(path: Path, option: str, kind: str | None, limits: Limits | None)
     if kind == "conda" and name.endswith(condafile.SUFFIXES):
         kind = None
     if kind is not None:
-        expected = _vendor(kind).expected
         raise UsageError(
             f"{option} {path}: not what was expected",
-            because=f"it is a file; expected {expected}",
+            because=f"it is a file; expected {KINDS[kind].expected}",
             hint="--root takes wheels and conda packages",
         )
     if name.endswith(".whl"):
@@ -275,20 +268,7 @@ class Remark:
     reason: str
 
 
-@frozen
-class Discovery:
-    """Everything that discovery found out."""
-
-    roots: tuple[Root, ...] = ()
-    remarks: tuple[Remark, ...] = ()
-
-
-def discover(host: Host) -> tuple[Root, ...]:
-    """Return the roots that this machine has."""
-    return explore(host).roots
-
-
-def explore(host: Host) -> Discovery:
+def explore(host: Host) -> tuple[tuple[Root, ...], tuple[Remark, ...]]:
     """Return the roots that this machine has, and a remark on every variable or registry entry that names no root."""
     roots: dict[tuple[str, Path], Root] = {}
     remarks: list[Remark] = []
@@ -304,7 +284,7 @@ def explore(host: Host) -> Discovery:
             elif place.promised:
                 remark = Remark(vendor.kind, place.path, place.learned, reason)
                 remarks += [remark] if remark not in remarks else []
-    return Discovery(tuple(_without_nested(list(roots.values()))), tuple(remarks))
+    return tuple(_without_nested(list(roots.values()))), tuple(remarks)
 
 
 def _look(vendor: Vendor, place: Place) -> tuple[Root | None, str]:
@@ -330,12 +310,10 @@ def _also(root: Root, place: Place) -> Root:
 
 def _without_nested(roots: list[Root]) -> list[Root]:
     """Return the roots without those whose folders another root of the kind has: MKLROOT inside ONEAPI_ROOT."""
-    kept: list[Root] = []
-    for root in roots:
-        outer = next((other for other in roots if other is not root and _covers(other, root)), None)
-        if outer is None:
-            kept.append(root)
-    return [_with_inner_notes(root, roots) for root in kept]
+    kept = [root for root in roots if not any(_covers(other, root) for other in roots)]
+    inner = [[other for other in roots if _covers(root, other)] for root in kept]
+    notes = [[f"{other.learned} names {other.path} in it" for other in others] for others in inner]
+    return [root.with_notes(*own) for root, own in zip(kept, notes, strict=True)]
 
 
 def _covers(outer: Root, inner: Root) -> bool:
@@ -345,11 +323,6 @@ def _covers(outer: Root, inner: Root) -> bool:
         return False
     outer_folders = {tree.real(outer.path / entry.path) for entry in outer.folders}
     return all(tree.real(inner.path / entry.path) in outer_folders for entry in inner.folders)
-
-
-def _with_inner_notes(root: Root, roots: list[Root]) -> Root:
-    inner = [other for other in roots if other is not root and _covers(root, other)]
-    return root.with_notes(*(f"{other.learned} names {other.path} in it" for other in inner))
 
 
 def search_path_roots(host: Host) -> tuple[Root, ...]:

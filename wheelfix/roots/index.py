@@ -41,94 +41,6 @@ if TYPE_CHECKING:
 _Fact = TypeVar("_Fact")
 
 
-class RootLister:
-    """Lists roots one after the other; a folder or package that two of them have counts once, for the first."""
-
-    def __init__(self, archive_of: Callable[[Root], Archive], limits: Limits | None) -> None:
-        self._archive_of, self._limits = archive_of, limits
-        self._seen: set[Path] = set()
-        self._owners: dict[Path, dict[str, tuple[str, str]]] = {}
-        self.skipped: list[Skipped] = []
-        """What was left out so far."""
-
-    def files_of(self, root: Root) -> Iterator[RootFile]:
-        """Yield the DLLs of a root, in the order of its folders."""
-        if root.is_file:
-            where = tree.real(root.path)
-            if root.remote is not None or where not in self._seen:  # of a wheel on a server the path is a name only
-                self._seen.add(where)
-                yield from self._list_package(root)
-            return
-        for entry in root.folders:
-            folder = root.path / entry.path
-            if not tree.inside(folder, root.path):
-                self.skipped.append(Skipped(str(folder), f"leads out of {root.path}"))
-                continue
-            # The same folder through two roots (CUDA_PATH and --cuda, say) counts once, for the first of them.
-            if tree.real(folder) not in self._seen:
-                self._seen.add(tree.real(folder))
-                yield from self._list_folder(root, entry, folder)
-
-    def _list_folder(self, root: Root, entry: RootFolder, folder: Path) -> Iterator[RootFile]:
-        try:
-            with os.scandir(folder) as listing:
-                found = sorted(
-                    (item for item in listing if fold(item.name).endswith(".dll")), key=lambda i: fold(i.name)
-                )
-        except OSError as exc:
-            self.skipped.append(Skipped(str(folder), exc.strerror or str(exc)))
-            return
-        for item in found:
-            reason, size = _inspect(item, folder, root)
-            if reason:
-                self.skipped.append(Skipped(str(folder / item.name), reason))
-                continue
-            path = item.name if entry.path == "." else f"{entry.path}/{item.name}"
-            yield RootFile(item.name, root, entry, path, size, entry.package, entry.version or root.version)
-
-    def _list_package(self, root: Root) -> Iterator[RootFile]:
-        by_path = {entry.path: entry for entry in root.folders}
-        for member, size in self._package_members(root):
-            folder, name = posixpath.split(member)
-            entry = by_path.get(folder or ".")
-            if entry is not None and fold(name).endswith(".dll"):
-                yield RootFile(name, root, entry, member, size, entry.package, entry.version)
-
-    def _package_members(self, root: Root) -> Iterator[tuple[str, int]]:
-        if root.kind == "conda-package":
-            for dll in condafile.open_package(root.path, self._limits).dlls.values():
-                yield dll.member, dll.size
-            return
-        archive = self._archive_of(root)
-        members = [member for member in archive.members if not member.is_dir and fold(member.name).endswith(".dll")]
-        count = Counter(member.name for member in members)
-        for member in members:
-            reason = archive.why_refused(member)
-            if stat.S_ISLNK(member.mode):
-                reason = "a symbolic link"
-            elif count[member.name] > 1:
-                reason = "more than once in the archive, and installers differ in which one they take"
-            if reason:
-                self.skipped.append(Skipped(f"{root.path}!{member.name}", reason))
-            else:
-                yield member.name, member.usize
-
-    def owned(self, file: RootFile) -> RootFile:
-        """Return the file with its package, where the environment knows it.
-
-        Asked for the few files that are looked up, because a large environment has hundreds of lists to read.
-        """
-        readers: dict[str, Callable[[Path], dict[str, tuple[str, str]]]] = {"conda": conda_owners, "pip": pip_owners}
-        reader = readers.get(file.root.kind)
-        if reader is None or file.package:
-            return file
-        where = file.root.path
-        if where not in self._owners:
-            self._owners[where] = reader(where)
-        package, version = self._owners[where].get(fold(file.path), ("", ""))
-        return replace(file, package=package, version_hint=version) if package else file
-
-
 def _inspect(item: os.DirEntry[str], folder: Path, root: Root) -> tuple[str, int]:
     """Return why a directory entry is not used (empty: it is) and its size."""
     if any("\ud800" <= letter <= "\udfff" for letter in item.name):
@@ -154,7 +66,10 @@ class RootIndex:
         self._sources: dict[tuple[Path, str], FileSource] = {}
         self._facts: dict[tuple[str, tuple[Path, str]], Any] = {}
         """What is known about files, by kind and file."""
-        self._lister = RootLister(self.archive_of, limits)
+        self._seen: set[Path] = set()
+        """Folders and packages that were listed: what two roots have counts once, for the first."""
+        self._owners: dict[Path, dict[str, tuple[str, str]]] = {}
+        self._skipped: list[Skipped] = []
         self._by_key: dict[str, list[RootFile]] | None = None
         self._by_folder: dict[tuple[Path, str], dict[str, RootFile]] = {}
         self.fetcher: Fetcher | None = None
@@ -172,7 +87,7 @@ class RootIndex:
 
     def candidates(self, name: str) -> tuple[RootFile, ...]:
         """Return every file of that name, whatever its case."""
-        return tuple(map(self._lister.owned, self._listing().get(dll_key(name), ())))
+        return tuple(map(self._owned, self._listing().get(dll_key(name), ())))
 
     def look_on_index(
         self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
@@ -190,17 +105,17 @@ class RootIndex:
     def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
         """Return the DLLs of the folder in which a file lies, itself among them."""
         self._listing()
-        return tuple(map(self._lister.owned, self._by_folder.get(_place(file), {}).values()))
+        return tuple(map(self._owned, self._by_folder.get(_place(file), {}).values()))
 
     def beside(self, file: RootFile, name: str) -> RootFile | None:
         """Return the DLL of that name in the folder of a file, or None."""
         self._listing()
         found = self._by_folder.get(_place(file), {}).get(dll_key(name))
-        return self._lister.owned(found) if found is not None else None
+        return self._owned(found) if found is not None else None
 
     def files(self) -> Iterator[RootFile]:
         """Yield every DLL, by name."""
-        return map(self._lister.owned, self.listed())
+        return map(self._owned, self.listed())
 
     def listed(self) -> Iterator[RootFile]:
         """Yield every DLL, by name, without asking environments for its package."""
@@ -212,7 +127,7 @@ class RootIndex:
     def skipped(self) -> tuple[Skipped, ...]:
         """What was left out while the roots were listed."""
         self._listing()
-        return tuple(self._lister.skipped)
+        return tuple(self._skipped)
 
     def shown_version(self, file: RootFile) -> str:
         """Return the version of the library that a file is, for a list; a member of a wheel is not unpacked for it."""
@@ -227,9 +142,86 @@ class RootIndex:
         return self._by_key
 
     def _add(self, root: Root, listing: dict[str, list[RootFile]]) -> None:
-        for file in self._lister.files_of(root):
+        for file in self._files_of(root):
             listing.setdefault(file.key, []).append(file)
             self._by_folder.setdefault(_place(file), {}).setdefault(file.key, file)
+
+    def _files_of(self, root: Root) -> Iterator[RootFile]:
+        """Yield the DLLs of a root, in the order of its folders."""
+        if root.is_file:
+            where = tree.real(root.path)
+            if root.remote is not None or where not in self._seen:  # of a wheel on a server the path is a name only
+                self._seen.add(where)
+                yield from self._list_package(root)
+            return
+        for entry in root.folders:
+            folder = root.path / entry.path
+            if not tree.inside(folder, root.path):
+                self._skipped.append(Skipped(str(folder), f"leads out of {root.path}"))
+                continue
+            # The same folder through two roots (CUDA_PATH and --cuda, say) counts once, for the first of them.
+            if tree.real(folder) not in self._seen:
+                self._seen.add(tree.real(folder))
+                yield from self._list_folder(root, entry, folder)
+
+    def _list_folder(self, root: Root, entry: RootFolder, folder: Path) -> Iterator[RootFile]:
+        try:
+            with os.scandir(folder) as listing:
+                found = sorted(
+                    (item for item in listing if fold(item.name).endswith(".dll")), key=lambda i: fold(i.name)
+                )
+        except OSError as exc:
+            self._skipped.append(Skipped(str(folder), exc.strerror or str(exc)))
+            return
+        for item in found:
+            reason, size = _inspect(item, folder, root)
+            if reason:
+                self._skipped.append(Skipped(str(folder / item.name), reason))
+                continue
+            path = item.name if entry.path == "." else f"{entry.path}/{item.name}"
+            yield RootFile(item.name, root, entry, path, size, entry.package, entry.version or root.version)
+
+    def _list_package(self, root: Root) -> Iterator[RootFile]:
+        by_path = {entry.path: entry for entry in root.folders}
+        for member, size in self._package_members(root):
+            folder, name = posixpath.split(member)
+            entry = by_path.get(folder or ".")
+            if entry is not None and fold(name).endswith(".dll"):
+                yield RootFile(name, root, entry, member, size, entry.package, entry.version)
+
+    def _package_members(self, root: Root) -> Iterator[tuple[str, int]]:
+        if root.kind == "conda-package":
+            for name, disk in condafile.open_package(root.path, self._limits).dlls.items():
+                yield name, disk.stat().st_size
+            return
+        archive = self.archive_of(root)
+        members = [member for member in archive.members if not member.is_dir and fold(member.name).endswith(".dll")]
+        count = Counter(member.name for member in members)
+        for member in members:
+            reason = archive.why_refused(member)
+            if stat.S_ISLNK(member.mode):
+                reason = "a symbolic link"
+            elif count[member.name] > 1:
+                reason = "more than once in the archive, and installers differ in which one they take"
+            if reason:
+                self._skipped.append(Skipped(f"{root.path}!{member.name}", reason))
+            else:
+                yield member.name, member.usize
+
+    def _owned(self, file: RootFile) -> RootFile:
+        """Return the file with its package, where the environment knows it.
+
+        Asked for the few files that are looked up, because a large environment has hundreds of lists to read.
+        """
+        readers: dict[str, Callable[[Path], dict[str, tuple[str, str]]]] = {"conda": conda_owners, "pip": pip_owners}
+        reader = readers.get(file.root.kind)
+        if reader is None or file.package:
+            return file
+        where = file.root.path
+        if where not in self._owners:
+            self._owners[where] = reader(where)
+        package, version = self._owners[where].get(fold(file.path), ("", ""))
+        return replace(file, package=package, version_hint=version) if package else file
 
     # --------------------------------------------------------------------------------------- what one file says
 
@@ -366,7 +358,7 @@ class RootIndex:
 
     def _disk(self, file: RootFile) -> Path:
         if file.root.kind == "conda-package":
-            return condafile.open_package(file.root.path, self._limits).dlls[file.path].disk
+            return condafile.open_package(file.root.path, self._limits).dlls[file.path]
         path = file.root.path / file.path
         # Looked at again: between listing and opening a link may have been put in its place.
         if not tree.inside(path, file.root.path):

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from wheelfix.remote.client import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.base.options import RemoteOptions, RootOptions
-    from wheelfix.model import Machine
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.root import Required, RootFile
 
 
 class LazyIndex:
-    """Discovers and lists the roots on the first question; safe from several threads after :meth:`prepare`."""
+    """Discovers and lists the roots on the first question; safe from several threads once it is prepared."""
 
     def __init__(self, options: RootOptions, client: Client | None) -> None:
         self._options, self._client = options, client
@@ -37,24 +35,6 @@ class LazyIndex:
 
                     self._index.fetcher = Fetcher(self._client, self._options.limits)
             return self._index
-
-    def prepare(self) -> None:
-        """List the roots now."""
-        self.open().prepare()
-
-    def candidates(self, name: str) -> tuple[RootFile, ...]:
-        """Return every file of that name, whatever its case."""
-        return self.open().candidates(name)
-
-    def shown_version(self, file: RootFile) -> str:
-        """Return the version of the library that a file is, as far as it is known without unpacking much."""
-        return self.open().shown_version(file)
-
-    def look_on_index(
-        self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = (), required: Required = ()
-    ) -> bool:
-        """Add the next wheel of the package index that ships a name; whether there was one. Only with ``--fetch``."""
-        return self._client is not None and self.open().look_on_index(name, cuda, machine, releases, required)
 
     def close(self) -> None:
         """Let go of every open file."""

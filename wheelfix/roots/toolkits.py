@@ -53,12 +53,10 @@ class Vendor:
             if value := host.variable(name):
                 yield Place(Path(value), f"environment variable {name}")
         yield from self.more(host)
-        for folder in self.defaults(host):
+        usual = [("default path", folder) for folder in self.defaults(host)]
+        for learned, folder in (*usual, *(("another drive", folder) for folder in self._on_other_drives(host))):
             found = tree.newest_first(tree.subfolders(folder, self.versions)) if self.versions else (folder,)
-            yield from (Place(path, "default path", promised=False) for path in found)
-        for folder in self._on_other_drives(host):
-            found = tree.newest_first(tree.subfolders(folder, self.versions)) if self.versions else (folder,)
-            yield from (Place(path, "another drive", promised=False) for path in found)
+            yield from (Place(path, learned, promised=False) for path in found)
 
     def _on_other_drives(self, host: Host) -> Iterator[Path]:
         """Yield where people put what belongs below Program Files if that is too full."""

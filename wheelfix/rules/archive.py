@@ -20,71 +20,45 @@ if TYPE_CHECKING:
     from wheelfix.rules.context import Subject
 
 
-_CODES = {
-    "duplicate-member": "WF110",
-    "backslash-name": "WF111",
-    "too-deep": "WF112",
-    "unsafe-path": "WF113",
-    "upward-name": "WF113",
-    "long-name": "WF113",
-    "special-file": "WF113",
-    "unprintable-name": "WF113",
-    "case-collision": "WF114",
-    "file-as-folder": "WF114",
-    "damaged": "WF115",
-    "size-lie": "WF115",
-    "out-of-bounds": "WF115",
-    "zip-bomb": "WF115",
-    "encrypted": "WF116",
-    "unknown-method": "WF116",
-    "symlink": "WF117",
-    "same-place": "WF118",
-    "same-program": "WF118",
-    "data-scheme": "WF119",
-    "data-folder": "WF119",
-    "data-descriptor": "WF120",
-    "dist-info-not-last": "WF122",
-    "stored": "WF130",
-    "tag-mismatch": "WF123",
-    "name-mismatch": "WF124",
-    "version-invalid": "WF124",
-    "name-invalid": "WF124",
-    "dist-info-spelling": "WF124",
-    "metadata-missing": "WF125",
-    "wheel-file-missing": "WF125",
-    "wheel-version": "WF125",
-    "several-dist-info": "WF126",
-    "metadata-invalid": "WF127",
-    "entry-points-invalid": "WF127",
-    "requires-python": "WF127",
-    "metadata-line": "WF127",
-    "pycache": "WF128",
-    "pycache-other": "WF128",
-    "variant-label": "WF129",
-    "variant-metadata": "WF131",
-    "reserved-name": "WF132",
-    "path-limit": "WF133",
-    "long-path": "WF133",
-    "long-path-somewhere": "WF133",
-    "file-size": "WF134",
-    "row-missing": "WF101",
-    "row-orphan": "WF102",
-    "row-folder": "WF102",
-    "row-spelling": "WF102",
-    "file-gone": "WF102",
-    "hash-stale": "WF103",
-    "size-stale": "WF104",
-    "row-duplicate": "WF105",
-    "record-missing": "WF106",
-    "signature": "WF107",
-    "member-unreadable": "WF115",
-    **dict.fromkeys(
-        ("row-malformed", "row-backslash", "row-unsafe", "self-hash", "size-missing", "hash-missing", "hash-weak"),
-        "WF108",
-    ),
+# The kinds of faults behind each code; every kind that is not listed is WF121.
+_OF_RECORD = {
+    "WF101": "row-missing",
+    "WF102": "row-orphan row-folder row-spelling file-gone",
+    "WF103": "hash-stale",
+    "WF104": "size-stale",
+    "WF105": "row-duplicate",
+    "WF106": "record-missing",
+    "WF107": "signature",
+    "WF108": "row-malformed row-backslash row-unsafe self-hash size-missing hash-missing hash-weak",
 }
-"""Kind of fault to code; every other kind is WF121."""
-
+_OF_ARCHIVE = {
+    "WF110": "duplicate-member",
+    "WF111": "backslash-name",
+    "WF112": "too-deep",
+    "WF113": "unsafe-path upward-name long-name special-file unprintable-name",
+    "WF114": "case-collision file-as-folder",
+    "WF115": "damaged size-lie out-of-bounds zip-bomb member-unreadable",
+    "WF116": "encrypted unknown-method",
+    "WF117": "symlink",
+    "WF118": "same-place same-program",
+    "WF119": "data-scheme data-folder",
+    "WF120": "data-descriptor",
+    "WF121": "",
+    "WF122": "dist-info-not-last",
+    "WF123": "tag-mismatch",
+    "WF124": "name-mismatch version-invalid name-invalid dist-info-spelling",
+    "WF125": "metadata-missing wheel-file-missing wheel-version",
+    "WF126": "several-dist-info",
+    "WF127": "metadata-invalid entry-points-invalid requires-python metadata-line",
+    "WF128": "pycache pycache-other",
+    "WF129": "variant-label",
+    "WF130": "stored",
+    "WF131": "variant-metadata",
+    "WF132": "reserved-name",
+    "WF133": "path-limit long-path long-path-somewhere",
+    "WF134": "file-size",
+}
+_CODES = {kind: code for code, kinds in (_OF_RECORD | _OF_ARCHIVE).items() for kind in kinds.split()}
 _WHOLE = "archive"
 """The subject of faults that are not about one member."""
 
@@ -165,11 +139,7 @@ _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
 
 
-@rule(
-    "WF110", "WF111", "WF112", "WF113", "WF114", "WF115", "WF116", "WF117", "WF120", "WF121",
-    "WF122", "WF123", "WF124", "WF125", "WF118", "WF119", "WF126", "WF127", "WF128", "WF129",
-    "WF131", "WF132", "WF133", "WF134", "WF130",
-)  # fmt: skip
+@rule(*_OF_ARCHIVE)
 def archive_faults(subject: Subject) -> list[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
     return fault_findings(subject.archive_faults, (*subject.archive_faults, *subject.record_faults))
@@ -189,7 +159,7 @@ def lasting_faults(faults: Iterable[ArchiveFault]) -> tuple[ArchiveFault, ...]:
     return tuple(filter(_is_lasting, faults))
 
 
-@rule("WF101", "WF102", "WF103", "WF104", "WF105", "WF106", "WF107", "WF108")
+@rule(*_OF_RECORD)
 def record_faults(subject: Subject) -> list[Finding]:
     """Turn faults of RECORD into findings."""
     return fault_findings(subject.record_faults, (*subject.archive_faults, *subject.record_faults))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import posixpath
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,7 +22,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -332,19 +331,12 @@ def inside(path: str) -> str:
     return path.removeprefix(f"{SITE_PACKAGES}/")
 
 
-def base(path: str) -> str:
-    """Return the file name of a path as spelled."""
-    return posixpath.basename(path)
+base, folder = base_name, parent
 
 
 def key_of(path: str) -> str:
     """Return the form in which the file name of a path compares."""
     return dll_key(base(path))
-
-
-def folder(path: str) -> str:
-    """Return the folder of a path."""
-    return posixpath.dirname(path)
 
 
 _Group: TypeAlias = "tuple[str, str, str]"

@@ -19,7 +19,6 @@ from wheelfix.knowledge.system import is_debug_python, python_of
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packageloading import folder_python, module_name
 from wheelfix.loader.requirements import Requirements
-from wheelfix.loader.view import base_name
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -92,7 +91,7 @@ class Need:
     @property
     def importer_names(self) -> tuple[str, ...]:
         """Base names of those who ask."""
-        return tuple(dict.fromkeys(base_name(edge.importer) for edge in self.edges))
+        return tuple(dict.fromkeys(base(edge.importer) for edge in self.edges))
 
     @property
     def searched(self) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def nearest(text: str) -> tuple[str, ...]:
     return tuple(words[match] for match in close_words(text.strip().lower(), sorted(words)))
 
 
-def _unknown(what: str, text: str) -> UsageError:
+def unknown_rule(what: str, text: str) -> UsageError:
     """The error about a code or name that no rule has."""
     close = nearest(text)
     return UsageError(
@@ -144,7 +144,7 @@ def page(code: str) -> str:
     """Return the page of a rule, given by code or name, as Markdown; without the line about severity."""
     known = find_rule(code)
     if known is None:
-        raise _unknown(f"there is no finding called {code!r}", code)
+        raise unknown_rule(f"there is no finding called {code!r}", code)
     title, _, rest = _page(known.code).split("\n\n", 2)
     return f"{title}\n\n{rest}"
 
@@ -207,7 +207,7 @@ def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
         load_rules()
     for pattern in kept:
         if not pattern or not any(matches(code, (pattern,)) for code in _codes):
-            raise _unknown(f"{option} {pattern!r} matches no finding code or name", pattern)
+            raise unknown_rule(f"{option} {pattern!r} matches no finding code or name", pattern)
     return kept
 
 

@@ -382,6 +382,12 @@ def chunks(source: ByteSource, start: int = 0, end: int | None = None) -> Iterat
         start += len(piece)
 
 
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal; EnvironmentFailure if it cannot be read."""
+    with FileSource(path) as source:
+        return sha256_of(source).hex()
+
+
 def sha256_of(source: ByteSource) -> bytes:
     """Return the SHA-256 of all bytes."""
     digest = codec.hasher()

@@ -210,10 +210,7 @@ class _SurveyRun:
         for rows in engine(sources):
             if rows.failed_in_passing:
                 again.append(by_place[str(rows.wheel["source"])])
-                if last:
-                    self.failed += 1
-                    self.retries.append(rows)
-            else:
+            if last or not rows.failed_in_passing:
                 self._add(rows)
             self._report(len(again))
         return again
@@ -222,17 +219,16 @@ class _SurveyRun:
         """Take rows of names for which there is nothing to read."""
         for rows in unlisted:
             self._unlisted += 1
-            if rows.failed_in_passing:
-                self.failed += 1
-                self.retries.append(rows)
-            else:
-                self._add(rows)
+            self._add(rows)
 
     def _add(self, rows: WheelRows) -> None:
         if rows.wheel["status"] == "failed":
             self.failed += 1
         else:
             self.scanned += 1
+        if rows.failed_in_passing:
+            self.retries.append(rows)
+            return
         sha256 = str(rows.wheel["sha256"])
         if rows.tables and sha256 in self.known:
             rows = type(rows)(rows.wheel)  # a copy: the rows of the first stand for both

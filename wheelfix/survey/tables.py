@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "wheelfix.survey/1"
 """Stands in the metadata of every file and in ``survey.json``; the number changes when a column changes its meaning."""
-SHA256 = "SHA-256 of the wheel"
 
 
 @frozen

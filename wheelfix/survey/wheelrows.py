@@ -49,7 +49,7 @@ from wheelfix.remote.client import Client, parsed
 from wheelfix.remote.ranges import RemoteWheel, WheelPath
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.streams.source import FileSource, sha256_of
+from wheelfix.streams.source import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -294,13 +294,8 @@ def _providers(archive: Archive, data: str, name: str, version: str) -> Iterator
 # What a list stands for: wheels to read, and a row for each line that stands for none.
 
 
-@frozen
-class Listed:
-    """What a list or a package index has."""
-
-    sources: tuple[WheelSource, ...]
-    failed: tuple[WheelRows, ...]
-    """A row for each line that has no wheel, or could not be asked for."""
+Listed: TypeAlias = "list[WheelSource | WheelRows]"
+"""What a list or a package index has: wheels, and a row for each line that has none, or could not be asked for."""
 
 
 LARGEST_LIST = 16 << 20
@@ -309,15 +304,14 @@ LARGEST_LIST = 16 << 20
 
 def read_list(lines: Iterable[str]) -> Listed:
     """Return the wheels of paths and URLs, one in a line; a bad line is a row that the next run retries."""
-    sources: list[WheelSource] = []
-    failed: list[WheelRows] = []
+    found: Listed = []
     for line in dict.fromkeys(text for line in lines if (text := line.strip())):
         try:
-            sources += wheel_sources([line])
+            found += wheel_sources([line])
         except WheelfixError as error:
             failure = EnvironmentFailure(error.what, because=error.reasons)
-            failed.append(failed_rows(WheelSource(shown_url(line), shown_url(line)), failure))
-    return Listed(tuple(sources), tuple(failed))
+            found.append(failed_rows(WheelSource(shown_url(line), shown_url(line)), failure))
+    return found
 
 
 # -------------------------------------------------------------------------------------------------------------- indexes
@@ -348,12 +342,11 @@ def list_index(names: Sequence[str], options: RemoteOptions, say: Callable[[str]
         client.refuse_offline("the package index")
         client.index  # noqa: B018  # made once, before several threads ask for it
         with WorkerPool(CONNECTIONS) as pool:
-            found: list[WheelSource | WheelRows] = []
+            found: Listed = []
             for at in range(0, len(names), AT_A_TIME):
                 say(f"survey: {at} of {len(names)} names looked up")
                 found += pool.map(lambda name: _source(client, name), names[at : at + AT_A_TIME])
-    sources = {one.place: one for one in found if isinstance(one, WheelSource)}
-    return Listed(tuple(sources.values()), tuple(one for one in found if not isinstance(one, WheelSource)))
+    return found
 
 
 def _source(client: Client, name: str) -> WheelSource | WheelRows:
@@ -389,8 +382,8 @@ def is_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
-def list_wheels(url: str) -> Iterator[tuple[str, str, int, str]]:
-    """Give URL, file name, size and version of each wheel at or below a URL."""
+def list_wheels(url: str) -> Iterator[WheelSource]:
+    """Give each wheel at or below a URL."""
     system, path = _open(url)
     try:
         found = {path: system.info(path)} if path.lower().endswith(".whl") else system.find(path, detail=True)
@@ -406,12 +399,8 @@ def list_wheels(url: str) -> Iterator[tuple[str, str, int, str]]:
     for name in wheels:
         info = found[name]
         version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
-        yield system.unstrip_protocol(name), PurePosixPath(name).name, _size(info), version
-
-
-def _size(info: dict[str, Any]) -> int:
-    size = info.get("size")
-    return size if isinstance(size, int) else 0
+        size = info.get("size") if isinstance(info.get("size"), int) else 0
+        yield WheelSource(system.unstrip_protocol(name), PurePosixPath(name).name, size, version)
 
 
 def copy_file(url: str, target: Path) -> None:
@@ -488,11 +477,6 @@ class WheelSource:
     in_parts: bool = False
     """Whether it is on a server that gives parts of files: of a wheel whose hash is known only those are read."""
 
-    @property
-    def key(self) -> tuple[str, int, str]:
-        """By which a survey recognises what it has read."""
-        return self.place, self.size, self.modified
-
 
 def wheel_sources(words: Iterable[str]) -> Iterator[WheelSource]:
     """Give the Windows wheels of folders, files and URLs, each once; InputError for what stands for nothing."""
@@ -506,8 +490,7 @@ def wheel_sources(words: Iterable[str]) -> Iterator[WheelSource]:
 
 def _sources_of(word: str) -> Iterator[WheelSource]:
     if is_url(word):
-        for place, file, size, modified in list_wheels(word):
-            yield WheelSource(place, file, size, modified)
+        yield from list_wheels(word)
         return
     path = Path(word)
     if path.is_file():
@@ -554,9 +537,3 @@ def opened(source: WheelSource, options: RemoteOptions) -> Iterator[tuple[WheelP
     else:
         path = Path(source.place)
         yield path, source.sha256 or file_sha256(path)
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file; EnvironmentFailure if it cannot be read."""
-    with FileSource(path) as source:
-        return sha256_of(source).hex()

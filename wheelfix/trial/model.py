@@ -175,28 +175,14 @@ class Trial:
     notes: tuple[str, ...] = ()
 
     @property
-    def differs(self) -> bool:
-        """Whether some prediction was wrong."""
-        return any(one.agreement is Agreement.DIFFERS for one in self.modules)
-
-    @property
-    def fails(self) -> bool:
-        """Whether some import failed, and Wine is not the reason."""
-        return any(not one.observed.works and one.agreement is not Agreement.CANNOT_TELL for one in self.modules)
-
-    @property
-    def unknown(self) -> bool:
-        """Whether no import could be compared."""
-        return all(one.agreement is Agreement.CANNOT_TELL for one in self.modules)
-
-    @property
     def outcome(self) -> str:
-        """``differs``, ``fails``, ``cannot-tell`` or ``imports``."""
-        if self.differs:
+        """``differs``, ``fails`` (and Wine is not the reason), ``cannot-tell`` for all imports, or ``imports``."""
+        agreements = {one.agreement for one in self.modules}
+        if Agreement.DIFFERS in agreements:
             return "differs"
-        if self.fails:
+        if any(not one.observed.works and one.agreement is not Agreement.CANNOT_TELL for one in self.modules):
             return "fails"
-        return "cannot-tell" if self.unknown else "imports"
+        return "cannot-tell" if agreements <= {Agreement.CANNOT_TELL} else "imports"
 
 
 @frozen

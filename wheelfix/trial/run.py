@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.archive.metadata import WheelInfo
@@ -38,6 +38,7 @@ from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
 from wheelfix.rules.registry import found_by
+from wheelfix.rules.wording import dotted, last_part
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.trial.model import (
@@ -92,16 +93,11 @@ def _top_level(view: FileView) -> Iterator[str]:
     packages = {parent(path) for path in inside if path.endswith("/__init__.py")}
     single = {path.removesuffix(".py") for path in inside if path.endswith(".py") and "/" not in path}
     single |= {path.split(".")[0] for path in inside if path.lower().endswith(".pyd") and "/" not in path}
-    outer = {package for package in packages if not _parents(package) & packages}
+    outer = {package for package in packages if packages.isdisjoint(map(str, PurePosixPath(package).parents))}
     for name in sorted(outer | single):
         dotted = name.replace("/", ".")
         if _is_name(dotted) and not ASIDE & set(dotted.lower().split(".")) and not dotted.startswith("__"):
             yield dotted
-
-
-def _parents(package: str) -> set[str]:
-    parts = package.split("/")
-    return {"/".join(parts[:count]) for count in range(1, len(parts))}
 
 
 ROUNDS = 20
@@ -137,8 +133,7 @@ def empty(target: Interpreter, baseline: frozenset[str]) -> None:
 
 
 def _target(facts: PythonFacts) -> list[str]:
-    version = ".".join(map(str, facts.version))
-    platform = ["--platform", facts.machine.platform, "--python-version", version]
+    platform = ["--platform", facts.machine.platform, "--python-version", dotted(facts.version)]
     return [*platform, "--implementation", "cp", "--only-binary", ":all:"]
 
 
@@ -154,23 +149,18 @@ def _pip(arguments: Sequence[str], wheel: Path, facts: PythonFacts, work: Path) 
             "wheelfix try installs with pip, which is not there", because=last, hint="python -m ensurepip"
         )
     if "not a supported wheel" in done.err:
-        version = ".".join(map(str, facts.version))
         raise InputError(
             f"{wheel.name} cannot be installed for {facts.label}",
             because=last,
-            hint=f"it was tried with Python {version} for {facts.machine}; give the right one with --python-home "
-            "(under Wine) or --python (on Windows)",
+            hint=f"it was tried with Python {dotted(facts.version)} for {facts.machine}; give the right one with "
+            "--python-home (under Wine) or --python (on Windows)",
         )
-    raise EnvironmentFailure(f"{wheel.name} cannot be installed", because=last, hint=_hint(done.err))
-
-
-def _hint(text: str) -> str:
-    if "No matching distribution" in text or "Could not find a version" in text:
-        return (
-            "requirements come from --with and --find-links only: add a folder that has them, ask for an index with "
-            "--index-url, or leave them out with --no-deps"
-        )
-    return ""
+    nowhere = "No matching distribution" in done.err or "Could not find a version" in done.err
+    hint = (
+        "requirements come from --with and --find-links only: add a folder that has them, ask for an index with "
+        "--index-url, or leave them out with --no-deps"
+    )
+    raise EnvironmentFailure(f"{wheel.name} cannot be installed", because=last, hint=hint if nowhere else "")
 
 
 def _place_data(path: Path, target: Interpreter) -> None:
@@ -509,9 +499,9 @@ def observe(module: str, target: Interpreter, timeout: float) -> Observed:
         return Observed("timeout", seconds=time.monotonic() - started)
     seconds = time.monotonic() - started
     try:
-        return _with_answer(_parse(result), done, target, seconds)
+        return observed_from(_parse(result), done, target, seconds)
     except (OSError, ValueError, SyntaxError, MemoryError, RecursionError, TypeError, LookupError, AttributeError):
-        return _without_answer(done, target, seconds)
+        return observed_from({}, done, target, seconds)
 
 
 def _parse(result: Path) -> dict[str, Any]:
@@ -524,38 +514,23 @@ def _parse(result: Path) -> dict[str, Any]:
     return answer
 
 
-def _without_answer(done: Finished, target: Interpreter, seconds: float) -> Observed:
-    lines = done.err.splitlines()
-    loaded = tuple(_placed(path, target) for path in loaded_by(lines))
-    said = "\n".join([done.out.strip(), *(line for line in lines if not _LOG.match(line))]).strip()
-    return Observed(
-        "crashed",
-        loaded=loaded,
-        missing=tuple(_missing(lines)),
-        deviations=tuple(row.id for row in shown_by(_about_files(lines, _own(loaded)))),
-        exit_code=done.code,
-        output=said[-TAIL:],
-        seconds=seconds,
-    )
-
-
-def _with_answer(answer: dict[str, Any], done: Finished, target: Interpreter, seconds: float) -> Observed:
-    log = done.err.splitlines() if target.facts.wine else []
+def observed_from(answer: dict[str, Any], done: Finished, target: Interpreter, seconds: float) -> Observed:
+    """Return how an import ended; without an answer of the child, its process did not come to its end."""
+    log = done.err.splitlines()
     loaded = tuple(_placed(path, target) for path in answer.get("loaded") or loaded_by(log))
+    own = {last_part(file.path).lower() for file in loaded if file.where != "windows"}
+    said = "\n".join([done.out.strip(), *(line for line in log if not _LOG.match(line))]).strip()
     return Observed(
-        outcome=str(answer["outcome"]),
+        outcome=str(answer.get("outcome", "crashed")),
         errors=tuple(_error(error, target) for error in answer.get("errors", ())),
         traceback=str(answer.get("traceback", "")),
         loaded=loaded,
         missing=tuple(_missing(log)),
-        deviations=tuple(row.id for row in shown_by(_about_files(log, _own(loaded)))),
+        deviations=tuple(row.id for row in shown_by(_about_files(log, own))),
         exit_code=done.code,
+        output="" if answer else said[-TAIL:],
         seconds=seconds,
     )
-
-
-def _own(loaded: Iterable[LoadedFile]) -> set[str]:
-    return {base(file.path).lower() for file in loaded if file.where != "windows"}
 
 
 def loaded_by(log: Iterable[str]) -> list[str]:
@@ -576,7 +551,7 @@ def _about_files(log: Iterable[str], own: set[str]) -> Iterable[str]:
     """The lines of a log without those about functions that Wine's own DLLs do not have: Windows has them."""
     for line in log:
         found = _NO_SYMBOL.search(line)
-        if found is None or base(found[1].replace("\\\\", "\\")).lower() in own:
+        if found is None or last_part(found[1].replace("\\\\", "\\")).lower() in own:
             yield line
 
 
@@ -586,7 +561,7 @@ def _missing(log: Iterable[str]) -> Iterable[tuple[str, str]]:
     for line in log:
         match = NOT_FOUND.search(line)
         if match is not None:
-            found[match["dll"], base(match["by"].replace("\\\\", "\\"))] = None
+            found[match["dll"], last_part(match["by"].replace("\\\\", "\\"))] = None
     return list(found)
 
 
@@ -610,15 +585,10 @@ def _placed(path: str, target: Interpreter) -> LoadedFile:
         if plain.lower().startswith(folder.lower() + "\\"):
             return LoadedFile(plain[len(folder) + 1 :].replace("\\", "/"), where)
     windows = re.match(r"[a-z]:\\windows\\", plain, re.IGNORECASE)
-    name = base(plain).lower()
+    name = last_part(plain).lower()
     if not windows and re.fullmatch(r"python3?\d*t?\.dll|python\.exe|vcruntime140(_1)?\.dll", name):
         return LoadedFile(plain, "python")  # a virtual environment runs the Python that it was made from
     return LoadedFile(plain, "windows" if windows else "elsewhere")
-
-
-def base(path: str) -> str:
-    """Return the file name of a path of Windows or of a wheel."""
-    return re.split(r"[\\/]", path)[-1]
 
 
 MISSING = 126
@@ -686,7 +656,7 @@ def _is_class(error: RaisedError, name: str) -> bool:
 
 def _names_same(expected: Expected, observed: Observed) -> bool:
     """Whether the error is about the same module or file; only messages that name one are compared."""
-    wanted = base(expected.named).lower()
+    wanted = last_part(expected.named).lower()
     stem = wanted.split(".")[0]
     for error in observed.errors:
         if "DLL load failed while importing " in error.message:
@@ -694,7 +664,7 @@ def _names_same(expected: Expected, observed: Observed) -> bool:
             return said == stem or stem == "__init__" if wanted.endswith(".pyd") else True
         if "Could not find module '" in error.message:
             path = error.message.partition("Could not find module '")[2].partition("'")[0]
-            return base(path).lower() == wanted
+            return last_part(path).lower() == wanted
     return True
 
 
@@ -742,8 +712,8 @@ def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -
 
 def _answered_by_wine(observed: Observed) -> set[str]:
     """The DLLs that Wine has itself; it takes its own C++ runtime also where the package has a file of that name."""
-    names = [base(file.path) for file in observed.loaded]
-    own = {dll_key(base(file.path)) for file in observed.loaded if file.where == "windows"}
+    names = [last_part(file.path) for file in observed.loaded]
+    own = {dll_key(last_part(file.path)) for file in observed.loaded if file.where == "windows"}
     return own | {dll_key(name) for name in names if runtime_file(name) is not None}
 
 

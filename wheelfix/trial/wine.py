@@ -1,8 +1,4 @@
-"""Wine: where it is, a prefix of its own, what keeps a wheel's code from this machine, and a Windows Python in it.
-
-For hosts with another processor an x86_64 Wine is made of Debian's amd64 packages, run by qemu-user: neither multiarch
-nor binfmt nor a chroot nor a display is needed. It takes a few minutes and 1.4 GB, once.
-"""
+"""Wine: where it is, a prefix of its own, what keeps a wheel's code from this machine, and a Windows Python in it."""
 
 from __future__ import annotations
 
@@ -16,15 +12,16 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.programs import Finished, find_program, run_program, running_program
 from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
+from wheelfix.rules.wording import dotted
 from wheelfix.streams.pool import defer_interrupts
-from wheelfix.trial.model import Interpreter, Note, PythonFacts, silent
+from wheelfix.trial.model import Interpreter, Note, PythonFacts
 from wheelfix.trial.winpython import cache_folder, locked, windows_home
 
 if TYPE_CHECKING:
@@ -34,8 +31,10 @@ MEMORY = 8 << 30
 """Bytes of memory that one process may have."""
 MARKS = ("/.dockerenv", "/run/.containerenv")
 """Files by which Docker and Podman mark their containers."""
+GROUPS = Path("/proc/1/cgroup")
+"""The control groups of the first process."""
 WORDS = ("docker", "kubepods", "containerd", "libpod", "lxc", "garden")
-"""Words in the control group of the first process of a container."""
+"""Words in them, if that is of a container."""
 NOT_SEALED = "files outside of the home folder can be changed by the wheel's code where your user may: use a container"
 OUTLIVES = "processes that the wheel's code starts may outlive the trial: this machine has no process namespaces for it"
 TEMPORARY = Path("/tmp")
@@ -52,24 +51,21 @@ _PROC = (
 """Other processes are not seen; what root could set for the whole machine is read-only."""
 
 
-def in_container(root: Path = Path("/"), environ: Mapping[str, str] | None = None) -> bool:
+def in_container() -> bool:
     """Whether this process runs in a container, as far as its marks show."""
-    environ = os.environ if environ is None else environ
-    if environ.get("container") or environ.get("KUBERNETES_SERVICE_HOST"):
-        return True
-    if any((root / mark.lstrip("/")).exists() for mark in MARKS):
+    variables = ("container", "KUBERNETES_SERVICE_HOST")
+    if any(map(os.environ.get, variables)) or any(Path(mark).exists() for mark in MARKS):
         return True
     try:
-        groups = (root / "proc/1/cgroup").read_text(encoding="utf-8", errors="replace")
+        groups = GROUPS.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
     return any(word in groups for word in WORDS)
 
 
-def refuse_root(allowed: bool, *, user: int | None = None, container: bool | None = None) -> None:
+def refuse_root(allowed: bool) -> None:
     """UsageError for root outside a container: a wheel's code could do anything to the machine."""
-    user = (os.geteuid() if hasattr(os, "geteuid") else -1) if user is None else user
-    if user or allowed or (in_container() if container is None else container):
+    if allowed or not hasattr(os, "geteuid") or os.geteuid() or in_container():
         return
     raise UsageError(
         "wheelfix try does not run as root",
@@ -78,16 +74,11 @@ def refuse_root(allowed: bool, *, user: int | None = None, container: bool | Non
     )
 
 
-@frozen
-class Confinement:
+class Confinement(NamedTuple):
     """The words that a command is started with, and what they do not keep out."""
 
     words: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-    def command(self, command: Sequence[str]) -> list[str]:
-        """Return the command, confined."""
-        return [*self.words, *command]
+    notes: tuple[str, ...]
 
 
 @contextlib.contextmanager
@@ -179,179 +170,6 @@ def _works(words: Sequence[str], within: Path) -> bool:
         return False
 
 
-PACKAGES = ("wine64", "libwine", "libc6", "libgcc-s1", "libunwind8", "liblzma5", "libz-mingw-w64")
-UNWANTED = ("./usr/share/doc", "./usr/share/man", "./usr/i686*", "*/i386-windows", "./usr/lib/gcc")
-TOOLS = {"qemu-x86_64": "qemu-user", "patchelf": "patchelf", "apt-get": "apt", "dpkg-deb": "dpkg", "tar": "tar"}
-KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-LIBRARIES = "usr/lib/x86_64-linux-gnu"
-ZLIB = "usr/x86_64-w64-mingw32/lib/zlib1.dll"
-GENERATION = "1"
-"""Goes up when the set-up changes, so that an older one is replaced."""
-_LONG = 900.0
-
-
-@frozen
-class EmulatedWine:
-    """The folder in which it all is."""
-
-    folder: Path
-
-    @property
-    def root(self) -> Path:
-        """Where the packages are unpacked."""
-        return self.folder / "root"
-
-    @property
-    def program(self) -> Path:
-        """The script that runs Wine's loader under qemu."""
-        return self.root / "usr/lib/wine/wine64"
-
-    @property
-    def server(self) -> Path:
-        """The script that runs Wine's server under qemu."""
-        return self.root / "usr/lib/wine/wineserver"
-
-    @property
-    def zlib(self) -> Path:
-        """A DLL that Wine's user32 needs from the very first start, which makes the prefix."""
-        return self.root / ZLIB
-
-    @property
-    def _stamp(self) -> Path:
-        return self.folder / "ready"
-
-    def is_ready(self) -> bool:
-        """Whether it has been set up."""
-        return self._stamp.exists() and self._stamp.read_text() == GENERATION and self.program.exists()
-
-    def check_tools(self) -> None:
-        """EnvironmentFailure if a program is missing that setting it up needs."""
-        tools = {name: find_program(name) for name in TOOLS}
-        missing = sorted({TOOLS[name] for name, path in tools.items() if path is None})
-        if missing:
-            raise EnvironmentFailure(
-                "there is no x86_64 Wine for this machine",
-                because=f"to set one up needs {', '.join(missing)}, on Debian or Ubuntu",
-                hint=f"apt-get install {' '.join(missing)}; or name a Wine that runs x86_64 programs with --wine",
-            )
-
-    def make(self) -> None:
-        """Fetch the packages, unpack them and make the two programs run under qemu."""
-        self.check_tools()
-        for old in ("root", "apt", "prefix"):
-            shutil.rmtree(self.folder / old, ignore_errors=True)
-        self.root.mkdir(parents=True)
-        for package in self._fetch():
-            self._unpack(package)
-        shutil.rmtree(self.folder / "apt")
-        self._gather_libraries()
-        self._wrap("wine64", "export WINELOADERNOEXEC=1\n", f"-0 '{self.program}' ")
-        (self.root / "usr/lib/wine/wineserver64").rename(self.server)
-        self._wrap("wineserver", "", "")
-        shutil.copy(self.zlib, self.root / LIBRARIES / "wine/x86_64-windows")
-        self._stamp.write_text(GENERATION)
-
-    def _fetch(self) -> list[Path]:
-        """Download the amd64 packages with an apt configuration of our own, from where the host has its packages."""
-        apt = self.folder / "apt"
-        for name in ("etc/preferences.d", "state/lists/partial", "cache/archives/partial", "debs"):
-            (apt / name).mkdir(parents=True)
-        (apt / "status").touch()
-        site, release = _source()
-        (apt / "etc/sources.list").write_text(f"deb [signed-by={KEYS} arch=amd64] {site} {release} main\n")
-        settings = {
-            "Dir::Etc": apt / "etc",
-            "Dir::Etc::sourcelist": apt / "etc/sources.list",
-            "Dir::Etc::sourceparts": "-",
-            "Dir::Etc::parts": "/etc/apt/apt.conf.d",
-            "Dir::State": apt / "state",
-            "Dir::State::status": apt / "status",
-            "Dir::Cache": apt / "cache",
-            "APT::Architecture": "amd64",
-            "APT::Sandbox::User": "root",
-            "Acquire::Languages": "none",
-        }
-        lines = [f'{key} "{value}";' for key, value in settings.items()]
-        (apt / "apt.conf").write_text("\n".join([*lines, 'APT::Architectures {"amd64";};', ""]))
-        environment = {"APT_CONFIG": str(apt / "apt.conf"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-        _run(["apt-get", "-qq", "update"], environment)
-        # apt-get download writes into its working folder, which is a new and empty one for every program.
-        script = f'cd "$1" && shift && exec "$0" -qq download {" ".join(PACKAGES)}'
-        _run(["/bin/sh", "-c", script, _program("apt-get"), str(apt / "debs")], environment)
-        return sorted((apt / "debs").glob("*.deb"))
-
-    def _unpack(self, package: Path) -> None:
-        script = 'package=$1; root=$2; shift 2; "$0" --fsys-tarfile "$package" | tar -x -C "$root" "$@"'
-        unwanted = [f"--exclude={pattern}" for pattern in UNWANTED]
-        _run(["/bin/sh", "-c", script, _program("dpkg-deb"), str(package), str(self.root), *unwanted])
-
-    def _gather_libraries(self) -> None:
-        """Put the libraries of ``/lib`` beside those of ``/usr/lib``, where a merged system has them."""
-        old, new = self.root / "lib/x86_64-linux-gnu", self.root / LIBRARIES
-        if old.is_dir() and not (self.root / "lib").is_symlink():
-            shutil.copytree(old, new, symlinks=True, dirs_exist_ok=True)
-
-    def _wrap(self, name: str, before: str, options: str) -> None:
-        """Replace a program by a script that runs it under qemu, with the paths of its libraries written into it."""
-        script = self.root / "usr/lib/wine" / name
-        binary = script.with_name(f"{name}.bin")
-        script.rename(binary)
-        libraries = self.root / LIBRARIES
-        loader = libraries / "ld-linux-x86-64.so.2"
-        paths = ["--set-interpreter", str(loader), "--force-rpath", "--set-rpath", str(libraries)]
-        _run(["patchelf", *paths, str(binary)])
-        script.write_text(f"#!/bin/sh\n{before}exec qemu-x86_64 {options}'{binary}' \"$@\"\n")
-        script.chmod(0o755)
-
-
-_COST = "a few minutes and 1.4 GB of packages from Debian, once"
-
-
-def wine_to_download(given: Path | None) -> str:
-    """Return what a trial of an x64 wheel would first set up on this machine, in words; empty if nothing large."""
-    place = EmulatedWine(cache_folder() / "wine-x64")
-    if given is not None or sys.platform == "win32" or host_machine() is not Machine.ARM64 or place.is_ready():
-        return ""
-    place.check_tools()
-    return f"an x86_64 Wine in {place.folder}: {_COST}"
-
-
-def emulated_wine(note: Note = silent) -> EmulatedWine:
-    """Return an x86_64 Wine for this host, set up if that has not been done; EnvironmentFailure if it cannot be."""
-    place = EmulatedWine(cache_folder() / "wine-x64")
-    with locked(place.folder / "lock"):
-        if not place.is_ready():
-            note(f"setting up an x86_64 Wine in {place.folder}: {_COST}")
-            place.make()
-    return place
-
-
-def _program(name: str) -> str:
-    found = find_program(name)
-    if found is None:
-        raise EnvironmentFailure(f"there is no {name} here", hint=f"apt-get install {TOOLS.get(name, name)}")
-    return found
-
-
-def _source() -> tuple[str, str]:
-    """Return site and release of the host's first package source that is not an update channel."""
-    listing = _run(["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME)", "Created-By: Packages"])
-    for line in listing.splitlines():
-        if "security" not in line and "updates" not in line and len(line.split()) == 2:
-            site, release = line.split()
-            return site, release
-    raise EnvironmentFailure("an x86_64 Wine cannot be set up", because="apt has no package source here")
-
-
-def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    words = [command[0] if Path(command[0]).is_absolute() else _program(command[0]), *command[1:]]
-    done = run_program(words, timeout=_LONG, environ=environment, max_output=16 << 20)
-    if done.code:
-        last = (done.err.strip() or "no message").splitlines()[-1]
-        raise EnvironmentFailure("an x86_64 Wine cannot be set up", because=f"{command[0]} failed: {last}")
-    return done.out
-
-
 PLACES = (
     Path("/usr/lib/wine"),
     Path("/usr/lib64/wine"),
@@ -382,12 +200,6 @@ class WineProgram:
 
     program: Path
     server: Path
-    machine: Machine
-    """The machine type of the programs that it runs."""
-    keep: tuple[Path, ...] = ()
-    """Folders that it needs, wherever they are."""
-    seeds: tuple[Path, ...] = ()
-    """Files that must be in system32 before a prefix is made."""
 
 
 def host_machine() -> Machine | None:
@@ -399,61 +211,49 @@ def host_machine() -> Machine | None:
     return known.get(name)
 
 
-def find_wine(given: Path | None, machine: Machine, note: Note = silent) -> WineProgram:
-    """Return a Wine that runs programs of a machine type: the one that is named, an installed or an emulated one."""
+def find_wine(given: Path | None, machine: Machine) -> WineProgram:
+    """Return a Wine that runs programs of a machine type: the one that is named, or the installed one."""
     if given is not None:
-        program, server = _named_wine(given)
-        return WineProgram(program, server, machine, (program.parent,))
-    host = host_machine()
-    if host is Machine.ARM64 and machine in (Machine.AMD64, Machine.X86):
-        made = emulated_wine(note)
-        return WineProgram(made.program, made.server, Machine.AMD64, (made.root,), (made.zlib,))
-    found = installed_wine()
+        return _named_wine(given.absolute())
+    found, host = installed_wine(), host_machine()
     if found is None:
         raise EnvironmentFailure(
             "there is no Wine here", because="only Windows' loader or Wine's can import", hint=HINT
         )
-    if host is None or (machine is not host and machine is not Machine.X86):
+    if host is None or (machine is not host and (machine is not Machine.X86 or host is Machine.ARM64)):
         raise EnvironmentFailure(
             f"the Wine of this machine does not run {machine} programs",
             because=f"the processor is {platform.machine()}",
             hint="name a Wine that does with --wine",
         )
-    return WineProgram(*found, host, (found[0].parent,))
+    return found
 
 
-def installed_wine() -> tuple[Path, Path] | None:
-    """Return program and server of the Wine that is installed here, if any."""
-    program, server = _found(PROGRAMS, PLACES), _found(SERVERS, PLACES)
-    return (program, server) if program is not None and server is not None else None
+def installed_wine() -> WineProgram | None:
+    """Return the Wine that is installed here, if any."""
+    found = [_found_in(PLACES, names, on_path=True) for names in (PROGRAMS, SERVERS)]
+    return WineProgram(found[0], found[1]) if found[0] is not None and found[1] is not None else None
 
 
-def _found(names: Sequence[str], places: Sequence[Path]) -> Path | None:
-    for name in names:
-        on_path = find_program(name)
-        if on_path:
-            return Path(on_path)
-        for place in places:
-            if (place / name).is_file():
-                return place / name
-    return None
-
-
-def _named_wine(given: Path) -> tuple[Path, Path]:
-    given = given.absolute()
-    program = _found_in(given, PROGRAMS) if given.is_dir() else given
+def _named_wine(given: Path) -> WineProgram:
+    program = _found_in([given], PROGRAMS) if given.is_dir() else given
     if program is None or not program.is_file():
         because = "it has no wine or wine64" if given.is_dir() else "there is no such file"
         raise UsageError(f"--wine {given}", because=because, hint="name the program wine, or the folder that it is in")
-    places = dict.fromkeys([program.parent, program.resolve().parent])
-    server = next((found for place in places if (found := _found_in(place, SERVERS))), None) or _found(SERVERS, PLACES)
+    beside = (program.parent, program.resolve().parent)
+    server = _found_in(beside, SERVERS) or _found_in(PLACES, SERVERS, on_path=True)
     if server is None:
         raise UsageError(f"--wine {given}", because="there is no wineserver beside it", hint=HINT)
-    return program, server
+    return WineProgram(program, server)
 
 
-def _found_in(folder: Path, names: Sequence[str]) -> Path | None:
-    return next((folder / name for name in names if (folder / name).is_file()), None)
+def _found_in(folders: Sequence[Path], names: Sequence[str], *, on_path: bool = False) -> Path | None:
+    for name in names:
+        found = find_program(name) if on_path else None
+        places = [Path(found)] if found else [folder / name for folder in folders if (folder / name).is_file()]
+        if places:
+            return places[0]
+    return None
 
 
 def environment(prefix: Path, home: Path, debug: str = "-all") -> dict[str, str]:
@@ -501,10 +301,6 @@ def _make_prefix(wine: WineProgram, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     (fresh / "home").mkdir(parents=True)
     prefix = fresh / "prefix"
-    system = prefix / "drive_c/windows/system32"
-    for seed in wine.seeds:
-        system.mkdir(parents=True, exist_ok=True)
-        shutil.copy(seed, system)
     variables = environment(prefix, fresh / "home")
     try:
         run_program([str(wine.program), "wineboot", "-i"], timeout=_BOOT, environ=variables, within=fresh)
@@ -595,18 +391,15 @@ def _unlink_host(prefix: Path) -> None:
 @contextlib.contextmanager
 def wine_python(work: Path, home: Path | None, wine: Path | None, note: Note) -> Iterator[WinePython]:
     """A Windows Python that runs under Wine in a work folder; every process of it is gone afterwards."""
-    python = windows_home(home, work / "drive" / "Python", note)
-    found = find_wine(wine, python.machine, note)
+    python, machine = windows_home(home, work / "drive" / "Python", note)
+    found = find_wine(wine, machine)
     version = wine_version(found, work)
     stage = work / "stage"
     stage.mkdir()
     template = _template(found, version, note)
-    with confined([*found.keep], stage) as confinement:
-        number = ".".join(map(str, python.version))
-        label = f"Python {number} for Windows ({python.machine}), Wine {version}"
-        notes = (*confinement.notes, *(("this Wine runs under an emulator",) if found.seeds else ()))
-        facts = PythonFacts(python.version, python.machine, label, True, notes)
-        made = WinePython(found, work, facts, confinement.words)
+    with confined([found.program.parent], stage) as (words, notes):
+        label = f"Python {dotted(python)} for Windows ({machine}), Wine {version}"
+        made = WinePython(found, work, PythonFacts(python, machine, label, True, notes), words)
         try:
             made.start(template)
             yield made

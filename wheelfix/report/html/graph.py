@@ -29,7 +29,8 @@ from wheelfix.model import (
 from wheelfix.report import safe
 from wheelfix.report.blocks import Part, Record, Records, Value, chapter
 from wheelfix.report.html.element import Html, el, fold, join
-from wheelfix.report.words import SITE_PACKAGES, count, human_size, image_counts, provider_phrase, short_path
+from wheelfix.report.words import SITE_PACKAGES, count, human_size, image_counts, provider_phrase
+from wheelfix.rules.context import inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -420,10 +421,8 @@ def _line(graph: Graph, number: int, link: Link) -> Html:
 
 
 def _box(number: int, node: Node, vendored: bool) -> Html:
-    size = (
-        f"{human_size(node.size)}, {posixpath.dirname(short_path(node.path))}" if node.in_wheel else SPOKEN[node.kind]
-    )
-    where = f" in {short_path(node.path)}" if node.path else ""
+    size = f"{human_size(node.size)}, {posixpath.dirname(inside(node.path))}" if node.in_wheel else SPOKEN[node.kind]
+    where = f" in {inside(node.path)}" if node.path else ""
     spoken = f"{node.name}, {SPOKEN[node.kind]}{', vendored' if vendored else ''}{where}"
     return el(
         "g",
@@ -462,7 +461,7 @@ def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
         nodes.append(
             {
                 "name": safe.html(node.name),
-                "path": safe.html(short_path(node.path)),
+                "path": safe.html(inside(node.path)),
                 "kind": SPOKEN[node.kind],
                 "size": human_size(node.size) if node.in_wheel else "",
                 "facts": {key: safe.html(value) for key, value in facts.items()},
@@ -558,6 +557,6 @@ def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> 
             "needs": needs.get(number, []),
             "of Windows, Python, drivers": str(sum(map(len, node.outside.values())) + node.api_sets),
         }
-        records.append(Record((short_path(node.path),), tuple(item for item in known.items() if item[1])))
+        records.append(Record((inside(node.path),), tuple(item for item in known.items() if item[1])))
     title = f"All {', '.join(image_counts(report))}, the largest first"
     return chapter(title, Records(records, "file"), closed=True)

@@ -12,13 +12,13 @@ from wheelfix.report.document import (
     Context,
     Document,
     InputRow,
-    PlanReport,
     by_words,
     severities,
     severity_phrase,
 )
-from wheelfix.report.html.element import Html, badge, draw, el, fold, from_markdown, join
+from wheelfix.report.html.element import Html, badge, draw, el, fold, join
 from wheelfix.report.html.graph import build_graph, draw_needs, files_part
+from wheelfix.report.pages import parse_markdown
 from wheelfix.report.repairs import plan_part
 from wheelfix.report.scans import scan_blocks, totals_table
 from wheelfix.report.words import and_more, count, human_size, import_statement, is_dll, label
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from wheelfix.exam.examination import FailedInput
+    from wheelfix.plan.model import Repaired
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -109,7 +110,7 @@ def draw_rules(codes: Iterable[str]) -> Html | None:
     pages = [
         fold(
             join([el("code", code), f" {rule.summary}"]),
-            el("div", from_markdown(page(code), 4), class_="prose", id=code),
+            el("div", draw(parse_markdown(page(code))), class_="prose", id=code),
             class_="rule",
         )
         for code in sorted(set(codes))
@@ -299,7 +300,7 @@ def _hint(failure: FailedInput) -> Html | None:
 # ------------------------------------------------------------------------------------------- repairs and comparisons
 
 
-def render_repairs(reports: Sequence[PlanReport], failures: Sequence[FailedInput], context: Context) -> str:
+def render_repairs(reports: Sequence[Repaired], failures: Sequence[FailedInput], context: Context) -> str:
     """Return the page; wheels that could not be repaired come first."""
     numbers = {"not repaired": len(failures)}
     for report in reports:
