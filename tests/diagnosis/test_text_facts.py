@@ -121,6 +121,57 @@ PARTIAL = (
             "A DLL of the right name but of another version was loaded",
             id="a status of a program that runs",
         ),
+        pytest.param(
+            f'On "import pyodbc" I get "ImportError: DLL load failed: {NOT_FOUND}"',
+            "the module pyodbc",
+            id="in a sentence",
+        ),
+        pytest.param(
+            traceback(
+                f"ImportError: DLL load failed while importing _ssl: {NOT_FOUND}",
+                frame(r"PyInstaller\loader\pyimod02_importers.py", "exec(bytecode)"),
+                frame(r"webview\http.py", "import ssl"),
+                frame("ssl.py", "import _ssl"),
+            ),
+            "the module _ssl, or a DLL that it needs, was left out of the program bundle: most likely libssl",
+            id="a module of Python itself",
+        ),
+        pytest.param(
+            f"DLL load failed: {NOT_FOUND}\n"
+            + "\n" * 9
+            + frame(r"C:\x\Lib\site-packages\tensorflow\a.py", "_mod = imp.load_module('_pywrap_x', fp, pathname)"),
+            "_pywrap_x of tensorflow",
+            id="a traceback far behind the message",
+        ),
+        pytest.param(
+            "ValueError: numpy.ndarray size changed, may indicate binary incompatibility. Expected 96 from C header, "
+            "got 88 from PyObject",
+            "it expects 96 bytes, and finds 88",
+            id="two sizes",
+        ),
+        pytest.param(
+            "|   0  NVIDIA GeForce RTX 5070 Ti   WDDM  |   00000000:01:00.0  On |\n"
+            "RuntimeError: CUDA error: no kernel image is available",
+            "NVIDIA GeForce RTX 5070 Ti has sm_120",
+            id="the card of nvidia-smi",
+        ),
+        pytest.param(
+            r"building for lib.win-amd64-3.9: C:\VS\bin\HostX86\x86\link.exe"
+            "\nLINK : fatal error LNK1561: entry point must be defined",
+            "The compiler is the one for 32 bits",
+            id="two bitnesses",
+        ),
+        pytest.param(
+            "Building wheel for webrtcvad (setup.py): started\nerror: Microsoft Visual C++ 14.0 is required.",
+            "no wheel of webrtcvad",
+            id="what is built",
+        ),
+        pytest.param(
+            "there is only cudnn64_8.dll\nThe third-party dynamic library (cudnn64_7.dll) that Paddle depends on is "
+            "not configured correctly. (error code is 126)",
+            "The text names cudnn64_8.dll as well",
+            id="another version of the DLL",
+        ),
         pytest.param(CRASH, "in robust_laplacian", id="where it crashed"),
         pytest.param(
             frame(r"C:\x\etpred\__init__.py", "from . import etpred") + PARTIAL.format("etpred", "etpred"),
@@ -168,6 +219,9 @@ def test_what_the_text_shows_is_said(text: str, words: str) -> None:
             id="a real circle",
         ),
         pytest.param(f"sdl2 - ImportError: DLL load failed: {NOT_FOUND}", "pygame", id="a name of several modules"),
+        pytest.param(
+            f'Failed trying to import the "sdl2" provider: DLL load failed: {NOT_FOUND}', "module the", id="no module"
+        ),
         pytest.param(r'File "D:\Python372\lib\x.py", line 3' f"\n{WRONG_IMAGE}", "3.72", id="three digits of a folder"),
     ],
 )
@@ -193,6 +247,17 @@ def test_the_runtime_is_advised_for_this_python_and_where_the_wheel_does_not_bri
 ) -> None:
     steps = diagnose(f"{above}ImportError: DLL load failed while importing foo: {NOT_FOUND}").remedies
     assert [step.command.split()[3] for step in steps if "VCRedist" in step.command] == advised
+
+
+def test_an_active_environment_is_not_to_be_activated() -> None:
+    text = (
+        frame(r"C:\anaconda3\envs\x\Lib\site-packages\a\b.py", "import c")
+        + f"ImportError: DLL load failed: {NOT_FOUND}"
+    )
+    titles = [
+        " ".join(step.title for step in diagnose(f"{shown}{text}").remedies) for shown in ("", "(x) C:\\>python\n")
+    ]
+    assert ["Activate the environment" in title for title in titles] == [True, False]
 
 
 def test_a_package_that_cannot_be_built_is_not_its_own_remedy() -> None:

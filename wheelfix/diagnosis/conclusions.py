@@ -392,6 +392,14 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
     if len(text.prefixes) > 1 and (a_load or (text.error and text.error.part == "cut")):
         mixed = " and ".join(text.prefixes)
         yield f"The traceback goes through packages of several installations, {mixed}: they need not fit together."
+    absent = {dll_key(name): name for one in causes for name in one.cause.likely_missing}
+    there = [family_of(name) for name in text.named if dll_key(name) not in absent]
+    for wanted in filter(None, map(family_of, absent.values())):
+        others = (
+            one for one in there if one and one.family is wanted.family and one.version not in ("", wanted.version)
+        )
+        if wanted.version and (other := next(others, None)):
+            yield f"The text names {other.name} as well: take the release of the package that was built for that one."
     if log is not None and gathered.symptoms and log.ending is not None:
         ending = log.ending
         said = {(one.kind, one.code) for one in gathered.symptoms}

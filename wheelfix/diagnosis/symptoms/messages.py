@@ -498,11 +498,22 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
     return {
         "version_pair": f": built for {built}, found {running}" if both else "",
         "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built) else "numpy",
-        "numpy_versions": f": built for {built}, running with {running}" if both else "",
+        "numpy_versions": _numpy_pair(details),
         "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
         "driver_serves": f": it serves CUDA {serves // 1000}.{serves % 1000 // 10} at most" if serves else "",
         "module_version": f" {details['module_version']}" if details.get("module_version") else "",
     }
+
+
+def _numpy_pair(details: Mapping[str, str]) -> str:
+    """The releases of NumPy, or the sizes of a type in them, that do not fit."""
+    for first, second, words in (
+        ("built", "running", ": built for {}, running with {}"),
+        ("header", "object", ": it expects {} bytes, and finds {}"),
+    ):
+        if details.get(first) and details.get(second):
+            return words.format(details[first], details[second])
+    return ""
 
 
 def _card_words(symptom: Symptom) -> dict[str, str]:

@@ -6,6 +6,7 @@ Memory does not grow with the log: lines come in blocks, symptoms are merged as 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
 from itertools import chain, islice, takewhile
@@ -92,6 +93,10 @@ def contradictions(facts: dict[str, list[str]]) -> list[str]:
     if built and nvcc and all(release[0] != built[0] for release in nvcc):
         mine = ", ".join(map(dotted, nvcc))
         found.append(f"torch was built with CUDA {dotted(built)}, nvcc is of {mine}: extensions do not compile.")
+    if {one.lower() for one in facts["compiler"]} == {"x86"} and facts["build"]:
+        found.append(
+            r"The compiler is the one for 32 bits (Host…\x86), and the build is for 64: they need one console for both."
+        )
     tags, pythons = set(facts["tag"]), set(facts["python"])
     if len(tags) == len(pythons) == 1 and tags != pythons:
         theirs, mine = f"3.{min(tags)}", f"3.{min(pythons)}"
@@ -218,7 +223,7 @@ _SPOKEN = 200
 _OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
 _OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
-    r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>[*(]|[\w.]{1,200})"
+    r"(?:^|[\s>\"'`])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?!(?:the|an?|your|this|it|of|from|error|failed)\b)(?P<name>[*(]|[\w.]{1,200})"
 )
 _TRIED = re.compile(r"(\w{1,60}) - ImportError: ")
 """What Kivy writes before the error of a provider that it tried."""
@@ -256,10 +261,9 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
         survived = {symptom.line - first + more for symptom in symptoms if symptom.survived for more in (0, 1)}
         error = _error(lines, first, ending, survived)
     named = dll_names(progress.tail)
-    modules = [name for name in named if name.lower().endswith(".pyd")]
-    if len(modules) == 1:
-        stem = modules[0].partition(".")[0]
-        symptoms = tuple(replace(one, module=stem) if _is_nameless(one) else one for one in symptoms)
+    if any(map(_is_nameless, symptoms)):
+        module, package = _only_module(lines, named)
+        symptoms = tuple(replace(one, module=module, package=package) if _is_nameless(one) else one for one in symptoms)
     return Log(
         symptoms,
         progress.encoding,
@@ -278,6 +282,14 @@ def _is_nameless(symptom: Symptom) -> bool:
     """Whether an error says that a module was not loaded, and not which."""
     about = symptom.path or symptom.module or symptom.package or symptom.dlls
     return symptom.kind == "dll-load-failed" and not about
+
+
+def _only_module(lines: list[str], named: tuple[str, ...]) -> tuple[str, str]:
+    """Return the module that a text must be about, and the package of its last traceback, as far as it names them."""
+    loaded = [found[1] for line in lines if (found := _LOADS.search(line))]
+    modules = loaded or [name.partition(".")[0] for name in named if name.lower().endswith(".pyd")]
+    files = [frame[1] or frame[2] for line in lines if (frame := _FRAME.search(line))]
+    return modules[0] if len(set(modules)) == 1 else "", _origin(files)[0]
 
 
 def _error(lines: list[str], first: int, ending: Ending | None, survived: set[int]) -> ErrorLine | None:
@@ -583,6 +595,8 @@ class _Notes:
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
             # Python up to 3.7 does not say what was imported; the line of code above the error does.
             symptom = replace(symptom, module=symptom.module or module, package=whole or symptom.package)
+        if symptom.module in sys.stdlib_module_names:
+            symptom = replace(symptom, package="")  # it is Python's own, whoever asks for it
         if symptom.kind == "dll-load-failed" and not symptom.module and (tried := _TRIED.match(symptom.excerpt)):
             symptom = replace(symptom, module=tried[1])
         # The sentence of an error code is one of Windows, whatever is asked for.
