@@ -436,7 +436,7 @@ def _tags(text: str) -> str:
     name = f"CPython 3.{minor}{' and later' if abi.startswith('abi3') else ''}" if minor else "any Python"
     odd = (
         f"; no Python has {abi}: from 3.8 on it is {abi[:-1]}"
-        if abi.endswith("m") and int(minor or 0) > _LAST_WITH_M
+        if abi.endswith("m") and (whole_number(minor or "") or 0) > _LAST_WITH_M
         else ""
     )
     return f"{python}-{abi}-{platform} is {name} on {_PLATFORMS.get(platform, platform)}{odd}"
