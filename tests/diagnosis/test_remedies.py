@@ -109,6 +109,7 @@ WINGET = {
     "Microsoft.VCRedist.2012.x64": "m/Microsoft/VCRedist/2012/x64/11.0.61030.0",
     "Microsoft.VCRedist.2013.x64": "m/Microsoft/VCRedist/2013/x64/12.0.40664.0",
     "Microsoft.VCRedist.2015+.x64": "m/Microsoft/VCRedist/2015+/x64",
+    "Microsoft.VCRedist.2015+.x86": "m/Microsoft/VCRedist/2015+/x86",
     "Microsoft.VisualStudio.2022.BuildTools": "m/Microsoft/VisualStudio/2022/BuildTools/17.14.41",
     "Microsoft.msodbcsql.18": "m/Microsoft/msodbcsql/18/18.7.1.1",
     "Microsoft.msmpi": "m/Microsoft/msmpi/10.1.12498.52",
@@ -174,7 +175,11 @@ def pip_is_asked_for_requirements(command: str) -> None:
     assert index or named or not any(may_replace_a_build(str(one)) for one in wanted)
     # An upgrade may bring a requirement on a newer torch, which pip would take from PyPI.
     assert (
-        "--upgrade" not in words or "--no-deps" in words or index or named or [one.name for one in wanted] == ["numpy"]
+        "--upgrade" not in words
+        or "--no-deps" in words
+        or index
+        or named
+        or [one.name for one in wanted] in (["numpy"], ["pip"])
     )
 
 

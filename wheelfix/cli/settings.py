@@ -552,7 +552,7 @@ def _existing(named: Path) -> Path:
 def read_environ(command: str) -> dict[str, Given]:
     """Return the options that variables such as ``WHEELFIX_FAIL_ON`` set."""
     found = {}
-    for key, row in option_rows(command).items():
+    for key, row in option_rows(command).items() if any(name.startswith(PREFIX) for name in os.environ) else ():
         name = PREFIX + key.upper().replace("-", "_")
         if name in os.environ:
             where = f"environment variable {name}"

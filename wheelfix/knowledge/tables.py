@@ -7,11 +7,11 @@ matter for the tests: nobody but us changes them.
 from __future__ import annotations
 
 import itertools
-import pkgutil
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from wheelfix.base.inputfiles import own_data
 from wheelfix.base.parsing import load_toml, regex
 from wheelfix.errors import EnvironmentFailure
 
@@ -40,8 +40,7 @@ class TableFault(EnvironmentFailure):
 def read_text(table: str) -> str:
     """Return the text of a table of this package, which may be running from a zip."""
     try:
-        data = pkgutil.get_data(__package__, table)  # importlib.resources would take 20 ms to be imported
-        return (data or b"").decode("utf-8")
+        return own_data(__package__, table).decode("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         raise TableFault(table, [str(exc)]) from exc
 
