@@ -18,10 +18,10 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import wheelfix
-from wheelfix.diagnosis.symptoms.causes import CauseRule
+from wheelfix.diagnosis.symptoms.causes import CauseRule, EndingFamily
 from wheelfix.diagnosis.symptoms.recognise import Form
 from wheelfix.knowledge.tables import NamePattern, Table
 from wheelfix.roots import toolkits
@@ -159,7 +159,7 @@ class _Words(dict[str, object]):
 
 def _constant(node: ast.expr, module: object) -> str | bytes | None:
     """Return the pattern that constants of the text and of the module make, with words for what is not known yet."""
-    if isinstance(node, ast.Name) and node.id not in vars(module):
+    if isinstance(node, ast.Starred) or (isinstance(node, ast.Name) and node.id not in vars(module)):
         return None
     try:
         value = eval(compile(ast.Expression(node), "pattern", "eval"), vars(module), _Words(vars(module)))
@@ -181,7 +181,7 @@ def _in_modules(modules: list[Any]) -> Iterator[Site]:
     for module in modules:
         spaces = [vars(module), *(vars(item) for item in vars(module).values() if isinstance(item, type))]
         for name, value in ((name, value) for space in spaces for name, value in list(space.items())):
-            if isinstance(value, re.Pattern):
+            if _is_pattern(value):
                 for mode in _uses(_tree(module.__file__), name):
                     yield Site(value.pattern, value.flags, mode, f"{module.__name__}.{name}")
             elif isinstance(owner := getattr(value, "__self__", None), re.Pattern):
@@ -196,8 +196,13 @@ def _tree(file: str) -> ast.Module:
     return ast.parse(Path(file).read_text("utf-8"))
 
 
+def _is_pattern(value: object) -> TypeGuard[re.Pattern[Any]]:
+    """Whether this is a pattern, compiled or not."""
+    return isinstance(value, re.Pattern) or type(value).__name__ == "regex"
+
+
 def _held(value: object) -> Iterator[re.Pattern[Any]]:
-    if isinstance(value, re.Pattern):
+    if _is_pattern(value):
         yield value
     elif isinstance(value, dict):
         yield from (found for item in value.values() for found in _held(item))
@@ -239,6 +244,9 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
         elif isinstance(thing, CauseRule):
             for part in thing.patterns.values():
                 yield Site(part.pattern, part.flags, "fullmatch", f"cause {thing.cause}")
+        elif isinstance(thing, EndingFamily):
+            for part in filter(None, (thing.pattern, thing.above)):
+                yield Site(part.pattern, part.flags, "search", f"ending {thing.id}")
 
 
 def _try(loader: Callable[[], object]) -> None:

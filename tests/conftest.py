@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import re
 import shutil
@@ -85,9 +87,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Collect thousands of tests without looking for garbage among them, then or later: they stay."""
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect thousands of tests without looking for garbage among them, then or later: they stay.
+
+    Every second worker of xdist imports the modules from the last one on: in a new environment each then compiles
+    half of them, and not all of them at the same time as the other one.
+    """
     gc.disable()
+    config = session.config
+    worker = getattr(config, "workerinput", {"workerid": ""})["workerid"]
+    if worker.endswith(("1", "3", "5", "7", "9")) and config.args_source is config.ArgsSource.TESTPATHS:
+        for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+            if not pytest_ignore_collect(path, config):
+                with contextlib.suppress(Exception, pytest.skip.Exception):  # reported when it is collected
+                    importlib.import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
     try:
         return (yield)
     finally:

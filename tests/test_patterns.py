@@ -20,6 +20,7 @@ def test_patterns_of_every_kind_are_found():
     assert {"search", "fullmatch", "finditer"} <= {site.mode for site in sites() if site.where.startswith("wheelfix.")}
     assert ("uv\\.dll", "fullmatch") in found  # of a table
     assert any(site.where == "form torch-load" for site in sites())
+    assert any(site.where == "ending network" for site in sites())
     assert any("dynamischer" in str(site.pattern) or "nicht" in str(site.pattern) for site in sites())  # of a sentence
     assert (r"v\d+(\.\d+)*", "fullmatch") in found  # passed on to another function
     assert (" ?, ?", "split") in found  # that one's default

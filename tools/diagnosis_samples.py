@@ -10,20 +10,16 @@ text does not tell.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tomli
 
 import wheelfix
 from tools.markdown import table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+    from collections.abc import Callable, Sequence
 
 CORPUS = Path(__file__).parents[1] / "fixtures" / "errors"
 
@@ -51,7 +47,7 @@ class SampleFigures(NamedTuple):
 def rows() -> list[dict[str, Any]]:
     """Return the texts that belong to a sample."""
     text = (CORPUS / "expected.toml").read_text(encoding="utf-8")
-    return [row for row in tomllib.loads(text)["text"] if "sample" in row]
+    return [row for row in tomli.loads(text)["text"] if "sample" in row]
 
 
 def answer(row: dict[str, Any]) -> str:
@@ -60,8 +56,8 @@ def answer(row: dict[str, Any]) -> str:
     return found.explained[0].cause.id if found.explained else "none"
 
 
-def figures(texts: Sequence[dict[str, Any]]) -> list[SampleFigures]:
-    """Return the figures of each sample, oldest first."""
+def figures(texts: Sequence[dict[str, Any]], answer: Callable[[dict[str, Any]], str] = answer) -> list[SampleFigures]:
+    """Return the figures of each sample, oldest first, by the cause that an answer has for a text."""
     found = []
     for name in sorted({row["sample"] for row in texts}):
         own = [row for row in texts if row["sample"] == name]

@@ -28,6 +28,7 @@ from packaging.version import Version
 
 from tools.heading import heading
 from tools.package_index import IndexFault, PackageIndex
+from wheelfix.base.values import grouped
 from wheelfix.model import Image
 from wheelfix.pe.image import read_image
 
@@ -157,7 +158,7 @@ def ranges(name: str, columns: list[str], found: dict[str, frozenset[str]]) -> s
                 parts.append([])
             parts[-1].append(column)
             last = place
-    return " ".join(part[0] if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+    return ",".join(part[0] if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
 
 
 def exports_table(found: dict[str, frozenset[str]], source: str, date: str) -> str:
@@ -165,7 +166,9 @@ def exports_table(found: dict[str, frozenset[str]], source: str, date: str) -> s
     columns = sorted(found, key=lambda column: (column[0], int(column[1:])))
     names = sorted(frozenset[str]().union(*found.values()))
     header = heading(EXPORTS, source, COMMAND, f"columns: {' '.join(columns)}", date=date)
-    return header + "".join(f"{name} {ranges(name, columns, found)}\n" for name in names)
+    together = grouped((ranges(name, columns, found), name) for name in names)
+    lines = ((versions, own[at : at + 8]) for versions, own in together.items() for at in range(0, len(own), 8))
+    return header + "".join(f"{versions} {' '.join(some)}\n" for versions, some in lines)
 
 
 def abi_table(abi3info: Path, version: str, date: str) -> str:

@@ -33,6 +33,8 @@ from tools.package_index import IndexFault, IndexFile, PackageIndex
 from tools.remote_wheel import requires_of
 from wheelfix.knowledge import providers
 from wheelfix.knowledge.cuda import FAMILY, cuda_table, published_builds
+from wheelfix.knowledge.families import demangle, is_mangled
+from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.providers import (
     COMPILED_TABLE,
     module_owners,
@@ -40,6 +42,7 @@ from wheelfix.knowledge.providers import (
 )
 from wheelfix.knowledge.system import python_exports, toolchains
 from wheelfix.knowledge.tables import parse_toml, read_text
+from wheelfix.model import Machine, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,16 +106,26 @@ def torch_table(index: PackageIndex, folder: Path, date: str) -> dict[str, str]:
 # -------------------------------------------------------------------------------------------------- modules of wheels
 
 
-COMPILED = "Compiled modules of packages for Windows: a package in a line, with the names of what is compiled below it."
+COMPILED = (
+    "Compiled modules of packages for Windows: a package in a line, with the names of what is compiled below it, and "
+    "of DLLs that its wheel has under names with a hash, without it."
+)
 COMMAND = "python -m tools.refresh modules"
 _MODULE = re.compile(r"((?:[A-Za-z_]\w*/)*)([A-Za-z_]\w*)(?:\.(?:cp\d+[\w-]*|abi3t?|pypy[\w-]*|win_\w+|win32))?\.pyd")
 _DATA = re.compile(r"[^/]+\.data/(?:purelib|platlib)/")
 
 
 def compiled_modules(members: Iterable[str]) -> set[str]:
-    """Return the dotted names of the extension modules among the members of a wheel; those at the top are left out."""
-    found = (_MODULE.fullmatch(_DATA.sub("", member, count=1)) for member in members)
-    return {match[1].replace("/", ".") + match[2] for match in found if match and match[1]}
+    """Return the dotted names of the extension modules among the members of a wheel; those at the top are left out.
+
+    DLLs whose names have a hash are named below each package that has modules.
+    """
+    members = [_DATA.sub("", member, count=1) for member in members]
+    found = filter(None, map(_MODULE.fullmatch, members))
+    modules = {match[1].replace("/", ".") + match[2] for match in found if match[1]}
+    hashed = [name for member in members if is_mangled(name := member.rpartition("/")[2])]
+    tops = {module.partition(".")[0] for module in modules}
+    return modules | {f"{top}.{demangle(dll_key(name))}" for top in tops for name in hashed}
 
 
 def compiled_table(modules: Iterable[str], date: str) -> str:
@@ -126,21 +139,28 @@ def compiled_table(modules: Iterable[str], date: str) -> str:
 
 
 def modules_table(index: PackageIndex, folder: Path, date: str) -> dict[str, str]:
-    """Return ``compiled_modules.txt`` with the newest release of each distribution that is in it.
+    """Return ``compiled_modules.txt`` with the newest releases of what is in it, and of the provider index.
 
     What is in it stays: names move between releases (numpy._core was numpy.core), and old ones are in use.
     """
     known = providers.compiled_modules()
     found = {f"{top}.{name}" for top, names in known.items() for name in names}
+    wanted = {next(iter(module_owners().get(top, ())), canonicalize_name(top)) for top in known}
+    wanted |= {owners[0] for owners in module_owners().values() if _for_windows(owners[0])}
 
-    def newest_of(top: str) -> set[str]:
-        versions = releases(index, next(iter(module_owners().get(top, ())), canonicalize_name(top)))
+    def newest_of(distribution: str) -> set[str]:
+        versions = releases(index, distribution)
         return compiled_modules(members(index, versions[max(versions)] if versions else ()))
 
     with ThreadPoolExecutor(8) as pool:
-        for more in pool.map(newest_of, known):
+        for more in pool.map(newest_of, sorted(wanted)):
             found |= more
     return {COMPILED_TABLE: compiled_table(found, date)}
+
+
+def _for_windows(distribution: str) -> bool:
+    """Whether a wheel for x64 Windows was looked at."""
+    return any(wheel.machine is Machine.AMD64 for wheel in provider_index().looked_at(distribution))
 
 
 def provider_tables(index: PackageIndex, folder: Path, date: str) -> dict[str, str]:

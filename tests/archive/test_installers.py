@@ -55,6 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_everybody_reads_it(wheel: Path, tmp_path: Path) -> None:
     check_with_clients(wheel, tmp_path)
     with zipfile.ZipFile(wheel) as archive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from typing import get_type_hints
 
 import pytest
 
@@ -117,6 +118,7 @@ def test_the_standard_tools_know_them() -> None:
     assert dataclasses.is_dataclass(Point)
     assert dataclasses.replace(Deep(1), z=4) == Deep(1, z=4)
     assert [(one.name, one.type) for one in dataclasses.fields(Tally)] == [("count", "int"), ("secret", "str")]
+    assert get_type_hints(Point) == {"x": int, "y": int, "remark": str, "shade": str}
     assert is_value(Point)
     assert is_value(Point(1))
     assert not is_value("x")

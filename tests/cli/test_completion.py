@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from wheelfix.cli import completion
-from wheelfix.cli.commands import BLOCKS
+from wheelfix.cli.commands import block
 from wheelfix.cli.parsers import whole_parser
 
 render = functools.cache(completion.render)
@@ -36,7 +36,7 @@ CASES = [
 def here(tmp_path):
     (tmp_path / "dist" / "abc").mkdir(parents=True)
     (tmp_path / "dist" / "a-1-py3-none-any.whl").write_bytes(b"")
-    for shell in BLOCKS["shell"]["choices"].split():
+    for shell in block("shell")["choices"].split():
         (tmp_path / f"script.{shell}").write_text(render(shell), encoding="utf-8")
     return tmp_path
 
@@ -73,7 +73,7 @@ def test_zsh_loads_it(here):
     assert ask(here, "zsh", "-n", "_wheelfix") == []
 
 
-@pytest.mark.parametrize("shell", BLOCKS["shell"]["choices"].split())
+@pytest.mark.parametrize("shell", block("shell")["choices"].split())
 def test_every_command_and_long_option_is_in_it(shell):
     text = render(shell)
     for name, parser in whole_parser()[1].items():

@@ -274,6 +274,7 @@ def test_the_index_is_not_asked_by_itself(index, run):
     assert "ask with diagnose --fetch" in out
 
 
+@pytest.mark.slow
 def test_the_command_that_asks_for_a_wheel_gets_it(index, tmp_path):
     """The command is the one of the answer; the platform is that of the machine where it is run."""
     options = ScanOptions(remote=RemoteOptions(index_url=index, fetch=True))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from pathlib import Path
 
+from tests.diagnosis.corpus import EXPECTED, answer_to
 from tests.diagnosis.symptoms.explaining import explain_symptoms
 from wheelfix.diagnosis.symptoms.causes import cause_table, ending_families
 from wheelfix.diagnosis.symptoms.messages import again, for_card, for_cpu, in_release, libraries, messages, together
@@ -28,7 +28,6 @@ WITH_WHEELS = [
     )
 ]
 """Errors of those who have the wheel."""
-CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 
 
 @lru_cache(maxsize=1)
@@ -44,10 +43,9 @@ def templates() -> frozenset[str]:
 @lru_cache(maxsize=1)
 def shown() -> frozenset[str]:
     """The commands that users see: of all texts of the corpus, of the tables without holes, for each kind of torch."""
-    texts = [*(text.read_bytes() for text in CORPUS.glob("*.txt")), WITHOUT_CODE, NUMPY_1, *WITH_WHEELS]
-    found = {
-        step.command for text in texts for cause in explain_symptoms(read_symptoms(text)) for step in cause.next_steps
-    }
+    read = [answer_to(row["file"]).symptoms for row in EXPECTED]
+    read += map(read_symptoms, (WITHOUT_CODE, NUMPY_1, *WITH_WHEELS))
+    found = {step.command for symptoms in read for cause in explain_symptoms(symptoms) for step in cause.next_steps}
     found |= {command for command in templates() if "{" not in command}
     builds = [TorchBuild.parse(version) for version in ("2.4.0", "2.4.0+cpu", "2.4.0+cu124", "2.9.1+xpu")]
     for build in builds:

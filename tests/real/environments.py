@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tomli
+
 from tests.real.listing import Listed
 from tests.support.tiers import cache_folder, unavailable, wheels_folder
 from wheelfix.archive.names import installed_path
@@ -105,11 +107,6 @@ def pip_environment(folder: Path, wheels: Iterable[Path], python: str) -> Path:
 # ----------------------------------------------------------------------------------------------------------------- sets
 # The lists of real sets and environments: wheels that are installed together, and what is reported about them.
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 LIST = Path(__file__).with_name("sets.toml")
 ENVIRONMENTS = Path(__file__).with_name("environments.toml")
 
@@ -166,7 +163,7 @@ class RealEnvironment:
 def real_environments() -> tuple[RealEnvironment, ...]:
     """Every environment of the list, in its order."""
     with ENVIRONMENTS.open("rb") as file:
-        found = tomllib.load(file)
+        found = tomli.load(file)
     return tuple(_environment(found["groups"], **table) for table in found["environment"])
 
 
@@ -188,7 +185,7 @@ def _environment(
 def real_sets() -> tuple[RealSet, ...]:
     """Every set of the list, in its order."""
     with LIST.open("rb") as file:
-        tables: list[dict[str, Any]] = tomllib.load(file)["set"]
+        tables: list[dict[str, Any]] = tomli.load(file)["set"]
     return tuple(
         RealSet(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
         for table in tables

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 LIST = Path(__file__).with_name("wheels.toml")
 
@@ -67,7 +63,7 @@ class Listed:
 def listed() -> tuple[Listed, ...]:
     """Every wheel of the list, in its order."""
     with LIST.open("rb") as file:
-        tables: list[dict[str, Any]] = tomllib.load(file)["wheel"]
+        tables: list[dict[str, Any]] = tomli.load(file)["wheel"]
     return tuple(Listed(**{key: _frozen(value) for key, value in table.items()}) for table in tables)
 
 

@@ -132,6 +132,7 @@ def test_paths_may_be_relative(host: HostPython, tmp_path: Path, monkeypatch: py
     run("try", "dist", "--module", "p", *words)
 
 
+@pytest.mark.slow
 def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, run: Run) -> None:
     path = build_wheel(tmp_path, "p", "1.0", files={"p.py": ""}, requires=["no-such-thing"])
     err = run("try", path, code=4).err

@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, Faults
 from wheelfix.archive.names import MAX_TAGS, FileName, expand_tag, placement_faults
-from wheelfix.base.parsing import as_requirement, as_specifiers, as_version, number_pair, parse_json
+from wheelfix.base.parsing import (
+    as_requirement,
+    as_specifiers,
+    as_version,
+    number_pair,
+    parse_json,
+    regex,
+    whole_number,
+)
 from wheelfix.base.values import field, frozen
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive
 
@@ -23,21 +31,18 @@ if TYPE_CHECKING:
 # The rules were found by running pip 26.3, uv 0.13.7 and installer 1.1.0; ``tests/archive/test_agreement.py`` runs them
 # again on generated wheels.
 
-_FIELD = re.compile(r"([!-9;-~]*):")
+_FIELD = regex(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
-NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
-_NUMBER = "[0-9]{1,9}"
-_NUMBERS = rf"{_NUMBER}(?:\.{_NUMBER}){{0,9}}"
-CLAUSE = rf"(?:[<>]=? ?{_NUMBERS}|[=!]= ?{_NUMBERS}(?:\.\*)?|~= ?{_NUMBER}\.{_NUMBERS})"
-_REQUIREMENT = rf"{NAME}(?:\[(?P<extras>[^\]]{{1,999}})\])? ?(?P<clauses>.*)"
-COMPARISON = (
-    "(?:extra|os_name|sys_platform|platform_(?:machine|system|python_implementation)|python_(?:full_)?version"
-    """|implementation_name) ?(?:[=!<>]=|[<>]) ?(?:"[\\w.+-]{1,60}"|'[\\w.+-]{1,60}')"""
+_NO_MARKS = str.maketrans("", "", "._+-")
+_OPERATORS = ("==", "!=", "<=", ">=", "~=", "<", ">")
+_VARIABLES = frozenset(
+    "extra os_name sys_platform platform_machine platform_system platform_python_implementation python_version "
+    "python_full_version implementation_name".split()
 )
 MOST_PARTS = 20
 """Extras, clauses or comparisons of a requirement that has the usual form."""
-_OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
-_OBJECT_FOR_PIP = re.compile(r"\w+(?:\.\w+)*:\w+")
+_OBJECT = regex(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
+_OBJECT_FOR_PIP = regex(r"\w+(?:\.\w+)*:\w+")
 
 
 def undecodable(data: bytes, name: str, rejected_by: tuple[str, ...]) -> Faults:
@@ -52,7 +57,7 @@ def undecodable(data: bytes, name: str, rejected_by: tuple[str, ...]) -> Faults:
 def line_faults(text: str, name: str) -> Faults:
     """Give the first line of METADATA that is not a field: Python's parser takes it for the end of all fields."""
     before: set[str] = set()
-    for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1):
+    for number, line in enumerate(_header_lines(text), start=1):
         if not line:
             return
         if line[0] in " \t":
@@ -84,7 +89,7 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
-        if line and not _is_list(CLAUSE, line) and not _is_specifier(line):
+        if line and not _is_list(_is_clause, line) and not _is_specifier(line):
             # uv reads ">=3.8.*" as ">=3.8".
             by = () if _is_specifier(line.replace(".*", "")) else (UV,)
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
@@ -92,34 +97,67 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
 
 
 def _is_plain(line: str) -> bool:
-    """Whether a requirement has the usual form; others are read with packaging.
-
-    It is taken apart before patterns see it: one pattern for the whole takes longer to compile than a wheel to read.
-    """
+    """Whether a requirement has the usual form; others are read with packaging, which takes longer to be imported."""
     required, semicolon, marker = line.partition(";")
-    found = re.fullmatch(_REQUIREMENT, required.rstrip(" "))
-    if found is None or not (found["extras"] is None or _is_list(NAME, found["extras"])):
+    name = re.match(r"[A-Za-z0-9._-]*", required)
+    rest = required[name.end() :].strip(" ") if name else required
+    if name is None or not _is_name(name[0]):
         return False
-    clauses = found["clauses"]
-    if clauses[:1] + clauses[-1:] == "()":
-        clauses = clauses[1:-1] or "()"
-    return (not clauses or _is_list(CLAUSE, clauses)) and (not semicolon or _is_plain_marker(marker.strip(" ")))
+    if rest[:1] == "[":
+        extras, closed, rest = rest[1:].partition("]")
+        rest = rest.lstrip(" ")
+        if not closed or not _is_list(_is_name, extras):
+            return False
+    if rest[:1] + rest[-1:] == "()":
+        rest = rest[1:-1] or "()"
+    return (not rest or _is_list(_is_clause, rest)) and (not semicolon or _is_plain_marker(marker.strip(" ")))
 
 
 def _is_plain_marker(marker: str) -> bool:
     """Whether a condition is a list of comparisons, perhaps in parentheses with one more behind them."""
     if marker[:1] == "(":
         marker, closed, after = marker[1:].partition(")")
-        last = re.match(" (?:and|or) ", after)
-        if not closed or (after and (last is None or not re.fullmatch(COMPARISON, after[last.end() :]))):
+        word = next((word for word in (" and ", " or ") if after.startswith(word)), "")
+        if not closed or (after and not (word and _is_comparison(after[len(word) :]))):
             return False
-    return _is_list(COMPARISON, marker, " (?:and|or) ")
+    return _is_list(_is_comparison, marker.replace(" or ", " and "), " and ")
 
 
-def _is_list(part: str, text: str, between: str = " ?, ?") -> bool:
+def _is_list(is_part: Callable[[str], bool], text: str, between: str = ",") -> bool:
     """Whether a text consists of parts of one form."""
-    parts = re.split(between, text, maxsplit=MOST_PARTS)
-    return len(parts) <= MOST_PARTS and all(re.fullmatch(part, one) for one in parts)
+    parts = text.split(between, MOST_PARTS)
+    return len(parts) <= MOST_PARTS and all(is_part(one.strip(" ")) for one in parts)
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text is a name of a project or an extra, as most of them are."""
+    letters = text.translate(_NO_MARKS)
+    return letters.isascii() and letters.isalnum() and (text[0] + text[-1]).isalnum() and "+" not in text
+
+
+def _is_clause(text: str) -> bool:
+    """Whether a text compares with a version that is made of numbers: ``>=1.21``, ``==3.*``."""
+    operator = next(filter(text.startswith, _OPERATORS), "")
+    version = text[len(operator) :].lstrip(" ")
+    numbers = (version.removesuffix(".*") if operator in ("==", "!=") else version).split(".")
+    least = 2 if operator == "~=" else 1
+    return bool(operator) and least <= len(numbers) <= 10 and all(whole_number(one) is not None for one in numbers)
+
+
+def _is_comparison(text: str) -> bool:
+    """Whether a text compares a variable of the machine with a plain text in quotes: ``os_name == "nt"``."""
+    variable, quote, value = text.partition('"' if '"' in text else "'")
+    variable = variable.rstrip(" ")
+    operator = next(filter(variable.endswith, _OPERATORS), "")
+    letters = value[:-1].translate(_NO_MARKS)
+    return (
+        value[-1:] == quote != ""
+        and operator not in ("", "~=")
+        and variable[: -len(operator)].rstrip(" ") in _VARIABLES
+        and len(value) <= 61
+        and letters.isascii()
+        and letters.isalnum()
+    )
 
 
 def _why_no_requirement(line: str) -> str:
@@ -142,6 +180,8 @@ def _is_specifier(line: str) -> bool:
 
 def wheel_version_fault(version: str, spelled: bool, name: str) -> Faults:
     """Give the fault of a format version that not every installer accepts; ``spelled``: in the usual letters."""
+    if version == "1.0" and spelled:
+        return
     major, dot, _ = version.partition(".")
     by: list[str] = []
     numbers = version.split(".")
@@ -219,15 +259,15 @@ def _script_faults(scripts: Sequence[tuple[str, str]], name: str) -> Faults:
 # Whether a wheel's file name, its dist-info folder and its METADATA name one project and version, and valid ones.
 
 
-_PLAIN_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.post|\.dev)[0-9]+)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?")
+_PLAIN_VERSION = regex(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.post|\.dev)[0-9]+)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?")
 
 
 def check_file_name(file_name: FileName) -> Faults:
     """Give what installers refuse in a file name before they open the file."""
     name, by = file_name.name, list[str]()
-    if "__" in name or re.fullmatch(r"[\w.]*", name) is None:
+    if "__" in name or not name.replace("_", "x").replace(".", "x").isalnum():
         by.append(PIP)
-    if re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._]*[A-Za-z0-9])?", name) is None:
+    if not _is_name(name):
         by.append(UV)
     if by:
         message = f"{name!r} in the file name is not a name of a project"
@@ -268,7 +308,7 @@ def check_metadata(file_name: FileName, dist_info: str, metadata: Metadata) -> F
 
 
 def _is_version(text: str) -> bool:
-    if _PLAIN_VERSION.fullmatch(text) is not None:
+    if all(whole_number(one) is not None for one in text.split(".")) or _PLAIN_VERSION.fullmatch(text) is not None:
         return True
     try:
         as_version(text)
@@ -394,7 +434,7 @@ class WheelInfo:
             faults += requirement_faults(metadata_headers, where + "METADATA")
         if wheel_text is not None:
             faults += undecodable(wheel_text, where + "WHEEL", (PIP, UV, INSTALLER))
-            spelled = re.search(rb"^Wheel-Version:", wheel_text, re.MULTILINE) is not None
+            spelled = b"\nWheel-Version:" in b"\n" + wheel_text
             version = wheel_headers.get("wheel-version", ("",))[0]
             faults += wheel_version_fault(version, spelled, where + "WHEEL")
             faults += _check_tags(file_name, wheel_headers)
@@ -418,6 +458,11 @@ def _listed(tags: Iterable[str]) -> str:
     return ", ".join(ordered[:_SHOWN_TAGS]) + (f" and {beyond} more" if beyond > 0 else "")
 
 
+def _header_lines(text: str) -> list[str]:
+    """The lines of a text up to an empty one, behind which there may be a whole manual."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").partition("\n\n")[0].split("\n")
+
+
 def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
     """Return the fields of an e-mail-like header, by lower-case name, up to the first empty line.
 
@@ -426,7 +471,7 @@ def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
     """
     fields: dict[str, list[list[str]]] = {}
     current: list[str] | None = None
-    for line in re.split("\r\n|\r|\n", text):
+    for line in _header_lines(text):
         if not line:
             break
         if line[0] in " \t":

@@ -9,6 +9,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault, Faults
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.model import fold
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 _DEVICE = r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$)"
 _DEVICE_PART = rf"{_DEVICE} *(?:\..*)?"
-_DEVICE_LINE = re.compile(rf"/{_DEVICE}[ ./\n]")
-_DRIVE = re.compile(r"[A-Za-z]:")
+_DEVICE_LINE = regex(rf"/{_DEVICE}[ ./\n]")
+_DRIVE = regex(r"[A-Za-z]:")
 _FORBIDDEN = '<>"|?*'
 _NEVER = bytes([*range(32), 127]) + b"\\:" + _FORBIDDEN.encode()
 # Safe names, written as lines that begin with a slash, contain none of these; a folder's name may end in a slash.
@@ -190,12 +191,8 @@ def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
 # The parts of a wheel's file name, and the tags that it stands for.
 
 
-_FILE_NAME = re.compile(
-    r"(?P<name>[^-\s]+)-(?P<version>[^-\s]+)(?:-(?P<build>\d[^-\s]*))?"
-    r"-(?P<python>[^-\s]+)-(?P<abi>[^-\s]+)-(?P<platform>[^-\s]+)(?:-(?P<variant>(?-i:[0-9a-z_.]{1,16})))?\.whl",
-    re.IGNORECASE,
-)
-_PLATFORM = re.compile(r"any|win32|[a-z0-9]+_[a-z0-9_.]+", re.IGNORECASE)
+_VARIANT = regex(r"[0-9a-z_.]{1,16}")
+_PLATFORM = regex(r"any|win32|[a-z0-9]+_[a-z0-9_.]+", re.IGNORECASE)
 MAX_TAGS = 1000
 """Tags that a wheel may have; a few letters, cleverly put, stand for billions."""
 
@@ -242,11 +239,19 @@ class FileName:
 
 def name_parts(name: str) -> dict[str, str]:
     """Return the parts of a wheel's file name, ``build`` and ``variant`` empty where absent; nothing if it is none."""
-    match = _FILE_NAME.fullmatch(name)
-    # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
-    if match is None or (match["variant"] and not _PLATFORM.fullmatch(match["platform"])):
+    parts = name[:-4].split("-")
+    if name[-4:].lower() != ".whl" or name.split() != [name] or not all(parts):
         return {}
-    return {key: value or "" for key, value in match.groupdict().items()}
+    build = parts.pop(2) if len(parts) > 5 and re.match(r"\d", parts[2]) else ""
+    # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
+    variant = parts.pop() if len(parts) == 6 else ""
+    if len(parts) != 5 or (variant and not (_VARIANT.fullmatch(variant) and _PLATFORM.fullmatch(parts[4]))):
+        return {}
+    return {
+        **dict(zip(("name", "version", "python", "abi", "platform"), parts, strict=True)),
+        "build": build,
+        "variant": variant,
+    }
 
 
 def without_variant(name: str) -> str:

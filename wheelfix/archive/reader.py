@@ -6,7 +6,6 @@ import functools
 import io
 import operator
 import posixpath
-import re
 import stat
 from operator import attrgetter
 from pathlib import Path
@@ -40,6 +39,7 @@ from wheelfix.archive.directory import (
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, FaultList, Faults
 from wheelfix.base.inputfiles import UnfitFile
 from wheelfix.base.options import Limits
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
@@ -237,7 +237,7 @@ def _file_as_folder_faults(index: Collection[str]) -> Faults:
             yield ArchiveFault("file-as-folder", keys[key], message)
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = regex(r"[\x00-\x1f\x7f]")
 
 
 def _unsafe_rejected_by(name: str) -> tuple[str, ...]:

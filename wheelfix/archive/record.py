@@ -19,6 +19,7 @@ from wheelfix.archive import names
 from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
 from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault, Faults
 from wheelfix.base.options import all_cores
+from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
@@ -44,9 +45,8 @@ MAX_SIZE = 32 << 20
 _MAX_FAULTS = 1000
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
 """From the usual alphabet of base64 to the one of RECORD."""
-_SIZE = re.compile(r"[0-9]{1,19}").fullmatch
-_UV_SIZE = re.compile(r"\+?[0-9]{1,40}").fullmatch
-_NEEDS_QUOTES = re.compile(r'[,"\r\n]')
+_SIZE_DIGITS = 19
+_NEEDS_QUOTES = regex(r'[,"\r\n]')
 _NUL = "\udc00"
 """Stands for U+0000 while csv reads, which refuses that in Python 3.10; decoded text has no such character."""
 _ODD_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -103,9 +103,11 @@ class Record:
                 if len(elements) == 3:
                     path, hashed, size = elements
                     # Nearly all rows are like this, and there are ten thousand of them.
-                    if len(hashed) == 50 and hashed[:7] == "sha256=" and path and "\\" not in path and _SIZE(size):
-                        rows.append(make(Row, (path, "sha256", hashed[7:], int(size))))
-                        continue
+                    if len(hashed) == 50 and hashed[:7] == "sha256=" and path and "\\" not in path:
+                        count = whole_number(size, _SIZE_DIGITS)
+                        if count is not None:
+                            rows.append(make(Row, (path, "sha256", hashed[7:], count)))
+                            continue
                 if (row := _parse_row(elements, lines.line_num, faults)) is not None:
                     rows.append(row)
                 if len(faults) > _MAX_FAULTS:
@@ -174,10 +176,9 @@ def _parse_row(elements: list[str], line: int, faults: list[ArchiveFault]) -> Ro
         elif digest.endswith("="):
             malformed("the hash ends in '='; installer refuses it where the file exists")
     if size:
-        if _SIZE(size):
-            count = int(size)
-        else:
-            sound = _UV_SIZE(size) is not None and int(size) < 1 << 64
+        count = whole_number(size, _SIZE_DIGITS)
+        if count is None:
+            sound = re.fullmatch(r"\+?[0-9]{1,40}", size) is not None and int(size) < 1 << 64
             malformed(f"{size[:100]!r} is not a size; installer refuses most of such sizes", *(() if sound else (UV,)))
     return Row(path, algorithm, digest, count)
 

@@ -6,9 +6,9 @@ are one file is decided by device and number (inode), so that links, mounts and 
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
-import pkgutil
 import re
 import stat
 import sys
@@ -345,9 +345,17 @@ def listed_modules(package: ModuleType) -> list[str]:
     found: set[str] = set()
     for folder in map(Path, package.__path__):
         if not folder.is_dir():
-            found.update(module.name for module in pkgutil.iter_modules([str(folder)]))
+            found.update(module.name for module in importlib.import_module("pkgutil").iter_modules([str(folder)]))
             continue
         for path in folder.iterdir():
             if path.suffix in _SUFFIXES or (path / "__init__.py").is_file():
                 found.add(path.stem)
     return sorted(found - {"__init__"})
+
+
+def own_data(package: str, name: str) -> bytes:
+    """Return a file of a package of ours, which may be running from a zip; OSError if it is not there."""
+    spec = sys.modules[package].__spec__
+    loader: Any = spec.loader if spec else None
+    data: bytes = loader.get_data(os.path.join(sys.modules[package].__path__[0], *name.split("/")))  # noqa: PTH118
+    return data

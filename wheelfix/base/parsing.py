@@ -19,6 +19,24 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
+# ------------------------------------------------------------------------------------------------------------- patterns
+if TYPE_CHECKING:
+    regex = re.compile
+else:
+
+    class regex:  # noqa: N801  # it stands for a function
+        """A regular expression that is compiled when it is first used: a run uses few of all that there are."""
+
+        def __init__(self, text: str | bytes, flags: int = 0) -> None:
+            self._said = text, flags
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            found = self.__dict__[name] = getattr(re.compile(*self._said), name)
+            return found
+
+
 # ----------------------------------------------------------------------------------------------------- numbers and JSON
 # Numbers and JSON from untrusted files: bounded, ASCII, finite, and never another error than ValueError.
 # ``int`` takes digits of every script and underscores, refuses more than 4300 digits, and is slow below that;

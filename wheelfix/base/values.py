@@ -9,6 +9,7 @@ work on them as well.
 
 from __future__ import annotations
 
+from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,26 +32,21 @@ if not TYPE_CHECKING:
         """Make a dataclass of a class; a frozen one has a hash."""
 
         def make(cls: type) -> type:
-            found = _collected(cls)
-            made = _with_slots(cls, found) if slots else cls
-            compared = [name for name, one in found.items() if one.compare]
-            made._values = found
-            made._compared = _getter(compared)
-            made._hashed = _getter(name for name in compared if found[name].hashed is not False)
-            methods = {
-                "__init__": _late_init(made, found, frozen),
-                "__eq__": _equal,
-                "__hash__": _hash if frozen else None,
-                "__repr__": _show,
-                "__match_args__": tuple(found),
-                "__dataclass_fields__": _StandardFields(),
-            }
-            if frozen:
-                methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_set}
-                methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
-            for name, method in methods.items():
-                if name not in cls.__dict__:
-                    setattr(made, name, method)
+            body = {name: thing for name, thing in cls.__dict__.items() if name not in {"__dict__", "__weakref__"}}
+            found = body["_values"] = _collected(cls, body)
+            if slots:
+                taken = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
+                body["__slots__"] = tuple(name for name in found if name not in taken)
+            body["_calls"], body["_compiled"] = count(), None
+            body["__match_args__"], body["__dataclass_fields__"] = tuple(found), STANDARD_FIELDS
+            body["_compared"] = body["_hashed"] = None
+            bases = cls.__bases__
+            if issubclass(cls, _Value):
+                body.setdefault("__init__", _Value.__init__)  # that of the base may be compiled, for its own fields
+            else:
+                bases = (_Frozen if frozen else _Value, *(base for base in bases if base is not object))
+            made = type(cls)(cls.__name__, bases, body)
+            made.__qualname__ = cls.__qualname__
             return made
 
         return make if cls is None else make(cls)
@@ -103,60 +99,106 @@ class _Field:
     """What was said of a field."""
 
     __slots__ = ("compare", "default", "factory", "hashed", "kind", "shown")
+    kind: str
 
-    def __init__(self, default: Any = ..., default_factory: Any = None, compare: bool = True, **said: Any) -> None:
-        self.default, self.factory, self.compare = default, default_factory, compare
-        self.hashed, self.shown, self.kind = said.get("hash"), said.get("repr", True), ""
+    def __init__(  # the names are those of the standard library
+        self,
+        default: Any = ...,
+        default_factory: Any = None,
+        compare: bool = True,
+        hash: bool | None = None,  # noqa: A002
+        repr: bool = True,  # noqa: A002
+    ) -> None:
+        self.default, self.factory, self.compare, self.hashed, self.shown = (
+            default,
+            default_factory,
+            compare,
+            hash,
+            repr,
+        )
 
 
-def _collected(cls: Any) -> dict[str, _Field]:
-    """The fields of a class, those that it inherits first; what it says of its own is taken off it."""
+def _collected(cls: Any, body: dict[str, Any]) -> dict[str, _Field]:
+    """The fields of a class, those that it inherits first; what it says of its own is taken out of its body."""
     found: dict[str, _Field] = {}
     for base in reversed(cls.__mro__[1:]):
-        found.update(base.__dict__.get("_values", {}))
+        found.update(base.__dict__.get("_values", ()))
     for name, kind in cls.__annotations__.items():
-        given = cls.__dict__.get(name, ...)
-        found[name] = given if isinstance(given, _Field) else _Field(given)
-        found[name].kind = kind
-        if given is not ...:
-            delattr(cls, name)
+        given = body.pop(name, ...)
+        one = found[name] = given if isinstance(given, _Field) else _Field(given)
+        one.kind = kind
     return found
 
 
-def _with_slots(cls: Any, found: Iterable[str]) -> Any:
-    """The class made again with a slot for each field."""
-    taken = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
-    body = {name: thing for name, thing in cls.__dict__.items() if name not in {"__dict__", "__weakref__"}}
-    body["__slots__"] = tuple(name for name in found if name not in taken)
-    made = type(cls)(cls.__name__, cls.__bases__, body)
-    made.__qualname__ = cls.__qualname__
-    return made
+class _Value:
+    """What the objects of all our dataclasses do."""
 
+    __slots__ = ()
+    if TYPE_CHECKING:  # whoever asks for the types of fields at run time does not mean these
+        _values: dict[str, _Field]
+        _calls: count[int]
+        _compiled: Callable[..., None] | None
+        _compared: Callable[[Any], Any] | None
+        _hashed: Callable[[Any], Any] | None
 
-def _late_init(cls: Any, found: dict[str, _Field], frozen: bool) -> Callable[..., None]:
-    """An ``__init__`` that makes way for a compiled one when many objects are made, or it is called wrongly."""
-    left, real = FEW, None
-    needed = {name for name, one in found.items() if one.default is ... and one.factory is None}
-
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        nonlocal left, real
-        left -= 1
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
+        """Fill the fields; it makes way for a compiled function when many objects are made, or it is called wrongly."""
+        cls, found = type(self), self._values
         given = dict(zip(found, args, strict=False), **kwargs)
-        is_right = len(given) == len(args) + len(kwargs) and needed <= given.keys() <= found.keys()
-        if left < 0 or not is_right:
-            if real is None:
-                real = _init(cls, found, frozen)
-                if cls.__init__ is init:  # and it is not wrapped
-                    cls.__init__ = real
-            real(self, *args, **kwargs)
-            return
-        for name, one in found.items():
-            value = given[name] if name in given else one.default if one.factory is None else one.factory()
-            object.__setattr__(self, name, value)
-        if hasattr(cls, "__post_init__"):
-            self.__post_init__()
+        is_right = len(given) == len(args) + len(kwargs) and given.keys() <= found.keys()
+        if is_right and next(cls._calls) < FEW:
+            for name, one in found.items():
+                value = given[name] if name in given else one.default if one.factory is None else one.factory()
+                if value is ...:
+                    break
+                object.__setattr__(self, name, value)
+            else:
+                if hasattr(cls, "__post_init__"):
+                    self.__post_init__()  # type: ignore[attr-defined]
+                return
+        if cls._compiled is None:
+            cls._compiled = _init(cls, found, isinstance(self, _Frozen))
+            if cls.__init__ is _Value.__init__:  # and it is not wrapped
+                cls.__init__ = cls._compiled  # type: ignore[method-assign]
+        cls._compiled(self, *args, **kwargs)
 
-    return init
+    def __eq__(self, other: object) -> Any:
+        cls = type(self)
+        if type(other) is not cls:
+            return NotImplemented
+        if cls._compared is None:
+            cls._compared = _getter(name for name, one in self._values.items() if one.compare)
+        return self is other or cls._compared(self) == cls._compared(other)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name, one in self._values.items() if one.shown)
+        return f"{type(self).__qualname__}({shown})"
+
+
+class _Frozen(_Value):
+    """What cannot be changed, and can be a key."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        cls = type(self)
+        if cls._hashed is None:
+            cls._hashed = _getter(name for name, one in self._values.items() if one.compare and one.hashed is not False)
+        return hash(cls._hashed(self))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise _standard().FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise _standard().FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __getstate__(self) -> list[Any]:
+        """What copy and pickle keep of it."""
+        return [getattr(self, name) for name in self._values]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for name, given in zip(self._values, state, strict=True):
+            object.__setattr__(self, name, given)
 
 
 def _init(cls: Any, found: dict[str, _Field], frozen: bool) -> Any:
@@ -201,20 +243,6 @@ def _standard() -> Any:
     return dataclasses
 
 
-def _refuse_to_set(self: object, name: str, value: object = ...) -> None:
-    raise _standard().FrozenInstanceError(f"cannot {'delete' if value is ... else 'assign to'} field {name!r}")
-
-
-def _get_state(self: Any) -> list[Any]:
-    """What copy and pickle keep of a frozen object."""
-    return [getattr(self, name) for name in type(self)._values]
-
-
-def _set_state(self: Any, state: list[Any]) -> None:
-    for name, given in zip(type(self)._values, state, strict=True):
-        object.__setattr__(self, name, given)
-
-
 class _StandardFields:
     """What the standard library asks a dataclass for, made when it does."""
 
@@ -232,25 +260,9 @@ class _StandardFields:
         return owner.__dataclass_fields__
 
 
+STANDARD_FIELDS = _StandardFields()
+
+
 def _getter(names: Iterable[str]) -> Callable[[Any], Any]:
     listed = tuple(names)
     return attrgetter(*listed) if listed else lambda _: ()
-
-
-def _equal(self: Any, other: object) -> Any:
-    if type(other) is not type(self):
-        return NotImplemented
-    return self is other or _key(self) == _key(other)
-
-
-def _key(value: Any) -> Any:
-    return type(value)._compared(value)
-
-
-def _hash(self: Any) -> int:
-    return hash(type(self)._hashed(self))
-
-
-def _show(self: Any) -> str:
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name, one in type(self)._values.items() if one.shown)
-    return f"{type(self).__qualname__}({shown})"

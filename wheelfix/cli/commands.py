@@ -11,12 +11,12 @@ import contextlib
 import functools
 import importlib
 import os
-import pkgutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import wheelfix
+from wheelfix.base.inputfiles import own_data
 from wheelfix.base.parsing import close_words
 from wheelfix.errors import UsageError, WheelfixError
 from wheelfix.report.safe import legible, without_commands
@@ -184,25 +184,27 @@ class Parser(argparse.ArgumentParser):
         )
 
 
-def _read_blocks(text: str) -> dict[str, dict[str, str]]:
-    """Return the blocks of ``options.txt``, each with its lines by name."""
-    found: dict[str, dict[str, str]] = {}
-    for block in text.replace("\r\n", "\n").split("\n\n["):
-        head, *lines = block.splitlines()
-        fields, name = found.setdefault(head.strip("[]"), {}), ""
-        for line in lines:
-            if line.startswith("    "):
-                fields[name] += f"\n{line[4:]}" if fields[name] else line[4:]
-            else:
-                name, _, value = line.partition(" =")
-                fields[name] = value.strip()
-    return found
+_TEXT = own_data("wheelfix.cli", "options.txt").decode().replace("\r\n", "\n")
+_BLOCKS = {head.lstrip("["): lines for head, _, lines in (one.partition("]\n") for one in _TEXT.split("\n\n["))}
 
 
-BLOCKS = _read_blocks((pkgutil.get_data("wheelfix.cli", "options.txt") or b"").decode())
-"""Every option and every command, by name."""
+@functools.cache
+def block(name: str) -> dict[str, str]:
+    """Return what ``options.txt`` says about an option or a command, by the names of its lines; nothing of others."""
+    fields, field = dict[str, str](), ""
+    for line in _BLOCKS.get(name, "").splitlines():
+        if line.startswith("    "):
+            fields[field] += f"\n{line[4:]}" if fields[field] else line[4:]
+        else:
+            field, _, value = line.partition(" =")
+            fields[field] = value.strip()
+    return fields
+
+
 COMMANDS = {
-    block.removeprefix("wheelfix "): fields["summary"] for block, fields in BLOCKS.items() if "summary" in fields
+    head.removeprefix("wheelfix "): lines.partition("\n")[0].removeprefix("summary = ")
+    for head, lines in _BLOCKS.items()
+    if lines.startswith("summary = ")
 }
 """What each command is for."""
 

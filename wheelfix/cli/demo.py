@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import pkgutil
 import shutil
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.inputfiles import own_data
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
 
@@ -42,7 +42,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _unpack(story: str) -> None:
     """Lay out the files of a story, which ``tools/example.py`` has made, in the current folder."""
-    with zipfile.ZipFile(io.BytesIO(pkgutil.get_data("wheelfix.cli", "example.zip") or b"")) as archive:
+    with zipfile.ZipFile(io.BytesIO(own_data("wheelfix.cli", "example.zip"))) as archive:
         archive.extractall(members=[name for name in archive.namelist() if name.startswith(f"{story}/")])
     for part in Path(story).iterdir():
         part.rename(part.name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import check_target
 from wheelfix.base.options import ScanOptions, repeated
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say, say_failure
 from wheelfix.cli.common import Inputs, exit_code, say_skipped, style_of, write_result
@@ -232,7 +232,7 @@ class Output(Results):
 
 
 _SECRET_NAMES = ("token", "secret", "passw", "passphrase", "apikey", "api-key", "credential", "auth")
-_TOKEN = re.compile(r"\b(?:gh[a-z]_|github_pat_|glpat-|pypi-|sk-|AKIA|xox[a-z]-)[\w-]{8,}")
+_TOKEN = regex(r"\b(?:gh[a-z]_|github_pat_|glpat-|pypi-|sk-|AKIA|xox[a-z]-)[\w-]{8,}")
 
 
 def command_line(argv: Sequence[str], home: str = "") -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import PLATFORMS
 from wheelfix.base.parsing import size_in_bytes, whole_number
-from wheelfix.cli.commands import BLOCKS, COMMANDS, Parser, comma_list, did_you_mean, path_list, root_parser
+from wheelfix.cli.commands import COMMANDS, Parser, block, comma_list, did_you_mean, path_list, root_parser
 from wheelfix.errors import UsageError
 from wheelfix.report.canvas import COLOURS
 from wheelfix.report.document import SCAN_KINDS
@@ -100,20 +100,23 @@ def command_parser(name: str) -> Parser:
         meant = f"did you mean '{OTHER_WORDS[name]}'?" if name in OTHER_WORDS else did_you_mean(name, COMMANDS)
         hint = meant or "'wheelfix --help' lists the commands"
         raise UsageError(f"there is no command {name!r}", hint=hint)
-    return _added(root_parser().add_subparsers(dest="command", prog="wheelfix", parser_class=Parser), name)
+    return _with_options(Parser(prog=f"wheelfix {name}", **_described(name)), name)
 
 
 def whole_parser() -> tuple[Parser, dict[str, Parser]]:
     """Return the parser that has all commands, and those of the commands."""
     root = root_parser()
     subparsers: Subparsers = root.add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
-    return root, {name: _added(subparsers, name) for name in COMMANDS}
+    own = {name: subparsers.add_parser(name, help=COMMANDS[name], **_described(name)) for name in COMMANDS}
+    return root, {name: _with_options(parser, name) for name, parser in own.items()}
 
 
-def _added(subparsers: Subparsers, name: str) -> Parser:
-    command = BLOCKS[f"wheelfix {name}"]
-    epilog = f"examples:\n{command['examples']}\n"
-    parser = subparsers.add_parser(name, help=command["summary"], description=command["description"], epilog=epilog)
+def _described(name: str) -> dict[str, Any]:
+    command = block(f"wheelfix {name}")
+    return {"description": command["description"], "epilog": f"examples:\n{command['examples']}\n"}
+
+
+def _with_options(parser: Parser, name: str) -> Parser:
     for title, options in _groups(name):
         group = parser.add_argument_group(title) if title else parser
         for words in options.split():
@@ -126,9 +129,9 @@ def _added(subparsers: Subparsers, name: str) -> Parser:
 
 def _groups(command: str) -> Iterator[tuple[str, str]]:
     """Give the titles of a command's groups, each with its options; the first has none."""
-    for line in (*BLOCKS[f"wheelfix {command}"]["options"].splitlines(), "<configuration>"):
+    for line in (*block(f"wheelfix {command}")["options"].splitlines(), "<configuration>"):
         shared = re.match(r"<(\w+)>", line)
-        title, _, options = (BLOCKS["groups"][shared[1]] + line[shared.end() :] if shared else line).rpartition(": ")
+        title, _, options = (block("groups")[shared[1]] + line[shared.end() :] if shared else line).rpartition(": ")
         yield title, options
 
 
@@ -173,7 +176,7 @@ def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> N
 
 def _row(command: str, name: str) -> dict[str, str]:
     """Return what is said about an option, for all commands and for one."""
-    row = {"kind": "text", "names": f"--{name}", **BLOCKS[name], **BLOCKS.get(f"wheelfix {command} {name}", {})}
+    row = {"kind": "text", "names": f"--{name}", **block(name), **block(f"wheelfix {command} {name}")}
     if command == "ci" and name.startswith("trial-"):
         row |= {"names": f"--try-{name[6:]}", "help": ""}
     if command in WITHOUT_CONFIGURATION and name in ("config", "show-config"):

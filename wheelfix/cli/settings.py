@@ -10,13 +10,12 @@ import fnmatch
 import functools
 import itertools
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
-from wheelfix.base.parsing import close_words, load_toml, whole_number
+from wheelfix.base.parsing import close_words, load_toml, regex, whole_number
 from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.cli.commands import COMMANDS, Parser, say
 from wheelfix.cli.common import check_outputs
@@ -350,7 +349,7 @@ def _one(row: Mapping[str, str], text: str) -> Any:
 # Where keys and table headers stand in a TOML text, which the TOML reader does not report.
 
 
-_PART = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
+_PART = regex(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
 
 
 def table_header(line: str) -> tuple[str, ...]:
@@ -544,7 +543,7 @@ def _existing(named: Path) -> Path:
 def read_environ(command: str) -> dict[str, Given]:
     """Return the options that variables such as ``WHEELFIX_FAIL_ON`` set."""
     found = {}
-    for key, row in option_rows(command).items():
+    for key, row in option_rows(command).items() if any(name.startswith(PREFIX) for name in os.environ) else ():
         name = PREFIX + key.upper().replace("-", "_")
         if name in os.environ:
             where = f"environment variable {name}"

@@ -13,6 +13,7 @@ from wheelfix.diagnosis.recorded import differences, explain_recording
 from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom
 from wheelfix.diagnosis.symptoms.messages import may_replace_a_build, requirement_name
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.families import FamilyMember, family_of
 from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
@@ -386,9 +387,24 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
     log = gathered.log if not any(one.symptom is None for one in causes) and not gathered.recordings else None
     if log is not None and not gathered.symptoms:
         yield _unknown(log)
-    elif log is not None and log.ending is not None:
+    a_load = any(one.symptom and one.symptom.code and one.cause.id != "user-site-mixed" for one in causes)
+    text = gathered.log or Log()
+    if len(text.prefixes) > 1 and (a_load or (text.error and text.error.part == "cut")):
+        mixed = " and ".join(text.prefixes)
+        yield f"The traceback goes through packages of several installations, {mixed}: they need not fit together."
+    absent = {dll_key(name): name for one in causes for name in one.cause.likely_missing}
+    there = [family_of(name) for name in text.named if dll_key(name) not in absent]
+    for wanted in filter(None, map(family_of, absent.values())):
+        others = (
+            one for one in there if one and one.family is wanted.family and one.version not in ("", wanted.version)
+        )
+        if wanted.version and (other := next(others, None)):
+            yield f"The text names {other.name} as well: take the release of the package that was built for that one."
+    if log is not None and gathered.symptoms and log.ending is not None:
         ending = log.ending
-        if not any(map(ending.has, gathered.symptoms)):
+        said = {(one.kind, one.code) for one in gathered.symptoms}
+        again = any((one.kind, one.code) in said for one in read_symptoms(ending.text))
+        if not again and not any(map(ending.has, gathered.symptoms)):
             yield f"The text ends with another error, in line {ending.line}, which is not known here: {ending.text}"
     for recording in gathered.recordings:
         for case in gathered.cases:

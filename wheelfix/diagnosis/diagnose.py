@@ -23,6 +23,7 @@ from wheelfix.errors import InputError, UsageError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.exam.sets import examine_set
 from wheelfix.exam.wheel import examine_wheel
+from wheelfix.knowledge.cards import nvidia_capability
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold
@@ -114,7 +115,7 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         kept = (one for one in log.symptoms if one.line not in shown and not (statuses and one.kind == "exit-code"))
         # Several releases of torch in one text are a matter of what it says.
         torch = {"torch": machine["torch"][0]} if len(machine["torch"]) == 1 else {}
-        symptoms = (replace(one, details={**torch, **one.details}) for one in kept)
+        symptoms = (replace(one, details={**torch, **_card(one, machine["card"]), **one.details}) for one in kept)
         gathered.log = replace(log, symptoms=tuple(symptoms))
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
@@ -131,9 +132,19 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
     error = gathered.log.error
     ended = f"line {error.line}: the error that ended it" if error else "nothing about DLLs in it"
     named = f"it names {', '.join(gathered.log.named[:SHOWN])}" if gathered.log.named else ended
-    gathered.evidence.append(Evidence("text", request.text_source, kinds or named))
+    about = [one for one in gathered.symptoms if one.path or one.module or one.dlls]
+    if kinds and not about and gathered.log.named:
+        kinds += f"; it names {', '.join(gathered.log.named[:SHOWN])}"
+    versions = f"; with {', '.join(gathered.log.versions)}" if gathered.log.versions else ""
+    gathered.evidence.append(Evidence("text", request.text_source, (kinds or named) + versions))
     if gathered.log.stopped:
         gathered.notes.append(f"Not all of the text was used: {gathered.log.stopped}.")
+
+
+def _card(symptom: Symptom, cards: list[str]) -> dict[str, str]:
+    """The only card that a text names, for an error that is about the card."""
+    known = nvidia_capability(cards[0]) if len(cards) == 1 and symptom.kind == "no-kernel-image" else None
+    return {"card": cards[0], "capability": f"sm_{known[0]}{known[1]}"} if known else {}
 
 
 def _rereadable(text: Text, stack: ExitStack) -> IO[bytes] | IO[str]:
@@ -157,7 +168,8 @@ def _rereadable(text: Text, stack: ExitStack) -> IO[bytes] | IO[str]:
 def _in_short(symptom: Symptom) -> str:
     code = "" if symptom.code is None else f" {symptom.code}" if symptom.code <= 0xFFFF else f" 0x{symptom.code:08X}"
     about = symptom.file or symptom.module or ", ".join(symptom.dlls[:2]) or symptom.details.get("program")
-    return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}"
+    place = f", in {symptom.details['place']}" if "place" in symptom.details else ""
+    return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}{place}"
 
 
 _NO_WHEEL = (" The index does not have a project of that name.", " The index has no wheel of it for Windows.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import dotted_numbers
+from wheelfix.base.parsing import dotted_numbers, regex
 from wheelfix.base.values import field, frozen
 from wheelfix.knowledge.families import family_of, is_of_nvidia
 from wheelfix.knowledge.tables import Checker, Row, table
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 Release = tuple[int, int]
 
-_CUPTI = re.compile(r"cupti64_[\d.]+\.dll")
+_CUPTI = regex(r"cupti64_[\d.]+\.dll")
 _STARTS = ("cu", "nv", "npp")
 """How all names of the table begin."""
-_LOCAL = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])\b")
+_LOCAL = regex(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])\b")
 
 
 @frozen
@@ -159,7 +159,7 @@ def is_versioned_by_patch(name: str) -> bool:
 
 LibraryVersion = tuple[int, ...]
 
-_DESCRIBED = re.compile(r"\bVersion (\d+(?:\.\d+)+)\s*$")
+_DESCRIBED = regex(r"\bVersion (\d+(?:\.\d+)+)\s*$")
 _MARKER = (6, 14, 11)
 """The first three numbers of the file version of every DLL that follows this scheme."""
 
@@ -266,8 +266,8 @@ def toolkits_of_file(name: str, version: FileVersion | None) -> frozenset[str]:
 INDEX = "https://download.pytorch.org/whl"
 FAMILY = ("torch", "torchvision", "torchaudio")
 """Distributions that the index has for each kind of build."""
-_MINOR = re.compile(r"(?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,3})(?:\.[0-9]{1,3})?(?:\.post[0-9]{1,2})?")
-_CUDA = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])")
+_MINOR = regex(r"(?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,3})(?:\.[0-9]{1,3})?(?:\.post[0-9]{1,2})?")
+_CUDA = regex(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])")
 
 
 @frozen

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import re
 
-from wheelfix.base.parsing import dotted_numbers
+from wheelfix.base.parsing import dotted_numbers, regex
 from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import Checker, NamePattern, table
 from wheelfix.model import canonical, dll_key
 
 # delvewheel puts 32 hexadecimal digits before the first dot: msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll
-_MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
+_MANGLED = regex(r"-[0-9a-f]{32}(?=\.)")
 
 
 @frozen

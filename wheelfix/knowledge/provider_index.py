@@ -26,7 +26,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import as_specifiers, as_version
+from wheelfix.base.parsing import as_specifiers, as_version, regex
 from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import read_text
 from wheelfix.model import PLATFORM_MACHINES, TRUSTED, Machine, Signature, Word, canonical, dll_key
@@ -157,9 +157,9 @@ def parse_numbers(text: str, count: int) -> frozenset[int]:
     return frozenset(found)
 
 
-HASHED = re.compile(r"-[0-9a-f]{32}\.|-(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{8}\.|\.[a-z0-9]{32}\.")
+HASHED = regex(r"-[0-9a-f]{32}\.|-(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{8}\.|\.[a-z0-9]{32}\.")
 """The hashes that delvewheel and others put into names: ``a-0f2ea955.dll``."""
-_PYTHON = re.compile(r"(?<![0-9.])3(\.?)[0-9]{1,2}(?![0-9])")
+_PYTHON = regex(r"(?<![0-9.])3(\.?)[0-9]{1,2}(?![0-9])")
 
 
 class Ships(Word):
@@ -398,12 +398,12 @@ def is_known_member(sha256: str) -> bool:
 
 
 _VENDORS = (
-    (re.compile(r"nvidia-.*"), "NVIDIA Corporation"),
+    (regex(r"nvidia-.*"), "NVIDIA Corporation"),
     (
-        re.compile(r"(?:intel-.*|mkl|mkl-dpcpp|tbb|tcmlib|daal|dal|ipp|umf|onednn.*|onemkl.*|impi-rt|dpcpp-cpp-rt)"),
+        regex(r"(?:intel-.*|mkl|mkl-dpcpp|tbb|tcmlib|daal|dal|ipp|umf|onednn.*|onemkl.*|impi-rt|dpcpp-cpp-rt)"),
         "Intel Corporation",
     ),
-    (re.compile(r"msvc-runtime"), "Microsoft Corporation"),
+    (regex(r"msvc-runtime"), "Microsoft Corporation"),
 )
 """Distributions, and the name in the certificate with which their DLLs are signed: seen in their wheels on PyPI."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections import ChainMap
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
@@ -16,7 +17,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.families import demangle, family_of, is_mangled
 from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
+from wheelfix.knowledge.tables import Checker, Lines, NamePattern, entries, table
 from wheelfix.model import Machine, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -118,8 +119,7 @@ def _major(version: str) -> int:
 @table("modules.txt")
 def module_owners(check: Checker) -> Mapping[str, tuple[str, ...]]:
     """Return every module of the table with the distributions that have it."""
-    rows = map(str.split, entries(check.text))
-    return {**_OF_EARLIER_RELEASES, **{module: tuple(owners) for module, *owners in rows}}
+    return ChainMap(Lines(check.text), _OF_EARLIER_RELEASES)  # type: ignore[arg-type]  # nobody writes into it
 
 
 _OF_EARLIER_RELEASES = {"pkg_resources": ("setuptools",)}
@@ -145,7 +145,7 @@ _SUFFIX = "_cuda"
 
 @table(COMPILED_TABLE)
 def compiled_modules(check: Checker) -> Mapping[str, frozenset[str]]:
-    """Return packages with the names of what is compiled below them."""
+    """Return packages with the names of what is compiled below them, and of DLLs that only they have."""
     rows = map(str.split, entries(check.text))
     return {top: frozenset(names) for top, *names in rows}
 
@@ -161,6 +161,57 @@ def is_compiled(module: str) -> bool:
         return top.endswith("_cuda")
     last = rest.rpartition(".")[2]
     return rest in compiled_modules().get(top, ()) or last in _BY_CONVENTION or last.endswith(_SUFFIX)
+
+
+_TELLING = 8
+"""Letters of a module's name from which on it is taken to be one of its kind."""
+
+
+@functools.cache
+def _packages_by_module() -> Mapping[str, str]:
+    """Return the last names of compiled modules with the package that has them; empty where several have."""
+    found: dict[str, str] = {}
+    for top, names in compiled_modules().items():
+        for name in {one.rpartition(".")[2] for one in names}:
+            found[name] = "" if found.get(name, top) != top else top
+    return found
+
+
+def package_with(module: str) -> str:
+    """Return the package that has a compiled module of that last name; empty where none or several are known.
+
+    Short names, such as sdl2 and error, are those of modules that no table knows as well.
+    """
+    last = module.rpartition(".")[2]
+    telling = len(last) >= (_TELLING - 2 if last.startswith("_") else _TELLING)
+    return _packages_by_module().get(last, "") if telling else ""
+
+
+_OF_VENDORS = frozenset({"vendor", "unknown"})
+
+
+def owner_of_package(package: str) -> str:
+    """Return the only distribution that was seen to have a package, for words; a command needs more certainty."""
+    owners = module_owners().get(package, ())
+    return owners[0] if len(owners) == 1 else ""
+
+
+def brought_with(package: str) -> tuple[str, ...]:
+    """Return the vendors' DLLs among those that come with the wheel of a package."""
+    return tuple(name for name in sorted(dlls_with(package)) if classify(name).kind in _OF_VENDORS)
+
+
+def dlls_with(package: str) -> set[str]:
+    """Return the DLLs in the newest wheel of a package, and in what it requires under its own name.
+
+    Names that have a hash in the wheel are without it.
+    """
+    index, owner = provider_index(), owner_of_package(package)
+    parts = [one.name for one in index.requirements(owner) or () if one.name.startswith(f"{owner}-")]
+    wheels = ((one, index.looked_at(one)[-1:]) for one in (owner, *parts))
+    dlls = {dll.name for one, looked in wheels if looked for dll in index.shipped_by(one, looked[0].version) or ()}
+    dlls |= compiled_modules().get(package, frozenset())
+    return {name for name in dlls if name.endswith(".dll")}
 
 
 _FIRST_CUDA = 12

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Literal
 
 from wheelfix.base.parsing import dotted_numbers, number_pair
-from wheelfix.base.values import frozen
+from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, NamePattern, Pair, Table, entries, header_field, pair, table
 from wheelfix.model import Machine, Symbol, dll_key
@@ -253,13 +253,13 @@ def python_exports(check: Checker) -> dict[Version, frozenset[str]]:
     """Return the public exports of ``python37.dll`` and its successors, by version."""
     columns = header_field(check.text, "columns").split()
     places = {column: place for place, column in enumerate(columns)}
-    together: dict[str, list[str]] = {}  # most names are in the same few versions, which are parsed once
-    for line in entries(check.text):
-        name, _, versions = line.partition(" ")
-        together.setdefault(versions, []).append(name)
     found: dict[str, set[str]] = {column: set() for column in columns}
-    for versions, names in together.items():
-        for first, _, last in (part.partition("-") for part in versions.split()):
+    together = grouped(
+        (versions, names) for versions, _, names in (line.partition(" ") for line in entries(check.text))
+    )
+    for versions, several in together.items():
+        names = " ".join(several).split()
+        for first, _, last in (part.partition("-") for part in versions.split(",")):
             for column in columns[places[first] : places[last or first] + 1]:
                 found[column].update(names)
     return {(int(column[0]), int(column[1:])): frozenset(names) for column, names in found.items()}

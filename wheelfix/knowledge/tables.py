@@ -7,12 +7,12 @@ matter for the tests: nobody but us changes them.
 from __future__ import annotations
 
 import itertools
-import pkgutil
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from wheelfix.base.parsing import load_toml
+from wheelfix.base.inputfiles import own_data
+from wheelfix.base.parsing import load_toml, regex
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ class TableFault(EnvironmentFailure):
 def read_text(table: str) -> str:
     """Return the text of a table of this package, which may be running from a zip."""
     try:
-        data = pkgutil.get_data(__package__, table)  # importlib.resources would take 20 ms to be imported
-        return (data or b"").decode("utf-8")
+        return own_data(__package__, table).decode("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         raise TableFault(table, [str(exc)]) from exc
 
@@ -62,7 +61,30 @@ def pair(text: str) -> Pair:
 
 def entries(text: str) -> list[str]:
     """Return the lines of a text table without its comments."""
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
+    body = text.replace("\r\n", "\n").strip("\n")
+    while body.startswith("#"):
+        body = body.partition("\n")[2].lstrip("\n")
+    lines = body.split("\n") if body else []
+    return [line for line in lines if line and line[0] != "#"] if "\n#" in body or "\n\n" in body else lines
+
+
+class Lines(Mapping[str, tuple[str, ...]]):
+    """A text table with a name and some words in each line, in which a name is found without taking all apart."""
+
+    def __init__(self, text: str) -> None:
+        self._text = "\n".join(["", *entries(text), ""])
+
+    def __getitem__(self, name: str) -> tuple[str, ...]:
+        _, found, behind = self._text.partition(f"\n{name} ")
+        if not found:
+            raise KeyError(name)
+        return tuple(behind.partition("\n")[0].split())
+
+    def __iter__(self) -> Iterator[str]:
+        return (line.partition(" ")[0] for line in self._text.split("\n") if line)
+
+    def __len__(self) -> int:
+        return self._text.count("\n") - 1
 
 
 def header_field(text: str, field: str) -> str:
@@ -123,9 +145,9 @@ class NamePattern:
         return self._compiled.fullmatch(name)
 
 
-_PLAIN = re.compile(r"[a-z0-9_-]+(?![?*{])")
-_SYNTAX = re.compile(r"\\.|\[\^?\]?[^\[\]]*\]|[()|]")
-_GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))")
+_PLAIN = regex(r"[a-z0-9_-]+(?![?*{])")
+_SYNTAX = regex(r"\\.|\[\^?\]?[^\[\]]*\]|[()|]")
+_GROUP = regex(r"\((?:\?:|\?P<\w+>|(?!\?))")
 
 
 def _starts(pattern: str) -> tuple[str, ...]:
@@ -173,36 +195,34 @@ class Checker:
 
     def values(self, key: str, kind: type[_Value], *, sourced: bool = True) -> tuple[_Value, ...]:
         """Return the entries under ``key`` as values of a class, whose fields say what an entry must and may have."""
-        fields = {_IN_TABLES.get(name, name): (name, field) for name, field in vars(kind)["_values"].items()}
-        required = [word for word, (_, field) in fields.items() if field.default is ... and field.factory is None]
+        fields = vars(kind)["_values"]
+        words = {_IN_TABLES.get(name, name): name for name in fields}
+        required = [word for word, name in words.items() if fields[name].default is ... and not fields[name].factory]
+        makers = {name: self._maker(field.kind) for name, field in fields.items()}
         found = []
-        for row in self.rows(self.tree, key, required, fields, sourced=sourced):
-            given = {
-                fields[word][0]: self._made(fields[word][1].kind, value)
-                for word, value in row.items()
-                if word in fields
-            }
-            found.append(kind(**given))
+        for row in self.rows(self.tree, key, required, words, sourced=sourced):
+            named = [(words[word], value) for word, value in row.items() if word in words]
+            found.append(kind(**{name: make(value) if (make := makers[name]) else value for name, value in named}))
         return tuple(found)
 
-    def _made(self, annotation: str, value: Any) -> Any:
-        """Return a value of TOML as a field of a class has it."""
+    def _maker(self, annotation: str) -> Callable[[Any], Any] | None:
+        """Return what makes the value of a field from one of TOML; None where it stays as it is."""
         match annotation.removesuffix(" | None"):
             case "NamePattern":
-                return NamePattern(value)
+                return NamePattern
             case "tuple[NamePattern, ...]":
-                return tuple(map(NamePattern, value))
+                return lambda value: tuple(map(NamePattern, value))
             case "re.Pattern[str]":
-                return self.pattern(value)
+                return self.pattern
             case "tuple[str, ...]":
-                return tuple(value)
+                return tuple
             case "frozenset[str]":
-                return frozenset(value)
+                return frozenset
             case "Pair":
-                return pair(value)
+                return pair
             case "int":
-                return int(value)
-        return value
+                return int
+        return None
 
     def rows(
         self,
@@ -222,6 +242,9 @@ class Checker:
             self.faults.append(f"no entries under [[{key}]]")
             return good
         for number, row in enumerate(rows, start=1):
+            if needed <= row.keys() <= allowed and "" not in row.values():
+                good.append(row)
+                continue
             where = f"[[{key}]] {number} ({next(iter(row.values()), 'empty')})"
             missing = sorted(name for name in needed if row.get(name) in (None, ""))
             unknown = sorted(set(row) - allowed)

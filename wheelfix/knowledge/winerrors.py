@@ -7,6 +7,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.knowledge.tables import Checker, table
 
@@ -111,9 +112,7 @@ def is_ambiguous(code: int) -> bool:
     return error is not None and error.only_loads
 
 
-NOT_FOUND = re.compile(
-    r'import_dll Library (?P<dll>.{1,300}?) \(which is needed by L"(?P<by>[^"\n]{0,400})"\) not found'
-)
+NOT_FOUND = regex(r'import_dll Library (?P<dll>.{1,300}?) \(which is needed by L"(?P<by>[^"\n]{0,400})"\) not found')
 """A fault in which Wine and Windows agree (126), unless the library was found and failed for its own reasons."""
 
 

@@ -7,6 +7,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.knowledge.companions import program_of
 from wheelfix.knowledge.cuda import cuda_part
 from wheelfix.knowledge.families import demangle, family_of
@@ -47,17 +48,17 @@ MANY_ABSENT = 4
 """Modules that are not there, each found after the ones before it were taken to be."""
 MANY_RUN = 60
 """Modules of a package that are looked for in the files which importing it runs."""
-_IMPORT = re.compile(
+_IMPORT = regex(
     rb"\n([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
     rb"|import[ \t]{1,8}([\w.]{1,200}))"
 )
 """With the end of the line before it, which is found ten times as fast as the beginning of a line."""
-_LATER = re.compile(
+_LATER = regex(
     rb"^([ \t]*)(?:(?:async[ \t]+)?def |if (?:typing\.)?TYPE_CHECKING\b)[^\n]*(?:\n(?:\1[ \t)#\r][^\n]*|(?=\n)))*",
     re.MULTILINE,
 )
 """A function, or what only type checkers see: importing the file does not run it."""
-_WORDS = re.compile(rb"(?:^|,)[\s(]*(\w+)")
+_WORDS = regex(rb"(?:^|,)[\s(]*(\w+)")
 """The names in the second group of an import; of ``a as b`` the first."""
 
 

@@ -14,6 +14,7 @@ import weakref
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.base.inputfiles import listed_modules
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.loader import packages
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.profile import Profile
 
-_ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-(?P<system>[a-z0-9_]+))?\.pyd$", re.IGNORECASE)
+_ABI = regex(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-(?P<system>[a-z0-9_]+))?\.pyd$", re.IGNORECASE)
 _SYSTEMS = {"win32": Machine.X86, "win_amd64": Machine.AMD64, "win_arm64": Machine.ARM64, "win_arm32": Machine.ARM}
-_PYTHON_DLL = re.compile(r"python3\d+t?\.dll")
-_PYTHON_FOLDER = re.compile(r"(?:(?:cp|py|python)[-_]?3[._]?|3[._])(?P<minor>\d{1,2})", re.IGNORECASE)
+_PYTHON_DLL = regex(r"python3\d+t?\.dll")
+_PYTHON_FOLDER = regex(r"(?:(?:cp|py|python)[-_]?3[._]?|3[._])(?P<minor>\d{1,2})", re.IGNORECASE)
 ENTRIES = ("PyInit_", "PyModExport_", "HPyInit_")
 """How the name of the function begins that Python calls to import a module."""
 

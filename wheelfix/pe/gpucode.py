@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import InputError
 from wheelfix.model import ByteSource, Malformed
@@ -35,7 +36,7 @@ PLACES = frozenset({".rdata", ".data"})
 MOST_IMAGES = 50_000
 """Far beyond oneMKL and dpnp, which have some thousands in a DLL."""
 STEP = 1 << 20
-_HEAD = re.compile(rb"(?=[\x02\x03]\x00\x04[\x00-\x05]\x00{4})")
+_HEAD = regex(rb"(?=[\x02\x03]\x00\x04[\x00-\x05]\x00{4})")
 _ENTRY = struct.Struct("<8x11Q")
 _SPEC = rb"(spir64(?:_[a-z0-9_]{1,20})?|nvptx64|amdgcn|native_cpu)\0"
 _DEVICES = rb"-device ([A-Za-z0-9][A-Za-z0-9_.,-]{0,200})"

@@ -18,6 +18,7 @@ import zlib
 from array import array
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.model import ByteSource, Malformed, NumpyApi
@@ -41,13 +42,13 @@ _FIRST = 64
 _CONTROLS = bytes({*range(1, 32)} - {*b"\t\n\r\x1b"})
 _FIRST_BYTES = bytes({*range(1, 127)} - {*_CONTROLS})
 """What is at the beginning of joined strings, which are sorted; one of them may be a zero."""
-_PACKED = re.compile(b"[" + b"".join(re.escape(bytes([number])) for number in range(7, 256, 8)) + b"]")
+_PACKED = regex(b"[" + bytes(range(7, 256, 8)) + b"]")
 """The first byte of what Cython packs: at least three bytes behind it are text."""
-_ENDS = re.compile(rb"(?:\.\w{1,99}){0,9}\0")
+_ENDS = regex(rb"(?:\.\w{1,99}){0,9}\0")
 """What follows the name of a module: submodules, and the zero at the end."""
 _MANY = 10_000
 """Places of a name in one file that are looked at."""
-_LEA = re.compile(rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]")
+_LEA = regex(rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]")
 """The instruction that loads an address on x64, before its distance."""
 _NEAR = 48
 """Bytes of code around it in which the length of the text is loaded."""
@@ -286,7 +287,7 @@ NUMPY_1 = b"numpy.core._multiarray_umath"
 NUMPY_2 = b"numpy._core._multiarray_umath"
 _MODULE = b"._multiarray_umath"
 _SENTENCE = b"NumPy C-API version 0x%x (NumPy "
-OLDEST = re.compile(re.escape(_SENTENCE) + rb"(\d{1,2}\.\d{1,3})\)")
+OLDEST = regex(re.escape(_SENTENCE) + rb"(\d{1,2}\.\d{1,3})\)")
 LIMIT = 512 << 20
 """Modules above this size are not searched; opencv-python's has 74 MB, the largest on PyPI some hundred."""
 CHUNK = 1 << 20

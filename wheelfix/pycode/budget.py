@@ -9,6 +9,7 @@ import weakref
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -43,16 +44,16 @@ MAX_DOTS = 100
 _NO_MARKS = bytes(code for code in range(256) if code >= 128 or chr(code).isalnum() or chr(code) in "_ \t\r\n")
 _LINKS = b".([{+-*/%@&|^~<>"
 _NO_LINKS = bytes(code for code in range(256) if code not in _LINKS)
-_TEXTS = re.compile(
+_TEXTS = regex(
     rb"#[^\n]*|\\[\s\S]"
     rb"|\"\"\"[^\"\\]*(?:(?:\\[\s\S]|\"(?!\"\"))[^\"\\]*)*\"\"\"|'''[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)*'''"
     rb"|\"[^\"\\\n]*(?:\\[\s\S][^\"\\\n]*)*\"|'[^'\\\n]*(?:\\[\s\S][^'\\\n]*)*'"
 )
 """Comments, what a backslash is before, and strings without their prefixes."""
-_F_STRING = re.compile(rb"(?i)[ft]r?\Z")
-_STRUCTURE = re.compile(rb"[.+\-*/%@&|^~<>]+|[(\[{]|[)\]}]|[,;]")
-_IMPORTED = re.compile(rb"(?:import|from)\b[\w., \t\f\x80-\xff]*")
-_LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
+_F_STRING = regex(rb"(?i)[ft]r?\Z")
+_STRUCTURE = regex(rb"[.+\-*/%@&|^~<>]+|[(\[{]|[)\]}]|[,;]")
+_IMPORTED = regex(rb"(?:import|from)\b[\w., \t\f\x80-\xff]*")
+_LAZY = regex(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
 NEVER, FROM_3_15, ALWAYS = range(3)
 NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
 TOO_DEEP = "it is nested too deeply"
@@ -312,7 +313,7 @@ PYTHON_ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, Type
 """What Python and its library raise for values that they cannot work with; ``UnicodeError`` and ``re.error`` too."""
 LINEAR_CODECS = frozenset({"utf-8", "utf8", "ascii", "latin-1", "latin1", "utf-16-le", "utf-16le", "mbcs", "cp1252"})
 """Encodings whose time is in proportion to the text; that of ``punycode`` grows with its square."""
-_WIDE = re.compile(r"%[-+ #0]*(?:\*|\d{4}|\d*\.(?:\*|\d{4}))")
+_WIDE = regex(r"%[-+ #0]*(?:\*|\d{4}|\d*\.(?:\*|\d{4}))")
 
 
 class TooLarge(Exception):

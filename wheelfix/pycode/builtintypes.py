@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import parse_json
+from wheelfix.base.parsing import parse_json, regex
 from wheelfix.model import Machine
 from wheelfix.pycode.budget import LINEAR_CODECS, MAX_ITEMS, MAX_MATCHING, MAX_TEXT, MAX_TURNS, matching_work
 from wheelfix.pycode.run import (
@@ -91,7 +91,7 @@ def _of_text(call: Call, owner: str, name: str) -> PyValue:
     return attempt(getattr(owner, name), *args, **call.words)
 
 
-_PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\w*\})*")
+_PLAIN_FIELDS = regex(r"(?:[^{}]|\{\{|\}\}|\{\w*\})*")
 
 
 def _formatted(call: Call, text: str) -> PyValue:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import ntpath
-import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, Failure
 from wheelfix.model import CodeFolder, UnreadCall
@@ -67,9 +67,9 @@ MAX_TURNINGS = 40
 STEPS_FOR_WAYS = 5_000
 """After so many steps no other way through a file or function is begun."""
 _SPELLINGS = ("WinDLL", "OleDLL", "PyDLL", "LoadLibrary")
-_DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
+_DATA = regex(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
-_CALL = re.compile(rf"\b({'|'.join(sorted(LOADING))})\s*\(((?:[^()]|\([^()]*\)){{0,80}})")
+_CALL = regex(rf"\b({'|'.join(sorted(LOADING))})\s*\(((?:[^()]|\([^()]*\)){{0,80}})")
 _IMAGES = (".dll", ".pyd", ".drv", ".ocx")
 
 

@@ -13,6 +13,7 @@ import unicodedata
 from collections import deque
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, FileView
@@ -31,7 +32,7 @@ SOURCE_LIMIT = 1 << 20
 SEARCH_LIMIT = 16 << 20
 """Python files above this size are not searched for words either."""
 FEW_WORDS = 16
-_ASIDE = re.compile(
+_ASIDE = regex(
     r"(?:^|/)(?:(?:_?tests?|_?examples?|demos?|samples?|benchmarks?|x11|wayland|linux|darwin|macos|cocoa)/"
     r"|test_[^/]*$|conftest\.py$)",
     re.IGNORECASE,
@@ -192,10 +193,10 @@ WORDS = tuple(
 """What is in the bytes of every file that loads DLLs or adds folders to the search, unless it computes names."""
 _IN_WORDS = (b"DLL", b"dll", b"ibrary", b"dlopen")
 """Each of the words contains one of these: most files are searched for no more."""
-_NO_USE = re.compile(r"[ \t]*(?:#|from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$))", re.MULTILINE)
+_NO_USE = regex(r"[ \t]*(?:#|from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$))", re.MULTILINE)
 """A comment, or an import that gives nothing another name: what is imported counts where it is used."""
-_OF_WINDOWS = re.compile(r"(?:win|ole)dll\.(\w+)")
-_SPELLED = re.compile("|".join(word.decode() for word in WORDS))
+_OF_WINDOWS = regex(r"(?:win|ole)dll\.(\w+)")
+_SPELLED = regex("|".join(word.decode() for word in WORDS))
 
 
 def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
@@ -215,7 +216,7 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
         return True
 
 
-_DEFINED = re.compile(r"(?:async )?(?:def|class) (\w+)")
+_DEFINED = regex(r"(?:async )?(?:def|class) (\w+)")
 
 
 def last_line(source: bytes) -> int:

@@ -9,6 +9,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import module_owners, owners_of
 from wheelfix.knowledge.system import classify, runtime_file, system_dlls
@@ -363,7 +364,7 @@ FIRST_PATH = f"{SYSTEM32};C:\\Windows"
 HOME_FOLDER = f"{HOME}/work".replace("\\", "/").lower()
 FOLDERS = frozenset({HOME_FOLDER, "c:/", "c:", "c:/program files", "c:/program files (x86)"})
 IMAGES = (".dll", ".pyd", ".drv", ".ocx")
-_MAGIC = re.compile(r"[*?\[]")
+_MAGIC = regex(r"[*?\[]")
 """What makes a path a pattern."""
 TOOLKITS = {
     "NVIDIA": ("CUDA", "CUDNN", "NVTOOLSEXT", "TENSORRT"),

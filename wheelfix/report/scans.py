@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import posixpath
-import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.cards import NVIDIA, vendor_of
 from wheelfix.knowledge.families import family_of
@@ -433,7 +433,7 @@ def _first_name(images: list[ScannedImage]) -> str:
 
 # ------------------------------------------------------------------------------------ for --verbose: builds and signers
 
-_PYTHON = re.compile(r"python3\d*t?\.dll")
+_PYTHON = regex(r"python3\d*t?\.dll")
 _SIGNATURES = {"trusted": "good", "untrusted-root": "warn", "invalid": "bad", "not-checked": "warn", "unsigned": "dim"}
 """The answers about signatures in the order in which they are listed, with their styles."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.options import shell_line
 from wheelfix.base.parsing import human_size as human_size
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
@@ -198,7 +199,7 @@ class Step:
 
 ORIGINAL = "original"
 """The folder for a wheel as it was published."""
-_HINTED = re.compile(r"'(wheelfix repair|python -m pip install)( [^']*)?'")
+_HINTED = regex(r"'(wheelfix repair|python -m pip install)( [^']*)?'")
 _PLACEHOLDERS = frozenset("FOLDER FILE PREFIX NAME PATH ORIGINAL.whl".split())
 
 

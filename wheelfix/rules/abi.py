@@ -7,7 +7,7 @@ import operator
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import as_specifiers, dotted_numbers
+from wheelfix.base.parsing import as_specifiers, dotted_numbers, regex
 from wheelfix.base.values import frozen
 from wheelfix.knowledge.cuda import cuda_table, published_builds, release_of_local_version
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 
-_TAG = re.compile(r"(?P<kind>cp|pp|py)(?P<major>[0-9])(?P<minor>[0-9]{0,3})")
-_ABI = re.compile(r"cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<flags>[a-z]*)")
-_FILE_ABI = re.compile(r"\.cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<threads>t?)(?:-\w+)?\.pyd$", re.IGNORECASE)
+_TAG = regex(r"(?P<kind>cp|pp|py)(?P<major>[0-9])(?P<minor>[0-9]{0,3})")
+_ABI = regex(r"cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<flags>[a-z]*)")
+_FILE_ABI = regex(r"\.cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<threads>t?)(?:-\w+)?\.pyd$", re.IGNORECASE)
 
 
 @frozen
@@ -333,9 +333,9 @@ def _allowed_pythons(subject: Subject) -> set[tuple[int, int]]:
 
 
 _MINORS = [(1, minor) for minor in range(16, 27)] + [(2, minor) for minor in range(10)]
-_OF_AN_EXTRA = re.compile(r"""[^;]{1,200};\s{0,9}extra\s{0,9}==\s{0,9}["'][\w.-]{1,99}["']\s{0,9}""")
+_OF_AN_EXTRA = regex(r"""[^;]{1,200};\s{0,9}extra\s{0,9}==\s{0,9}["'][\w.-]{1,99}["']\s{0,9}""")
 """A requirement that counts only for those who ask for an extra: not for the wheel by itself."""
-_NUMPY_VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
+_NUMPY_VERSION = regex(r"[0-9]{1,4}\.[0-9]{1,4}")
 _FIRST_WITH_NUMPY_2 = (3, 9)
 """NumPy 2.0 has wheels for Python 3.9 and later; older Pythons stay at 1.24 (3.8), 1.21 (3.7) or 1.19."""
 _FIRST_WHEELS = {

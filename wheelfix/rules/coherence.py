@@ -6,9 +6,9 @@ inflated for it; so only the files of families with such a rule are asked, whate
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import demangle, family_of, is_openmp, is_released_whole
 from wheelfix.loader.followed import followed_imports, top_level
@@ -202,7 +202,7 @@ _CUDNN = (
     "--root FOLDER",
 )
 _MKL = ("MKL", "calls between them crash or give wrong results", "mkl_*.dll", "--root FOLDER")
-_MKL_PART = re.compile(r"mkl_(?!blacs_|scalapack_|msg\.)\w+?\.(?P<version>\d+)\.dll")
+_MKL_PART = regex(r"mkl_(?!blacs_|scalapack_|msg\.)\w+?\.(?P<version>\d+)\.dll")
 """Parts that are released together; BLACS and ScaLAPACK keep their own number (mkl 2026 has .3 and .2)."""
 
 

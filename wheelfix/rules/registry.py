@@ -10,13 +10,12 @@ from __future__ import annotations
 import fnmatch
 import functools
 import importlib
-import pkgutil
 import re
 from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from wheelfix.base.inputfiles import listed_modules
+from wheelfix.base.inputfiles import listed_modules, own_data
 from wheelfix.base.parsing import close_words
 from wheelfix.base.values import frozen, replace
 from wheelfix.errors import UsageError
@@ -121,7 +120,7 @@ def rule_of(code: str) -> Rule:
 
 
 def _page(code: str) -> str:
-    return (pkgutil.get_data("wheelfix.rules", f"pages/{code}.md") or b"").decode("utf-8").replace("\r\n", "\n")
+    return own_data("wheelfix.rules", f"pages/{code}.md").decode("utf-8").replace("\r\n", "\n")
 
 
 def nearest(text: str) -> tuple[str, ...]:

@@ -53,11 +53,11 @@ def seconds(text: str) -> float:
 
 @pytest.mark.parametrize("kind", [*QUICK, pytest.param("many triggers", marks=pytest.mark.slow)])
 def test_time_grows_with_the_size(kind):
-    size = 25_000
+    size = 5000  # four times as much is less than the longest line that is read as a whole
     read_log(LOGS[kind](2000))  # tables are loaded once
     for _ in range(3):  # the machine may be busy
         once, four_times = seconds(LOGS[kind](size)), seconds(LOGS[kind](4 * size))
-        if four_times < 0.1 or four_times <= 7 * once:  # sixteen times, if every line were compared with every other
+        if four_times < 0.05 or four_times <= 10 * once:  # sixteen times, if every line were compared with every other
             return
     raise AssertionError(f"{once:.2f} s, then {four_times:.2f} s")
 

@@ -130,6 +130,7 @@ TEXTS = {
     "build-module-missing": "hint: try adding `--no-build-isolation`",
     "program-missing": "'git' is not recognized as an internal or external command",
     "privilege-missing": "OSError: [WinError 1314] A required privilege is not held by the client: 'a' -> 'b'",
+    "pip-replaces-itself": "OSError: [WinError 5] Access is denied: 'd:\\myvenv\\scripts\\pip.exe'",
     "files-in-use": "PermissionError: [WinError 5] Access is denied: 'C:\\lab\\site-packages\\cv2\\cv2.pyd'",
     "disk-full": "OSError: [Errno 28] No space left on device",
     "bundle-data-missing": "FileNotFoundError: [Errno 2] No such file or directory: 'C:\\T\\_MEI1234\\x\\a.txt'",

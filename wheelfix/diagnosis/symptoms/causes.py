@@ -22,6 +22,7 @@ from wheelfix.diagnosis.symptoms.model import Cause, Confidence, ErrorLine, Reme
 from wheelfix.diagnosis.symptoms.recognise import facts_in
 from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.cuda import TorchBuild
+from wheelfix.knowledge.providers import dlls_with
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
@@ -56,12 +57,14 @@ _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
     "installed": lambda symptom: not symptom.details.get("bundle"),
     "not_conda": lambda symptom: symptom.details.get("environment") != "conda",
     "new_runtime": lambda symptom: "new_runtime" in symptom.details,
+    "running": lambda symptom: "fatal exception" in symptom.excerpt.lower(),
     "user_site": lambda symptom: bool(symptom.details.get("user_site")),
     "system": lambda symptom: _is_of_windows(symptom),
 }
 """Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
 like made, or not, whether it is not known to be from an environment of conda, whether it shows a new runtime, whether
-the package lies in the user's folder and others elsewhere, and whether the DLL is a part of Windows."""
+Python was running, whether the package lies in the user's folder and others elsewhere, and whether the DLL is a part of
+Windows."""
 
 
 @frozen
@@ -210,6 +213,10 @@ _USER_FILES = (
     "Packages of the user's own folder (AppData\\Roaming\\Python) are mixed into the environment and come first: "
     "set PYTHONNOUSERSITE=1, or uninstall torch there."
 )
+_NO_BUILD = (
+    "Use a Python that it has wheels for: 64-bit, and neither too new nor too old; with an old pip, update pip first"
+)
+_HAS_WHEEL = "it succeeds where there is a wheel for that Python"
 _OF_A_BUILD = "This is an error of a build, before there is a wheel."
 
 
@@ -217,6 +224,8 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     missing = symptom.dlls[:1] if message.missing else ()
     words = words_for(symptom, missing)
     step = fill_remedy(Remedy(message.fix, message.command, message.why, when=message.when), words)
+    if step and step.command.endswith(f" {symptom.details.get('building', '')}"):
+        step = replace(step, title=_NO_BUILD, command=words["ask_wheel"], why=_HAS_WHEEL)  # it is what cannot be built
     steps = (replace(step, rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
     known = fill(message.known, words)
     if message.build:
@@ -273,6 +282,7 @@ def _concluded(symptom: Symptom) -> dict[str, str]:
     return {
         "torch_build": "published" if published else "",
         "runtime_copy": symptom.package if symptom.kind == "faulting-module" else "",
+        "own_runtime": symptom.package if "msvcp140.dll" in dlls_with(symptom.package) else "",
         "numpy": "older" if _numpy_is_older(symptom.details) else "newer",
     }
 
@@ -351,7 +361,7 @@ def is_told(line: str) -> bool:
 def explain_error(error: ErrorLine) -> Cause:
     """Return what the line that ended a program says, by the family of its words."""
     family, words = next((one, found) for one in ending_families() if (found := one.groups(error)) is not None)
-    words = {"name": "a name", "package": "a package", **words, "error": error.text}
+    words = {"name": "a name", "package": "a package", **words, "error": error.text, **_compiler_words(error.text)}
     known = fill(family.known, words)
     if family.code:
         known = f"{_OF_A_BUILD} {known}"
@@ -360,6 +370,21 @@ def explain_error(error: ErrorLine) -> Cause:
     steps = (Remedy(family.fix, family.command, family.why, rank=1),)
     confidence = Confidence.GUESS if family.guess else Confidence.SURE
     return Cause(family.id, fill(family.summary, words), known, (), confidence, steps)
+
+
+_NUMBER = re.compile(r"\b(?:C|D|LNK)\d{4}\b")
+
+
+def _compiler_words(text: str) -> dict[str, str]:
+    """What the number in a message of Visual Studio means, and whose header the message points into."""
+    tree = parse_toml(ENDINGS, table_text(ENDINGS))
+    number = _NUMBER.search(text)
+    means = (row["means"] for row in tree["number"] if number and number[0] in row["numbers"])
+    header = next((name for name, pattern in tree["header"].items() if re.search(pattern, text)), "")
+    return {
+        "number": "".join(f"{one} " for one in means),
+        "header": f"The line is in a header of {header}. " if header else "",
+    }
 
 
 _FIRST_NUMBER = re.compile(r"(?:0x)?0*([0-9a-f]{1,16})", re.IGNORECASE)

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import frozen, replace
-from wheelfix.diagnosis.symptoms.model import Remedy, Symptom, environment_prefix, table_text
+from wheelfix.diagnosis.symptoms.model import UNNAMED, Remedy, Symptom, environment_prefix, table_text
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike
 from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import (
+    brought_with,
     conda_requirements,
     distribution_of_module,
     is_compiled,
+    owner_of_package,
     owners_of,
+    package_with,
     pip_packages,
     who_ships,
 )
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
+from wheelfix.model import canonical
 from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -357,7 +361,8 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     return {
         **_file_words(symptom, names, behind.name if behind else ""),
         "behind": f": most likely {behind.name}, {behind.about}" if behind else "",
-        "needs": f"It needs {behind.name}, {behind.about}. " if behind else "",
+        "needs": f"It needs {behind.name}, {behind.about}. " if behind else _brought(symptom),
+        "brought": "" if behind else _brought(symptom),
         "left_out": f"PyInstaller did not find {left_out}. " if left_out else "",
         "clash": symptom.details.get("clash", ""),
         **_source_words(() if candidates else missing, library_of(names[0] if names else "") or behind),
@@ -365,6 +370,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         **_version_words(symptom),
         **_card_words(symptom),
         "program": symptom.details.get("program", ""),
+        "tags": _tags(symptom.excerpt),
         "script": "script.py",
     }
 
@@ -378,11 +384,13 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "file": symptom.file or _module_name(symptom),
         "a_file": symptom.file or (_module_name(symptom) if symptom.module or symptom.package else "A DLL"),
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
-        "full_path": path if "\\" in path and "'" not in path else "",
+        "full_path": path if "\\" in path and not {"'", UNNAMED} & {*path} else "",
         "names": _and(names) or "a part",
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
+        "vc_arch": "x86" if details.get("bitness") == "32-bit" else "x64",
+        "vc_others": "" if details.get("bitness") == "32-bit" else "; .x86 for 32-bit Python, .arm64 for ARM64",
         "wildcard": _with_suffix(
             symptom.dlls[0] if symptom.dlls else behind if "\\" in path else symptom.file or behind
         ),
@@ -391,13 +399,47 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "user_site": details.get("user_site", ""),
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
-        "crashed_in": f", in {symptom.file}" if symptom.kind == "faulting-module" else "",
+        "crashed_in": _crashed_in(symptom),
+        "program_of_its_own": f" {name}" if (name := details.get("program_of_its_own", "")) else "",
         # The DLLs of CUDA beside torch import none of its own.
         "torch_imports": "" if is_beside_torch(symptom.file) else " (often torch_cpu.dll or torch_cuda.dll)",
         "prefix": prefix,
         "env_option": f' --env "{prefix}"' if prefix else "",
         "package_folder": _package_folder(symptom),
     }
+
+
+def _crashed_in(symptom: Symptom) -> str:
+    """Where a process crashed; in a DLL of Windows faults of its callers come to light."""
+    if symptom.file and classify(symptom.file).kind == "system":
+        return f" that called {symptom.file}, a part of Windows"
+    return f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else ""
+
+
+_WHEEL = re.compile(r"-(cp(3)(\d{1,2})(t?)|py\d\S{0,20})-(cp\d+[mtd]*|abi3t?|none)-([\w.]+)\.whl", re.IGNORECASE)
+_PLATFORMS = {
+    "win_amd64": "64-bit Windows",
+    "win32": "32-bit Windows",
+    "win_arm64": "Windows on ARM64",
+    "any": "any system",
+}
+_LAST_WITH_M = 7
+"""CPython 3.7 was the last whose tag of the ABI ends in m."""
+
+
+def _tags(text: str) -> str:
+    """What the tags in the name of a wheel stand for."""
+    found = _WHEEL.search(text)
+    if found is None:
+        return "cp311-cp311-win_amd64 is CPython 3.11 on 64-bit Windows"
+    python, _, minor, _, abi, platform = found.groups()
+    name = f"CPython 3.{minor}{' and later' if abi.startswith('abi3') else ''}" if minor else "any Python"
+    odd = (
+        f"; no Python has {abi}: from 3.8 on it is {abi[:-1]}"
+        if abi.endswith("m") and (whole_number(minor or "") or 0) > _LAST_WITH_M
+        else ""
+    )
+    return f"{python}-{abi}-{platform} is {name} on {_PLATFORMS.get(platform, platform)}{odd}"
 
 
 def _source_words(missing: tuple[str, ...], library: NamedLibrary | None) -> dict[str, str]:
@@ -456,11 +498,22 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
     return {
         "version_pair": f": built for {built}, found {running}" if both else "",
         "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built) else "numpy",
-        "numpy_versions": f": built for {built}, running with {running}" if both else "",
+        "numpy_versions": _numpy_pair(details),
         "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
         "driver_serves": f": it serves CUDA {serves // 1000}.{serves % 1000 // 10} at most" if serves else "",
         "module_version": f" {details['module_version']}" if details.get("module_version") else "",
     }
+
+
+def _numpy_pair(details: Mapping[str, str]) -> str:
+    """The releases of NumPy, or the sizes of a type in them, that do not fit."""
+    for first, second, words in (
+        ("built", "running", ": built for {}, running with {}"),
+        ("header", "object", ": it expects {} bytes, and finds {}"),
+    ):
+        if details.get(first) and details.get(second):
+            return words.format(details[first], details[second])
+    return ""
 
 
 def _card_words(symptom: Symptom) -> dict[str, str]:
@@ -564,15 +617,37 @@ def _this_python(details: Mapping[str, str]) -> str:
 
 def _module_name(symptom: Symptom) -> str:
     """What to call a file that the text does not name: its module, or the package that loads it."""
+    package = _package(symptom)
+    owner = owner_of_package(package)
+    named = f"{package} ({owner})" if owner not in ("", canonical(package)) else package
     if symptom.module:
-        whose = f" of {symptom.package}" if symptom.package not in ("", symptom.module.partition(".")[0]) else ""
+        whose = f" of {named}" if named not in ("", symptom.module.partition(".")[0]) else ""
         return f"the module {symptom.module}{whose}"
-    return f"a module of {symptom.package}" if symptom.package else "the file"
+    return f"a module of {named}" if named else "the file"
+
+
+_BROUGHT = 6
+
+
+def _brought(symptom: Symptom) -> str:
+    """The DLLs that the wheel of a package brings, those that are called like the module first."""
+    package, stem = _package(symptom), symptom.module.rpartition(".")[2].strip("_").lower().removeprefix("qt")
+    if not package or symptom.file or symptom.details.get("environment") == "conda":
+        return ""
+    names = sorted({re.sub(r"\{py\.?\}", "*", one) for one in brought_with(package)})
+    if not names:
+        return ""
+    names.sort(key=lambda name: not stem or stem not in name)
+    more = f" and {len(names) - _BROUGHT} more" if len(names) > _BROUGHT else ""
+    other = symptom.code in (127, 182)
+    suspicion = "one of these may be there in another version" if other else "see whether these are there"
+    listed = f"{', '.join(names[:_BROUGHT])}{more}"
+    return f"The wheel of {owner_of_package(package) or package} on PyPI has {listed}: {suspicion}. "
 
 
 def _package_name(symptom: Symptom, package: str) -> str:
     """What to call the package: its name, or the module of it that the text names."""
-    if symptom.package or not package.startswith("_"):
+    if symptom.package or not package or owner_of_package(package) or distribution_of_module(package):
         return package or "the package"
     return f"the package that has {package}"
 
@@ -600,9 +675,6 @@ def _package_folder(symptom: Symptom) -> str:
     return folder.replace("'", "''")
 
 
-_NUMPY_CORE = frozenset({"_multiarray_umath", "multiarray"})
-
-
 def _package(symptom: Symptom) -> str:
     """The importable package that a symptom is about: from the path, the kind of message, or the module."""
     # "… with CUDA capability sm_120 is not compatible with the current PyTorch installation"
@@ -610,9 +682,7 @@ def _package(symptom: Symptom) -> str:
         return "torch"
     if symptom.kind == "torch-load":
         return symptom.package or "torch"
-    if symptom.module in _NUMPY_CORE:
-        return "numpy"
-    return symptom.package or symptom.module.partition(".")[0]
+    return symptom.package or package_with(symptom.module) or symptom.module.partition(".")[0]
 
 
 def _arch(capability: str) -> str:

@@ -117,7 +117,7 @@ class ErrorLine:
     """``output`` for the last line of what a build script printed, without a word that it is an error; ``cut`` for the
     last frame of a traceback whose end, with the error, is not in the text."""
     above: str = ""
-    """The line above it: the step of a build that it ended."""
+    """The lines above it: the step of a build that it ended, or the frame of its traceback."""
 
 
 @frozen
@@ -138,6 +138,10 @@ class Log:
     """What ended the program or the build; None where no line looks like it, and for texts of other systems."""
     named: tuple[str, ...] = ()
     """DLLs that the last part of the text names, in whatever words."""
+    versions: tuple[str, ...] = ()
+    """Python, packages and toolkits that it names with a version: ``numpy 1.19.2``."""
+    prefixes: tuple[str, ...] = ()
+    """The environments that the files of its tracebacks lie in."""
 
 
 @frozen
@@ -194,7 +198,12 @@ def environment_prefix(path: str) -> str:
 _NAME_RUN = re.compile(r"[A-Za-z0-9_.+-]+")
 _NAME_END = re.compile(r"\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
 _LONGEST_NAME = 124
-_SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)", re.IGNORECASE)
+_SITE_PACKAGES = re.compile(
+    r"[\\/](?:site|dist)-packages[\\/](?:[\w.+-]{1,120}\.egg[\\/])?([A-Za-z_][\w.-]*)(?:[\\/](\w+)(?=[\\/]))?",
+    re.IGNORECASE,
+)
+_NAMESPACES = frozenset({"azure", "backports", "google", "mpl_toolkits", "nvidia", "ruamel", "sphinxcontrib", "zope"})
+"""Packages that several distributions share."""
 _QUOTED = re.compile(
     r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"'“”‘’:]{1,700}(?:['‘’][^"'“”‘’:]{1,260}){0,4}?)\\?["'”’](?=\s|$|[.),:])"""
 )
@@ -220,6 +229,10 @@ def named_path(text: str) -> str | None:
     return tidy_path(found.group("path")) if found else None
 
 
+UNNAMED = "…"
+"""A folder of a path that the text does not name."""
+
+
 def tidy_path(path: str) -> str:
     """Return a path as Windows writes it: one backslash between the parts, also where the text was escaped."""
     path = path.strip()
@@ -235,7 +248,10 @@ def package_of(path: str) -> str:
     found = _SITE_PACKAGES.search(path)
     if not found:
         return ""
-    return PureWindowsPath(found.group(1)).stem if "." in found.group(1) else found.group(1)
+    name = found[1]
+    if name in _NAMESPACES and found[2]:
+        return f"{name}.{found[2]}"
+    return PureWindowsPath(name).stem if "." in name else name
 
 
 # ------------------------------------------------------------------------------------------------------ recorded loads

@@ -6,16 +6,19 @@ Memory does not grow with the log: lines come in blocks, symptoms are merged as 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
-from wheelfix.base.values import replace
+from wheelfix.base.values import grouped, replace
 from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
+    UNNAMED,
     Confidence,
     Ending,
     ErrorLine,
@@ -45,11 +48,14 @@ from wheelfix.knowledge.cards import (
     nvidia_capability,
     windows_driver,
 )
+from wheelfix.knowledge.provider_index import provider_index
+from wheelfix.knowledge.providers import is_compiled, package_with
 from wheelfix.knowledge.tables import Pair, pair
+from wheelfix.model import canonical
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 _LONGEST = 400
@@ -65,7 +71,7 @@ def read_machine(text: Text, limits: TextLimits | None = None) -> dict[str, list
         end = whole.rfind("\n") + 1 if block else len(whole)
         lines, carry = whole[:end], whole[end:][-_LONGEST:]
         for line in lines.split("\n"):
-            if ":" in line or "=" in line or "release" in line:
+            if ":" in line or "=" in line or "release" in line or "ython" in line:
                 _read_line(line[:_LONGEST], facts)
     return facts
 
@@ -87,6 +93,16 @@ def contradictions(facts: dict[str, list[str]]) -> list[str]:
     if built and nvcc and all(release[0] != built[0] for release in nvcc):
         mine = ", ".join(map(dotted, nvcc))
         found.append(f"torch was built with CUDA {dotted(built)}, nvcc is of {mine}: extensions do not compile.")
+    if {one.lower() for one in facts["compiler"]} == {"x86"} and facts["build"]:
+        found.append(
+            r"The compiler is the one for 32 bits (Host…\x86), and the build is for 64: they need one console for both."
+        )
+    tags, pythons = set(facts["tag"]), set(facts["python"])
+    if len(tags) == len(pythons) == 1 and tags != pythons:
+        theirs, mine = f"3.{min(tags)}", f"3.{min(pythons)}"
+        found.append(
+            f"The text has a file for Python {theirs}, and Python {mine}: the one cannot use files of the other."
+        )
     return found
 
 
@@ -145,6 +161,10 @@ _FRAME = re.compile(
 )
 """A file in a traceback: Python's, pytest's, those of IPython."""
 _FRAME_REACH = 40
+_BELOW_FRAME = 4
+"""Lines at most between a frame and the exception: its code, the marks below it, and what pytest puts there."""
+_CODE = 100
+_OF_PYTHON = re.compile(r"(?:^|[\\/])(?:(?:ctypes|importlib)[\\/]__init__|imp)\.py$", re.IGNORECASE)
 _NOWHERE = (-_FRAME_REACH - 1, "")
 _NEAR = {"bundle": "bundle-module-missing", "build": "build-module-missing"}
 """Facts that count for the lines around them, and what a module that is not found there means."""
@@ -173,7 +193,7 @@ _POSIX = re.compile(
 """What only other systems print: their libraries and folders."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
-_CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
+_CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]", re.IGNORECASE)
 _WARNS = re.compile(
     r"\b[A-Z]\w*Warning: |^\s*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
     r"|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
@@ -195,14 +215,18 @@ _TRACEBACK = "Traceback (most recent call last)"
 _MARKED = " \t`*_"
 """What stands around a line that was marked as code, or as important."""
 _OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
-_GOES_ON = 4
+_GOES_ON = 12
+_PARTS = 4
+"""Lines at most in which a message goes on, among those below it that are not empty."""
 _SPOKEN = 200
 """Lines at most of a text in which nothing looks like the output of a program: a title, and what somebody wrote."""
 _OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
 _OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
-    r"(?:^|[\s>])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?P<name>[*(]|[\w.]{1,200})"
+    r"(?:^|[\s>\"'`])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?!(?:the|an?|your|this|it|of|from|error|failed)\b)(?P<name>[*(]|[\w.]{1,200})"
 )
+_TRIED = re.compile(r"(\w{1,60}) - ImportError: ")
+"""What Kivy writes before the error of a provider that it tried."""
 _IMPORT_REACH = 2
 _LOADS = re.compile(r"load_module\('(\w{1,100})'")
 _IMP_FRAMES = 6
@@ -228,7 +252,7 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
             progress.lines = window[0].number
             break
     symptoms = notes.result()
-    ending, error = None, None
+    ending, error, lines = None, None, list[str]()
     if not progress.stopped:
         lines = [clean_line(line.rstrip("\r")).strip(_MARKED) for line in progress.tail.split("\n")]
         first = progress.lines - len(lines) + (1 if lines[-1] else 2)
@@ -236,6 +260,10 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
         # A warning goes on in the next line.
         survived = {symptom.line - first + more for symptom in symptoms if symptom.survived for more in (0, 1)}
         error = _error(lines, first, ending, survived)
+    named = dll_names(progress.tail)
+    if any(map(_is_nameless, symptoms)):
+        module, package = _only_module(lines, named)
+        symptoms = tuple(replace(one, module=module, package=package) if _is_nameless(one) else one for one in symptoms)
     return Log(
         symptoms,
         progress.encoding,
@@ -244,8 +272,24 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
         progress.stopped,
         ending,
         error,
-        dll_names(progress.tail),
+        named,
+        _versions(progress.tail),
+        _prefixes(lines),
     )
+
+
+def _is_nameless(symptom: Symptom) -> bool:
+    """Whether an error says that a module was not loaded, and not which."""
+    about = symptom.path or symptom.module or symptom.package or symptom.dlls
+    return symptom.kind == "dll-load-failed" and not about
+
+
+def _only_module(lines: list[str], named: tuple[str, ...]) -> tuple[str, str]:
+    """Return the module that a text must be about, and the package of its last traceback, as far as it names them."""
+    loaded = [found[1] for line in lines if (found := _LOADS.search(line))]
+    modules = loaded or [name.partition(".")[0] for name in named if name.lower().endswith(".pyd")]
+    files = [frame[1] or frame[2] for line in lines if (frame := _FRAME.search(line))]
+    return modules[0] if len(set(modules)) == 1 else "", _origin(files)[0]
 
 
 def _error(lines: list[str], first: int, ending: Ending | None, survived: set[int]) -> ErrorLine | None:
@@ -284,7 +328,9 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         at = next(last(_is_frame), None)
         return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], part="cut")
     installed = any("site-packages" in line for line in lines[max(at - 6, 0) : at])
-    return ErrorLine(first + at, _whole(lines, at), installed, above=lines[at - 1][:_LONGEST] if at else "")
+    # Below the code of a frame there can be a line of marks.
+    above = " ".join(line for line in lines[max(at - 3, 0) : at] if line.strip("^~ "))
+    return ErrorLine(first + at, _whole(lines, at), installed, above=above[-_LONGEST:])
 
 
 def _is_frame(line: str) -> bool:
@@ -295,8 +341,9 @@ def _is_frame(line: str) -> bool:
 def _last_of_output(lines: list[str]) -> int | None:
     """Return the last line that a build script printed, as pip shows its output."""
     start = next((at for at, line in enumerate(lines) if _OUTPUT.search(line)), None)
-    if start is None:
+    if start is None and "[end of output]" not in lines:
         return None
+    start = -1 if start is None else start  # the text begins in the midst of it
     end = next((at for at in range(start + 1, len(lines)) if _OUTPUT_END.match(lines[at])), len(lines))
     progress, repeats = line_pattern("progress"), line_pattern("repeats")
     told = (at for at in reversed(range(start + 1, end)) if len(lines[at].split()) > 2)
@@ -307,10 +354,11 @@ def _whole(lines: list[str], at: int) -> str:
     """Return a line with the rest of its message, where that stands in the lines below it."""
     bare = line_pattern("raised").search(lines[at])
     parts = [lines[at][bare.start() :] if bare else lines[at]]
-    for line in lines[at + 1 : at + _GOES_ON]:
-        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[-1])):
+    following = (line for line in lines[at + 1 : at + _GOES_ON] if line.strip(" !*=-"))
+    for line in islice(following, _PARTS):
+        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[0])):
             break
-        parts += [line] if line else []
+        parts.append(line)
     # In Python's words for a path, and between the marks of a text, each backslash stands twice.
     return " ".join(parts).replace("\\\\", "\\")[:_LONGEST]
 
@@ -327,9 +375,41 @@ def _ending(lines: list[str], first: int) -> Ending | None:
     while any(_LINKED.match(line) for line in lines[max(start - 3, 0) : start]):
         # Where the text does not have its first line, the traceback begins with the text.
         start = starts.pop() if starts else 0
-    frames = (_FRAME.search(line) for line in lines[start:found])
-    packages = frozenset(package_of(frame[1] or frame[2]) for frame in frames if frame)
+    frames = filter(None, (_FRAME.search(line) for line in lines[start:found]))
+    packages = frozenset(package_of(frame[1] or frame[2]) for frame in frames)
     return Ending(first + start, first + found, lines[found][:_LONGEST], packages - {""})
+
+
+_VERSIONED = re.compile(
+    r"(?<![\w.\\/-])(?P<name>[A-Za-z][\w.+-]{1,30}?)(?:[ :-]{1,2}|==)(?:version:? |v)?"
+    r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.post|\.dev)\w{1,20})?)(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?!\w)"
+)
+_PROGRAMS = frozenset({"anaconda", "blender", "conda", "cuda", "cudnn", "gdal", "python", "qgis", "rocm", "tensorrt"})
+_MOST_VERSIONS = 8
+
+
+def _versions(text: str) -> tuple[str, ...]:
+    """Return what a text names with its version; nothing for a list of all that is installed."""
+    known = _PROGRAMS.union(provider_index().names)
+    found = grouped(
+        (canonical(one["name"]), one) for one in _VERSIONED.finditer(text) if canonical(one["name"]) in known
+    )
+    if len(found) > _MOST_VERSIONS:
+        return ()
+    return tuple(f"{ones[0]['name']} {' and '.join(_exact(one['version'] for one in ones))}" for ones in found.values())
+
+
+def _exact(versions: Iterable[str]) -> list[str]:
+    """Return each version once, without those that another one says more exactly."""
+    different = list(dict.fromkeys(versions))
+    return [one for one in different if not any(other.startswith(f"{one}.") for other in different)]
+
+
+def _prefixes(lines: list[str]) -> tuple[str, ...]:
+    """Return the environments that the files of tracebacks lie in."""
+    frames = filter(None, map(_FRAME.search, lines))
+    prefixes = filter(None, (environment_prefix(frame[1] or frame[2]) for frame in frames))
+    return tuple({prefix.lower(): prefix for prefix in prefixes}.values())
 
 
 def _windows(lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -360,9 +440,10 @@ def _indent(text: str) -> int:
 
 
 _ASKED_FOR = re.compile(
-    r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}(?:\.dll|\.pyd|(?<=[\\/])lib\w{1,60}\.so))["']""",
+    r"""(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^"'\n]{0,120}?)[rR]?["'](?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))["']""",
     re.IGNORECASE,
 )
+"""A load of a file that the code names, perhaps below a folder that it does not name."""
 
 
 class _Notes:
@@ -372,7 +453,8 @@ class _Notes:
         self._limits = limits
         self._found: dict[tuple[object, ...], Symptom] = {}
         self._seen: OrderedDict[str, tuple[tuple[object, ...], ...]] = OrderedDict()
-        self._frames: deque[tuple[int, str]] = deque(maxlen=24)
+        self._frames: deque[tuple[int, str, str]] = deque(maxlen=24)
+        """The last frames of tracebacks: the line, the file, and the line of code below it."""
         self._asked_for: tuple[int, str] | None = None
         """The last line of code that loads a file by a literal name, and that name."""
         self._warned = (-_FRAME_REACH, 0)
@@ -402,7 +484,8 @@ class _Notes:
                 # A console of fixed width broke the path: its rest, with the number of the line, is in the next one.
                 frame = _FRAME.search(text + window[1].text.lstrip())
             if frame:
-                self._frames.append((number, frame.group(1) or frame.group(2)))
+                code = window[1].text.strip() if len(window) > 1 else ""
+                self._frames.append((number, frame.group(1) or frame.group(2), code))
         self._note_system(number, text)
         if _WARNS.search(text):
             self._warned = number, _indent(text)
@@ -411,7 +494,8 @@ class _Notes:
         if "dll(" in text.lower() or "LoadLibrary" in text:
             asked = _ASKED_FOR.search(text)
             if asked:
-                self._asked_for = number, tidy_path(asked[1])
+                folder = f"{UNNAMED}\\" if asked["joined"].strip() else ""
+                self._asked_for = number, tidy_path(folder + asked["path"])
         if "import " in text and (imported := _IMPORTS.search(text)):
             self._imported = number, *_imported(imported["whole"], imported["name"])
         elif "load_module(" in text and (loaded := _LOADS.search(text)):
@@ -436,6 +520,8 @@ class _Notes:
             later = (_imported(*found.groups()) for line in below for found in _IMPORTS.finditer(line))
             self._imported = next(((number, *one) for one in later if one[0].startswith("_")), self._imported)
         following = [frame[1] or frame[2] for line in below for frame in _FRAME.finditer(line)]
+        if any("(most recent call first)" in line for line in below):
+            following.reverse()
         raised = bool(_RAISED.match(lines[0].lstrip()))
         instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
         survived = instead or number == self._warned[0]
@@ -481,9 +567,9 @@ class _Notes:
 
         ``following`` are the files of a traceback that stands behind the message.
         """
-        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
+        near = [file for line, file, _ in self._frames if 0 <= number - line <= _FRAME_REACH]
         package, via = _origin(near)
-        if symptom.kind == "dll-load-failed" and not symptom.module:
+        if symptom.kind == "exit-code" or (symptom.kind == "dll-load-failed" and not symptom.module):
             package = package or _origin(following)[0]
         via = "subprocess" if starts_program else via
         asked, path = self._asked_for or (number + 1, "")
@@ -502,11 +588,17 @@ class _Notes:
             details |= {"user_site": environment_prefix(package_file), "prefix": others.pop()} if others else {}
         if own or "prefix" in details:
             details["environment"] = "conda" if _CONDA.search(own or details["prefix"]) else ""
+        if symptom.raised and (place := self._place(number)):
+            details["place"] = place
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
         at, module, whole = self._imported
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
             # Python up to 3.7 does not say what was imported; the line of code above the error does.
             symptom = replace(symptom, module=symptom.module or module, package=whole or symptom.package)
+        if symptom.module in sys.stdlib_module_names:
+            symptom = replace(symptom, package="")  # it is Python's own, whoever asks for it
+        if symptom.kind == "dll-load-failed" and not symptom.module and (tried := _TRIED.match(symptom.excerpt)):
+            symptom = replace(symptom, module=tried[1])
         # The sentence of an error code is one of Windows, whatever is asked for.
         if symptom.kind in _ON_EVERY_SYSTEM and not symptom.language and self._elsewhere(number, near or following):
             return symptom.key
@@ -528,6 +620,17 @@ class _Notes:
             symptom = replace(known, count=known.count + 1, details=details, survived=survived)
         self._found[symptom.key] = symptom
         return symptom.key
+
+    def _place(self, number: int) -> str:
+        """Return the line of code that failed: the innermost that is not one of Python's own loading functions."""
+        frames = [one for one in self._frames if 0 < number - one[0] <= _FRAME_REACH]
+        if not frames or number - frames[-1][0] > _BELOW_FRAME:
+            return ""
+        own = (one for one in reversed(frames) if not one[1].startswith("<") and not _OF_PYTHON.search(one[1]))
+        line, file, code = next(own, (0, "", ""))
+        path = PureWindowsPath(file)
+        name = "\\".join(path.parts[-2:]) if package_of(file) else path.name
+        return f"{name}: {code[:_CODE]}" if code and line + 1 < number and not _FRAME.search(code) else name
 
     def _elsewhere(self, number: int, files: list[str]) -> bool:
         """Whether the traceback is one of another system: every file in it has a POSIX path."""
@@ -598,6 +701,8 @@ def _imported(whole: str | None, name: str) -> tuple[str, str]:
     package, inner = whole.partition(".")[0], whole.rpartition(".")[2]
     if name == "(" and not inner.startswith("_"):
         return "", ""  # the names stand in the next lines
+    if whole == package and not is_compiled(f"{package}.{name}") and package_with(package):
+        return package, ""  # "from win32gui import GetWindowText"
     # "from PyQt6.QtCore import Qt" and "from .cv2 import *" load the module, "from mpi4py import MPI" what it names.
     other = name.lstrip("_")[:1].isupper() or (inner.startswith("_") and not name.startswith("_"))
     within = name in "*(" or (inner != package and other)

@@ -1,0 +1,268 @@
+"""What a text says besides its error: where it happened, what does not fit together, and whose files it is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.diagnosis.diagnose import diagnose
+from wheelfix.diagnosis.model import Diagnosis
+
+NOT_FOUND = "The specified module could not be found."
+WRONG_IMAGE = "OSError: [WinError 193] %1 is not a valid Win32 application"
+
+
+def frame(path: str, code: str) -> str:
+    return f'  File "{path}", line 3, in <module>\n    {code}\n'
+
+
+def traceback(error: str, *frames: str) -> str:
+    return f"Traceback (most recent call last):\n{''.join(frames)}{error}\n"
+
+
+def said(found: Diagnosis) -> str:
+    first = found.explained[0]
+    return " ".join([first.cause.summary, first.explanation, *(one.told for one in found.evidence), *found.notes])
+
+
+LOAD = traceback(
+    f"OSError: [WinError 126] {NOT_FOUND}",
+    frame(r"C:\py\Lib\site-packages\pygpufit\gpufit.py", "lib = cdll.LoadLibrary(lib_path)"),
+    frame(r"C:\py\Lib\ctypes\__init__.py", "self._handle = _dlopen(self._name, mode)"),
+)
+MIXED = traceback(
+    f"ImportError: DLL load failed while importing arrayfuncs: {NOT_FOUND}",
+    frame(r"C:\one\Lib\site-packages\sklearn\base.py", "from scipy import special"),
+    frame(r"D:\two\Lib\site-packages\scipy\special\__init__.py", "from ._ufuncs import *"),
+)
+JOINED = traceback(WRONG_IMAGE, frame(r"G:\tr\tr.py", "lib = ctypes.cdll.LoadLibrary(os.path.join(HERE, 'libtr.so'))"))
+PROCEDURE = "ImportError: DLL load failed while importing _base: The specified procedure could not be found."
+CRASH = (
+    "Windows fatal exception: access violation\n\nCurrent thread 0x000008e0 (most recent call first):\n"
+    r'  File "D:\py\lib\site-packages\robust_laplacian\core.py", line 33 in point_cloud'
+    "\n"
+    r'  File "D:\py\lib\site-packages\trimesh\base.py", line 159 in call'
+)
+PARTIAL = (
+    "ImportError: cannot import name {!r} from partially initialized module {!r} (most likely due to a circular import)"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(LOAD, r"in pygpufit\gpufit.py: lib = cdll.LoadLibrary(lib_path)", id="the line that failed"),
+        pytest.param(MIXED, r"several installations, C:\one and D:\two", id="two installations"),
+        pytest.param(
+            "python: 3.10.4\nERROR: x-0.1-cp38-cp38-win_amd64.whl is not a supported wheel on this platform.",
+            "a file for Python 3.8, and Python 3.10",
+            id="a tag for another Python",
+        ),
+        pytest.param(JOINED, "libtr.so is a library of Linux or macOS", id="a file below a folder that is not named"),
+        pytest.param(
+            f"ImportError: DLL load failed while importing arrayfuncs: {NOT_FOUND}",
+            "arrayfuncs of sklearn",
+            id="whose module it is",
+        ),
+        pytest.param(
+            traceback(
+                f"ImportError: DLL load failed: {NOT_FOUND}", frame("a.py", "from win32gui import GetWindowText")
+            ),
+            "pywin32 did not find its own pywintypes DLL",
+            id="a function of a compiled module",
+        ),
+        pytest.param(
+            traceback(PROCEDURE, frame(r"C:\x\Lib\site-packages\rasterio\__init__.py", "from rasterio._base import x")),
+            "gdal.dll",
+            id="what comes with the wheel",
+        ),
+        pytest.param(f"sdl2 - ImportError: DLL load failed: {NOT_FOUND}", "kivy_deps.sdl2", id="a provider of Kivy"),
+        pytest.param(
+            f"Python 3.7.4 32-bit\nnumpy==1.19.2\n{WRONG_IMAGE}", "with Python 3.7.4, numpy 1.19.2", id="versions"
+        ),
+        pytest.param(
+            f"DLL load failed: {NOT_FOUND}\nThe C extension 'C:\\ros\\_rclpy.pyd' failed to be imported",
+            "the module _rclpy needs",
+            id="the only module that is named",
+        ),
+        pytest.param(
+            "ERROR: x-2-cp38-cp38m-win_amd64.whl is not a supported wheel on this platform.",
+            "is CPython 3.8 on 64-bit Windows; no Python has cp38m",
+            id="a tag that no Python has",
+        ),
+        pytest.param(
+            traceback(
+                f"ImportError: DLL load failed while importing cygrpc: {NOT_FOUND}",
+                frame(r"C:\x\Lib\site-packages\google\protobuf\pyext\a.py", "from . import y"),
+            ),
+            "of google.protobuf",
+            id="a package that several distributions share",
+        ),
+        pytest.param(
+            traceback(
+                f"ImportError: DLL load failed while importing a_b: {NOT_FOUND}",
+                frame(r"C:\x\Lib\site-packages\mmdet-1.1-py3.7.egg\mmdet\a.py", "from . import a_b"),
+            ),
+            "a_b of mmdet needs",
+            id="a package in an egg",
+        ),
+        pytest.param(
+            "Faulting application name: aw-qt.exe, version: 0.0.0.0\nFaulting module name: python35.dll, version: 3.5\n"
+            "Exception code: 0xc0000005",
+            "The process aw-qt.exe crashed",
+            id="a program of its own",
+        ),
+        pytest.param(
+            "CMake Error at CMakeLists.txt:5 (message):\n\n  !!!!!!!!!\n\n  You must use Visual Studio.\n",
+            "You must use Visual Studio",
+            id="a message of CMake below a line of marks",
+        ),
+        pytest.param(
+            "Windows fatal exception: code 0xc0000139\n\nCurrent thread 0x00001470 (most recent call first):\n",
+            "A DLL of the right name but of another version was loaded",
+            id="a status of a program that runs",
+        ),
+        pytest.param(
+            f'On "import pyodbc" I get "ImportError: DLL load failed: {NOT_FOUND}"',
+            "the module pyodbc",
+            id="in a sentence",
+        ),
+        pytest.param(
+            traceback(
+                f"ImportError: DLL load failed while importing _ssl: {NOT_FOUND}",
+                frame(r"PyInstaller\loader\pyimod02_importers.py", "exec(bytecode)"),
+                frame(r"webview\http.py", "import ssl"),
+                frame("ssl.py", "import _ssl"),
+            ),
+            "the module _ssl, or a DLL that it needs, was left out of the program bundle: most likely libssl",
+            id="a module of Python itself",
+        ),
+        pytest.param(
+            f"DLL load failed: {NOT_FOUND}\n"
+            + "\n" * 9
+            + frame(r"C:\x\Lib\site-packages\tensorflow\a.py", "_mod = imp.load_module('_pywrap_x', fp, pathname)"),
+            "_pywrap_x of tensorflow",
+            id="a traceback far behind the message",
+        ),
+        pytest.param(
+            "ValueError: numpy.ndarray size changed, may indicate binary incompatibility. Expected 96 from C header, "
+            "got 88 from PyObject",
+            "it expects 96 bytes, and finds 88",
+            id="two sizes",
+        ),
+        pytest.param(
+            "|   0  NVIDIA GeForce RTX 5070 Ti   WDDM  |   00000000:01:00.0  On |\n"
+            "RuntimeError: CUDA error: no kernel image is available",
+            "NVIDIA GeForce RTX 5070 Ti has sm_120",
+            id="the card of nvidia-smi",
+        ),
+        pytest.param(
+            r"building for lib.win-amd64-3.9: C:\VS\bin\HostX86\x86\link.exe"
+            "\nLINK : fatal error LNK1561: entry point must be defined",
+            "The compiler is the one for 32 bits",
+            id="two bitnesses",
+        ),
+        pytest.param(
+            "Building wheel for webrtcvad (setup.py): started\nerror: Microsoft Visual C++ 14.0 is required.",
+            "no wheel of webrtcvad",
+            id="what is built",
+        ),
+        pytest.param(
+            "there is only cudnn64_8.dll\nThe third-party dynamic library (cudnn64_7.dll) that Paddle depends on is "
+            "not configured correctly. (error code is 126)",
+            "The text names cudnn64_8.dll as well",
+            id="another version of the DLL",
+        ),
+        pytest.param(CRASH, "in robust_laplacian", id="where it crashed"),
+        pytest.param(
+            frame(r"C:\x\etpred\__init__.py", "from . import etpred") + PARTIAL.format("etpred", "etpred"),
+            "etpred is not among the files of the package",
+            id="a part of its own that is not there",
+        ),
+        pytest.param(
+            r"C:\v\torch\include\c10\a.h(3): error C2039: 'x': is not a member of 'y'",
+            "The line is in a header of torch",
+            id="whose header it is",
+        ),
+        pytest.param(
+            "Could not find function xmlCheckVersion in library libxml2. Is libxml2 installed?\n"
+            r"error: command 'C:\\bin\\cl.exe' failed with exit code 2"
+            "\n[end of output]\n",
+            "did not find something that it needs: Could not find function xmlCheckVersion",
+            id="the last line of output without its beginning",
+        ),
+        pytest.param("a.cpp(3): error C2664: cannot convert argument 2", "of different releases", id="C2664"),
+        pytest.param(
+            "error: Microsoft Visual C++ 14.0 is required.\n"
+            r"running setup.py in C:\\Temp\\pip-install-dx92p\\cryptography\\setup.py",
+            "no wheel of cryptography",
+            id="the folder in which pip builds",
+        ),
+    ],
+)
+def test_what_the_text_shows_is_said(text: str, words: str) -> None:
+    assert words in said(diagnose(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(LOAD, "several installations", id="one installation"),
+        pytest.param(
+            "Python 3.8.1\nx-1-cp38-cp38-win_amd64.whl is not a supported wheel on this platform",
+            "a file for",
+            id="same",
+        ),
+        pytest.param(f"{WRONG_IMAGE}\n{JOINED}", "The text ends with another error", id="the same error twice"),
+        pytest.param(
+            frame(r"C:\x\a\core.py", "from . import VERSION") + PARTIAL.format("VERSION", "a"),
+            "is not among the files",
+            id="a real circle",
+        ),
+        pytest.param(f"sdl2 - ImportError: DLL load failed: {NOT_FOUND}", "pygame", id="a name of several modules"),
+        pytest.param(
+            f'Failed trying to import the "sdl2" provider: DLL load failed: {NOT_FOUND}', "module the", id="no module"
+        ),
+        pytest.param(r'File "D:\Python372\lib\x.py", line 3' f"\n{WRONG_IMAGE}", "3.72", id="three digits of a folder"),
+    ],
+)
+def test_what_the_text_does_not_show_is_not_said(text: str, words: str) -> None:
+    assert words not in said(diagnose(text))
+
+
+def test_a_remedy_does_not_repeat_what_the_text_comes_from() -> None:
+    assert not any("faulthandler" in step.command for step in diagnose(CRASH).remedies)
+    assert any("faulthandler" in step.command for step in diagnose(CRASH.partition("\n")[0]).remedies)
+
+
+@pytest.mark.parametrize(
+    ("above", "advised"),
+    [
+        pytest.param("Python 3.7.4 32-bit\n", ["Microsoft.VCRedist.2015+.x86"], id="32-bit"),
+        pytest.param("Python 3.7.4\n", ["Microsoft.VCRedist.2015+.x64"], id="64-bit"),
+        pytest.param(frame(r"C:\x\Lib\site-packages\iminuit\a.py", "import b"), [], id="a wheel that brings it"),
+    ],
+)
+def test_the_runtime_is_advised_for_this_python_and_where_the_wheel_does_not_bring_it(
+    above: str, advised: list[str]
+) -> None:
+    steps = diagnose(f"{above}ImportError: DLL load failed while importing foo: {NOT_FOUND}").remedies
+    assert [step.command.split()[3] for step in steps if "VCRedist" in step.command] == advised
+
+
+def test_an_active_environment_is_not_to_be_activated() -> None:
+    text = (
+        frame(r"C:\anaconda3\envs\x\Lib\site-packages\a\b.py", "import c")
+        + f"ImportError: DLL load failed: {NOT_FOUND}"
+    )
+    titles = [
+        " ".join(step.title for step in diagnose(f"{shown}{text}").remedies) for shown in ("", "(x) C:\\>python\n")
+    ]
+    assert ["Activate the environment" in title for title in titles] == [True, False]
+
+
+def test_a_package_that_cannot_be_built_is_not_its_own_remedy() -> None:
+    text = "Problem with the CMake installation, aborting build. CMake executable is cmake\n"
+    (other,) = diagnose(f"{text}ERROR: Failed building wheel for dlib").remedies
+    (own,) = diagnose(f"{text}ERROR: Failed building wheel for cmake").remedies
+    assert other.command == "python -m pip install cmake"
+    assert own.command.startswith("python -m pip download --no-deps --only-binary=:all:")
