@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
+from tests.faults.workshop import Bench, digest, leftovers, single, snapshot
 from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.tiers import program
@@ -32,7 +32,7 @@ DLL = "libiomp5md.dll"
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    return small(tmp_path)
+    return single(tmp_path, DLL)
 
 
 @pytest.fixture
