@@ -6,7 +6,7 @@ import os
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.wheels import build_wheel, extension
@@ -143,6 +143,7 @@ HEADERS = st.sampled_from(["[wheels]", '[wheels."t*"]', "[scan]", "[repair.x]", 
 LINES = st.one_of(HEADERS, st.builds("{} = {}".format, KEYS, VALUES), st.text(max_size=20))
 
 
+@example("wheel-dir = 2026", "wheelfix.toml")
 @given(st.lists(LINES, max_size=8).map("\n".join), st.sampled_from(["wheelfix.toml", "pyproject.toml"]))
 def test_any_text_gives_settings_or_a_fault(tmp_path_factory, text, name):
     path = tmp_path_factory.getbasetemp() / "any" / name

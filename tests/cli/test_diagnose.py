@@ -118,7 +118,7 @@ def test_what_has_nothing_to_do_with_dlls_is_said_politely(name, run):
 
 def test_garbage_exits_with_5(tmp_path, run):
     file = tmp_path / "core.bin"
-    file.write_bytes(random.Random(3).randbytes(1 << 20))
+    file.write_bytes(random.Random(3).randbytes(1 << 17))
     assert run("diagnose", file, code=5).err == ""
 
 

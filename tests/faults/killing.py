@@ -13,6 +13,7 @@ the start of Python. POSIX only.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import importlib
 import os
@@ -27,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.workshop import Bench, digest, installed, large, leftovers, renamed, small, snapshot
+from tests.faults.workshop import Bench, digest, installed, large, leftovers, single, small, snapshot
 from wheelfix.cli.main import main
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -89,6 +90,7 @@ class Range:
         self.mode = mode
         self.folder = folder
         (folder / "tmp").mkdir(parents=True)
+        renamed = functools.partial(single, dll="frobnicate.dll")
         make: dict[str, Callable[[Path], Bench]] = {"large": large, "libs": renamed}
         self.bench = make.get(mode, small)(folder)
         self.original = digest(self.bench.wheel)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
+from tests.faults.workshop import Bench, digest, leftovers, single, small, snapshot
 from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.tiers import program
@@ -32,7 +32,7 @@ DLL = "libiomp5md.dll"
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    return small(tmp_path)
+    return single(tmp_path, DLL)
 
 
 @pytest.fixture
@@ -74,7 +74,9 @@ MOMENTS = [
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("change", ["append", "truncate", "overwrite"])
-def test_the_input_changes(bench: Bench, meanwhile, capsys, moment, change: str) -> None:
+def test_the_input_changes(tmp_path: Path, meanwhile, capsys, moment, change: str) -> None:
+    bench = small(tmp_path) if change == "truncate" else single(tmp_path, DLL)  # what is cut off has to be copied
+
     def happens() -> None:
         if change == "append":
             with bench.wheel.open("ab") as file:
@@ -126,7 +128,8 @@ def test_a_source_that_is_not_the_planned_one_is_not_copied(bench: Bench, meanwh
     assert snapshot(bench.out) == {}
 
 
-def test_a_source_is_removed(bench: Bench, meanwhile, run: Run) -> None:
+def test_a_source_is_removed(tmp_path: Path, meanwhile, run: Run) -> None:
+    bench = small(tmp_path)
     meanwhile(writing, "rewrite", lambda: find(bench, DLL).unlink())
     assert DLL in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert snapshot(bench.out) == {}

@@ -75,9 +75,9 @@ def large(folder: Path, megabytes: int = 50) -> Bench:
     return Bench(folder, wheel, (root,), folder / "out")
 
 
-def renamed(folder: Path) -> Bench:
-    """A wheel whose DLL is of no known family, so that delvewheel renames it."""
-    wheel, root = needing(folder / "dist", "frobnicate.dll"), folder_of(folder / "root", "frobnicate.dll")
+def single(folder: Path, dll: str) -> Bench:
+    """A wheel that needs one DLL; one of no known family is renamed by delvewheel."""
+    wheel, root = needing(folder / "dist", dll), folder_of(folder / "root", dll)
     return Bench(folder, wheel, (root,), folder / "out")
 
 

@@ -46,7 +46,7 @@ def test_a_finding_fails_the_run_and_can_be_fed_again(
             raise ValueError("no comma")
 
     monkeypatch.setitem(TARGETS, "record", target)
-    assert fuzzer.main(["record", "--seconds", "1", "--keep", str(tmp_path)]) == 1
+    assert fuzzer.main(["record", "--seconds", "0.3", "--keep", str(tmp_path)]) == 1
     assert "1 findings" in capsys.readouterr().out
     assert fuzzer.main(["record", "--input", str(tmp_path / "record-1")]) == 1
     assert "ValueError: no comma" in capsys.readouterr().out

@@ -22,7 +22,6 @@ from wheelfix.knowledge import (
     companions,
     cuda,
     families,
-    provider_index,
     providers,
     system,
     tables,
@@ -356,17 +355,3 @@ def test_what_wine_does_otherwise() -> None:
     for row in winerrors.deviations():
         assert row.phase in ("", "map", "bind"), row
         assert row.windows is None or row.log is not None, row
-
-
-def test_every_line_of_the_provider_index_can_be_read() -> None:
-    index, text = provider_index.provider_index(), read_text("provider_dlls.txt")
-    in_order(line.partition("\t")[0] for line in tables.entries(text))
-    in_order(index.names)
-    for name in index.names:
-        assert index.looked_at(name), name
-        assert index.requirements(name) is not None, name
-    for line in tables.entries(text):
-        name, *fields = line.split("\t")
-        places = [*index._parse_dlls(name, fields)]
-        assert len(places) == len(fields), line
-        assert all(place.versions for place in places), line

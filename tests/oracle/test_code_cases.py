@@ -32,10 +32,16 @@ UNSURE = {("configparser", "as it is"), ("configparser", "without §core.dll")}
 RECORD = Path(__file__).with_name("codecases.json")
 """What happened in Python 3.11 for Windows in Wine 8: for each variant nothing, or class, code, bases and message."""
 RECORDED: dict[str, dict[str, list[Any]]] = json.loads(RECORD.read_text(encoding="utf-8"))
-CASES = [(name, case) for cases in SETS.values() for name, case in cases.items()]
+SLOW = {"fourth", "fifth"}
+"""Half of the cases, of packages as they are written: three seconds."""
+CASES = [
+    pytest.param(name, case, id=name, marks=[pytest.mark.slow] if which in SLOW else [])
+    for which, cases in SETS.items()
+    for name, case in cases.items()
+]
 
 
-@pytest.mark.parametrize(("name", "case"), CASES, ids=[name for name, _ in CASES])
+@pytest.mark.parametrize(("name", "case"), CASES)
 def test_predictions_are_what_was_recorded(name: str, case: CodeCase, tmp_path: Path) -> None:
     results = []
     for count, (variant, absent, foreign) in enumerate(variants(case)):

@@ -251,7 +251,7 @@ class _ConfigReader:
             return
         made = tuple(value) if isinstance(value, list) else value
         if option.is_path:
-            texts = [made] if isinstance(made, str) else [*made]
+            texts = [*made] if isinstance(made, tuple) else [str(made)]  # a name may be a number, as 2026
             outside = next((text for text in texts if not _is_below(self.path.parent, _file_in(option, text))), None)
             if outside is not None and not self.anywhere:
                 self.faults.append(
@@ -262,7 +262,7 @@ class _ConfigReader:
                 )
                 return
             paths = tuple(self._path(option, text) for text in texts)
-            made = paths[0] if isinstance(made, str) else paths
+            made = paths if isinstance(made, tuple) else paths[0]
         self.settings.append(Setting(option.key, made, where, command, wheel))
 
     def _path(self, option: Option, text: str) -> str:
