@@ -174,6 +174,7 @@ def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> N
     group.add_argument(*row["names"].split(), help=text, **settings)
 
 
+@functools.cache
 def _row(command: str, name: str) -> dict[str, str]:
     """Return what is said about an option, for all commands and for one."""
     row = {"kind": "text", "names": f"--{name}", **block(name), **block(f"wheelfix {command} {name}")}

@@ -154,9 +154,10 @@ def _starts(pattern: str) -> tuple[str, ...]:
     """Return the plain characters with which the alternatives of a pattern begin, an empty text where one has none."""
     found: list[str] = []
     for alternative, end in _alternatives(pattern):
-        group = _GROUP.match(alternative)
-        if group and end and alternative[end : end + 1] not in ("?", "*", "{"):
+        group, behind = _GROUP.match(alternative), alternative[end : end + 1]
+        if group and end and behind not in ("*", "{"):
             found += _starts(alternative[group.end() : end - 1])
+            found += _starts(alternative[end + 1 :]) if behind == "?" else ()
         else:
             plain = _PLAIN.match(alternative)
             found.append(plain[0] if plain else "")
