@@ -45,9 +45,7 @@ if not TYPE_CHECKING:
                 body.setdefault("__init__", _Value.__init__)  # that of the base may be compiled, for its own fields
             else:
                 bases = (_Frozen if frozen else _Value, *(base for base in bases if base is not object))
-            made = type(cls)(cls.__name__, bases, body)
-            made.__qualname__ = cls.__qualname__
-            return made
+            return type(cls)(cls.__name__, bases, body | {"__qualname__": cls.__qualname__})
 
         return make if cls is None else make(cls)
 
