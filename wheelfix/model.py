@@ -514,8 +514,6 @@ class Resolution:
     """Files that some event loads, directly or through imports and companions; not those of guarded loads that fail."""
     search_dirs: tuple[str, ...] = ()
     """Folders that the package adds to the DLL search before each of its extension modules is loaded, in order."""
-    code_folders: tuple[CodeFolder, ...] = ()
-    """Every folder that the package's Python code names, also those in which this view has no file."""
     unread_calls: tuple[UnreadCall, ...] = ()
     """Loads and folders that could not be read, in the package's Python code and in that of others which it imports."""
     absent_modules: tuple[AbsentModule, ...] = ()

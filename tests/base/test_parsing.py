@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
 import wheelfix
-from wheelfix.base.parsing import dotted_numbers, number_pair, parse_json, read_json, whole_number
+from wheelfix.base.parsing import dotted_numbers, number_pair, parse_json, read_json, regex, whole_number
 
 LONG = "9" * 5000
 OWN_TABLES = {"knowledge/tables.py", "knowledge/cards.py"} | {
@@ -171,3 +172,29 @@ def test_a_version_or_specifier_of_6000_digits() -> None:
     assert newest_fitting(["1", long], ">=1") == ""
     assert _same_version(long, ["1"]) is None
     assert _is_for(f">={long}", (3, 11))
+
+
+# ------------------------------------------------------------------------------------------------------------- patterns
+
+
+def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(
+        re, "compile", lambda text, flags=0, real=re.compile: compiled.append(text) or real(text, flags)
+    )
+    word = regex("[a-z]+", re.IGNORECASE)
+    assert compiled == []
+    found = word.fullmatch("Abc"), word.fullmatch("1"), word.fullmatch("d"), word.sub("-", "a1b")
+    assert [one and one[0] for one in found[:3]] == ["Abc", None, "d"]
+    assert found[3] == "-1-"
+    assert set(compiled) == {"[a-z]+"}
+
+
+def test_every_pattern_can_be_compiled() -> None:
+    package = Path(wheelfix.__file__).parent
+    sources = {path: path.read_text("utf-8") for path in package.rglob("*.py")}
+    using = [path.relative_to(package.parent) for path, text in sources.items() if "= regex(" in text]
+    modules = [importlib.import_module(".".join(path.with_suffix("").parts)) for path in using]
+    patterns = [one for module in modules for one in vars(module).values() if type(one).__name__ == "regex"]
+    assert len(patterns) > 40
+    assert all(pattern.groups >= 0 for pattern in patterns)

@@ -28,7 +28,7 @@ from wheelfix.knowledge import (
     targets,
     winerrors,
 )
-from wheelfix.knowledge.tables import Checker, NamePattern, Table, TableFault, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, Lines, NamePattern, Table, TableFault, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
         (r"(msvc[rp]|vcomp|mfcm?)90u?\.dll|vcomp\.dll", ("msvc", "vcomp", "mfc", "vcomp")),
         (r"(?P<kind>tcl(?:8|9)|tk)\d+\.dll", ("tcl", "tk")),
         (r"lib(?:crypto|ssl)-3\.dll", ("lib",)),
-        (r"(?:lib)?gst.+\.dll", ("",)),
+        (r"(?:lib)?gst.+\.dll", ("lib", "gst")),
+        (r"(?:lib)*gst\.dll|(?:a?)b\.dll", ("", "")),
     ],
 )
 def test_a_pattern_is_compiled_for_names_that_begin_like_one_of_its_alternatives(
@@ -146,6 +147,14 @@ def raw(name: str, key: str) -> list[dict[str, Any]]:
 
 def lines(name: str) -> list[str]:
     return tables.entries(read_text(name))
+
+
+def test_a_name_is_found_among_the_lines() -> None:
+    text = "# about\r\n#\r\n\r\nab one two\r\n# between\r\n\r\nabc three\r\n"
+    assert tables.entries(text) == ["ab one two", "abc three"]
+    assert dict(Lines(text)) == {"ab": ("one", "two"), "abc": ("three",)}
+    assert Lines(text).get("a") is None
+    assert (len(Lines(text)), tables.entries("# nothing"), len(Lines(""))) == (2, [], 0)
 
 
 def distinct(values: Iterable[object]) -> None:

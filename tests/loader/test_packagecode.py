@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.views import make_view
 from tools.forge import forge_dll
+from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import extension_modules, module_name
 from wheelfix.loader.predict import predict
@@ -76,6 +77,18 @@ def test_a_folder_that_code_adds_is_searched():
     assert resolve(make_view(without), Profile()).first_failure.code == 126
 
 
+def test_code_that_only_users_call_and_that_needs_nothing_is_not_followed():
+    """pyzmq has a class that asks Windows for kernel32.dll; none of its imports depends on that."""
+    calls = (
+        "class C:\n    def f(self):\n        from ctypes import windll\n        self.dll = windll.LoadLibrary('{}')\n"
+    )
+    files = {f"{SITE}pkg/__init__.py": "from . import _x\n", f"{SITE}pkg/_x.pyd": extension()}
+    view = make_view({**files, f"{SITE}pkg/win.py": calls.format("kernel32")})
+    assert followed_imports(view, Profile()).tops == {}
+    view = make_view({**files, f"{SITE}pkg/win.py": calls.format("other.dll")})
+    assert followed_imports(view, Profile()).tops.keys() == {f"{SITE}pkg/__init__.py"}
+
+
 def test_folders_of_other_distributions_and_unread_calls_are_kept_with_their_place():
     """A set of distributions needs them: Library/bin is filled by mkl, vtk.libs by vtk."""
     code = (
@@ -83,9 +96,10 @@ def test_folders_of_other_distributions_and_unread_calls_are_kept_with_their_pla
         "os.add_dll_directory(os.path.join(os.path.dirname(__file__), '..', 'vtk.libs'))\n"
         "os.add_dll_directory(os.environ['SOMEWHERE'])\n"
     )
-    resolution = resolve(make_view({f"{SITE}pkg/__init__.py": code}), Profile())
+    view = make_view({f"{SITE}pkg/__init__.py": code})
+    resolution, folders = resolve(view, Profile()), package_loads(view, Profile()).folders
     here = f"{SITE}pkg/__init__.py"
-    assert resolution.code_folders == (CodeFolder("Library/bin", here, 2), CodeFolder(f"{SITE}vtk.libs", here, 3))
+    assert folders == (CodeFolder("Library/bin", here, 2), CodeFolder(f"{SITE}vtk.libs", here, 3))
     unread = UnreadCall(here, 4, "add_dll_directory", "os.environ['SOMEWHERE']", at_import=True, reached=True)
     assert resolution.unread_calls == (unread,)
     assert resolution.search_dirs == ()

@@ -21,7 +21,7 @@ from wheelfix.errors import InputError
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive
 
@@ -33,11 +33,14 @@ if TYPE_CHECKING:
 
 _FIELD = regex(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
-_NO_MARKS = str.maketrans("", "", "._+-")
-_OPERATORS = ("==", "!=", "<=", ">=", "~=", "<", ">")
-_VARIABLES = frozenset(
-    "extra os_name sys_platform platform_machine platform_system platform_python_implementation python_version "
-    "python_full_version implementation_name".split()
+NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
+_NUMBER = "[0-9]{1,9}"
+_NUMBERS = rf"{_NUMBER}(?:\.{_NUMBER}){{0,9}}"
+CLAUSE = rf"(?:[<>]=? ?{_NUMBERS}|[=!]= ?{_NUMBERS}(?:\.\*)?|~= ?{_NUMBER}\.{_NUMBERS})"
+_REQUIREMENT = rf"{NAME}(?:\[(?P<extras>[^\]]{{1,999}})\])? ?(?P<clauses>.*)"
+COMPARISON = (
+    "(?:extra|os_name|sys_platform|platform_(?:machine|system|python_implementation)|python_(?:full_)?version"
+    """|implementation_name) ?(?:[=!<>]=|[<>]) ?(?:"[\\w.+-]{1,60}"|'[\\w.+-]{1,60}')"""
 )
 MOST_PARTS = 20
 """Extras, clauses or comparisons of a requirement that has the usual form."""
@@ -89,7 +92,7 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
-        if line and not _is_list(_is_clause, line) and not _is_specifier(line):
+        if line and not _is_list(CLAUSE, line) and not _is_specifier(line):
             # uv reads ">=3.8.*" as ">=3.8".
             by = () if _is_specifier(line.replace(".*", "")) else (UV,)
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
@@ -97,67 +100,34 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
 
 
 def _is_plain(line: str) -> bool:
-    """Whether a requirement has the usual form; others are read with packaging, which takes longer to be imported."""
+    """Whether a requirement has the usual form; others are read with packaging.
+
+    It is taken apart before patterns see it: one pattern for the whole takes longer to compile than a wheel to read.
+    """
     required, semicolon, marker = line.partition(";")
-    name = re.match(r"[A-Za-z0-9._-]*", required)
-    rest = required[name.end() :].strip(" ") if name else required
-    if name is None or not _is_name(name[0]):
+    found = re.fullmatch(_REQUIREMENT, required.rstrip(" "))
+    if found is None or not (found["extras"] is None or _is_list(NAME, found["extras"])):
         return False
-    if rest[:1] == "[":
-        extras, closed, rest = rest[1:].partition("]")
-        rest = rest.lstrip(" ")
-        if not closed or not _is_list(_is_name, extras):
-            return False
-    if rest[:1] + rest[-1:] == "()":
-        rest = rest[1:-1] or "()"
-    return (not rest or _is_list(_is_clause, rest)) and (not semicolon or _is_plain_marker(marker.strip(" ")))
+    clauses = found["clauses"]
+    if clauses[:1] + clauses[-1:] == "()":
+        clauses = clauses[1:-1] or "()"
+    return (not clauses or _is_list(CLAUSE, clauses)) and (not semicolon or _is_plain_marker(marker.strip(" ")))
 
 
 def _is_plain_marker(marker: str) -> bool:
     """Whether a condition is a list of comparisons, perhaps in parentheses with one more behind them."""
     if marker[:1] == "(":
         marker, closed, after = marker[1:].partition(")")
-        word = next((word for word in (" and ", " or ") if after.startswith(word)), "")
-        if not closed or (after and not (word and _is_comparison(after[len(word) :]))):
+        last = re.match(" (?:and|or) ", after)
+        if not closed or (after and (last is None or not re.fullmatch(COMPARISON, after[last.end() :]))):
             return False
-    return _is_list(_is_comparison, marker.replace(" or ", " and "), " and ")
+    return _is_list(COMPARISON, marker, " (?:and|or) ")
 
 
-def _is_list(is_part: Callable[[str], bool], text: str, between: str = ",") -> bool:
+def _is_list(part: str, text: str, between: str = " ?, ?") -> bool:
     """Whether a text consists of parts of one form."""
-    parts = text.split(between, MOST_PARTS)
-    return len(parts) <= MOST_PARTS and all(is_part(one.strip(" ")) for one in parts)
-
-
-def _is_name(text: str) -> bool:
-    """Whether a text is a name of a project or an extra, as most of them are."""
-    letters = text.translate(_NO_MARKS)
-    return letters.isascii() and letters.isalnum() and (text[0] + text[-1]).isalnum() and "+" not in text
-
-
-def _is_clause(text: str) -> bool:
-    """Whether a text compares with a version that is made of numbers: ``>=1.21``, ``==3.*``."""
-    operator = next(filter(text.startswith, _OPERATORS), "")
-    version = text[len(operator) :].lstrip(" ")
-    numbers = (version.removesuffix(".*") if operator in ("==", "!=") else version).split(".")
-    least = 2 if operator == "~=" else 1
-    return bool(operator) and least <= len(numbers) <= 10 and all(whole_number(one) is not None for one in numbers)
-
-
-def _is_comparison(text: str) -> bool:
-    """Whether a text compares a variable of the machine with a plain text in quotes: ``os_name == "nt"``."""
-    variable, quote, value = text.partition('"' if '"' in text else "'")
-    variable = variable.rstrip(" ")
-    operator = next(filter(variable.endswith, _OPERATORS), "")
-    letters = value[:-1].translate(_NO_MARKS)
-    return (
-        value[-1:] == quote != ""
-        and operator not in ("", "~=")
-        and variable[: -len(operator)].rstrip(" ") in _VARIABLES
-        and len(value) <= 61
-        and letters.isascii()
-        and letters.isalnum()
-    )
+    parts = re.split(between, text, maxsplit=MOST_PARTS)
+    return len(parts) <= MOST_PARTS and all(re.fullmatch(part, one) for one in parts)
 
 
 def _why_no_requirement(line: str) -> str:
@@ -265,9 +235,9 @@ _PLAIN_VERSION = regex(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.post|\.dev)[0-9]+)?(?
 def check_file_name(file_name: FileName) -> Faults:
     """Give what installers refuse in a file name before they open the file."""
     name, by = file_name.name, list[str]()
-    if "__" in name or not name.replace("_", "x").replace(".", "x").isalnum():
+    if "__" in name or re.fullmatch(r"[\w.]*", name) is None:
         by.append(PIP)
-    if not _is_name(name):
+    if re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._]*[A-Za-z0-9])?", name) is None:
         by.append(UV)
     if by:
         message = f"{name!r} in the file name is not a name of a project"

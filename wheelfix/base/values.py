@@ -37,7 +37,7 @@ if not TYPE_CHECKING:
             if slots:
                 taken = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
                 body["__slots__"] = tuple(name for name in found if name not in taken)
-            body["_calls"], body["_compiled"] = count(), None
+            body["_calls"] = count()
             body["__match_args__"], body["__dataclass_fields__"] = tuple(found), STANDARD_FIELDS
             body["_compared"] = body["_hashed"] = None
             bases = cls.__bases__
@@ -45,9 +45,7 @@ if not TYPE_CHECKING:
                 body.setdefault("__init__", _Value.__init__)  # that of the base may be compiled, for its own fields
             else:
                 bases = (_Frozen if frozen else _Value, *(base for base in bases if base is not object))
-            made = type(cls)(cls.__name__, bases, body)
-            made.__qualname__ = cls.__qualname__
-            return made
+            return type(cls)(cls.__name__, bases, body | {"__qualname__": cls.__qualname__})
 
         return make if cls is None else make(cls)
 
@@ -137,7 +135,6 @@ class _Value:
     if TYPE_CHECKING:  # whoever asks for the types of fields at run time does not mean these
         _values: dict[str, _Field]
         _calls: count[int]
-        _compiled: Callable[..., None] | None
         _compared: Callable[[Any], Any] | None
         _hashed: Callable[[Any], Any] | None
 
@@ -156,11 +153,10 @@ class _Value:
                 if hasattr(cls, "__post_init__"):
                     self.__post_init__()  # type: ignore[attr-defined]
                 return
-        if cls._compiled is None:
-            cls._compiled = _init(cls, found, isinstance(self, _Frozen))
-            if cls.__init__ is _Value.__init__:  # and it is not wrapped
-                cls.__init__ = cls._compiled  # type: ignore[method-assign]
-        cls._compiled(self, *args, **kwargs)
+        compiled = _init(cls, found, isinstance(self, _Frozen))
+        if cls.__init__ is _Value.__init__:  # and it is not wrapped
+            cls.__init__ = compiled  # type: ignore[method-assign]
+        compiled(self, *args, **kwargs)
 
     def __eq__(self, other: object) -> Any:
         cls = type(self)

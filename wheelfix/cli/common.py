@@ -194,9 +194,10 @@ def expand_inputs(
     failures: list[FailedInput] = []
     for word in words:
         try:
-            if is_remote(word) and not os.path.lexists(word):
+            there = os.path.lexists(word)
+            if not there and is_remote(word):
                 found: list[WheelPath] = [_remote(word, client)]
-            elif client is not None and re.fullmatch(_NAME, word) and not os.path.lexists(word):
+            elif not there and client is not None and re.fullmatch(_NAME, word):
                 found = [_newest(word, client)]
             else:
                 found = [*_expand(word, folders=folders)]

@@ -19,7 +19,7 @@ from wheelfix.report.canvas import COLOURS
 from wheelfix.report.document import SCAN_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from wheelfix.cli.commands import Subparsers
 
@@ -100,23 +100,20 @@ def command_parser(name: str) -> Parser:
         meant = f"did you mean '{OTHER_WORDS[name]}'?" if name in OTHER_WORDS else did_you_mean(name, COMMANDS)
         hint = meant or "'wheelfix --help' lists the commands"
         raise UsageError(f"there is no command {name!r}", hint=hint)
-    return _with_options(Parser(prog=f"wheelfix {name}", **_described(name)), name)
+    return _made(functools.partial(Parser, prog=f"wheelfix {name}"), name)
 
 
 def whole_parser() -> tuple[Parser, dict[str, Parser]]:
     """Return the parser that has all commands, and those of the commands."""
     root = root_parser()
     subparsers: Subparsers = root.add_subparsers(dest="command", prog="wheelfix", parser_class=Parser)
-    own = {name: subparsers.add_parser(name, help=COMMANDS[name], **_described(name)) for name in COMMANDS}
-    return root, {name: _with_options(parser, name) for name, parser in own.items()}
+    made = {name: functools.partial(subparsers.add_parser, name, help=COMMANDS[name]) for name in COMMANDS}
+    return root, {name: _made(make, name) for name, make in made.items()}
 
 
-def _described(name: str) -> dict[str, Any]:
+def _made(make: Callable[..., Parser], name: str) -> Parser:
     command = block(f"wheelfix {name}")
-    return {"description": command["description"], "epilog": f"examples:\n{command['examples']}\n"}
-
-
-def _with_options(parser: Parser, name: str) -> Parser:
+    parser = make(description=command["description"], epilog=f"examples:\n{command['examples']}\n")
     for title, options in _groups(name):
         group = parser.add_argument_group(title) if title else parser
         for words in options.split():
@@ -174,6 +171,7 @@ def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> N
     group.add_argument(*row["names"].split(), help=text, **settings)
 
 
+@functools.cache
 def _row(command: str, name: str) -> dict[str, str]:
     """Return what is said about an option, for all commands and for one."""
     row = {"kind": "text", "names": f"--{name}", **block(name), **block(f"wheelfix {command} {name}")}

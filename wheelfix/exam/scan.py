@@ -50,7 +50,7 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     An environment with several distributions that have DLLs gives several reports: use :func:`scan_all`.
     """
     chosen = options or ScanOptions()
-    if isinstance(path, str) and is_remote(path) and not os.path.lexists(path):
+    if isinstance(path, str) and not os.path.lexists(path) and is_remote(path):
         with Client(chosen.remote) as client:
             results = list(scan_inputs([client.find(path)], chosen, client=client))
     else:

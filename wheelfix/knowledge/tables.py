@@ -61,18 +61,14 @@ def pair(text: str) -> Pair:
 
 def entries(text: str) -> list[str]:
     """Return the lines of a text table without its comments."""
-    body = text.replace("\r\n", "\n").strip("\n")
-    while body.startswith("#"):
-        body = body.partition("\n")[2].lstrip("\n")
-    lines = body.split("\n") if body else []
-    return [line for line in lines if line and line[0] != "#"] if "\n#" in body or "\n\n" in body else lines
+    return [line for line in text.splitlines() if line and line[0] != "#"]
 
 
 class Lines(Mapping[str, tuple[str, ...]]):
     """A text table with a name and some words in each line, in which a name is found without taking all apart."""
 
     def __init__(self, text: str) -> None:
-        self._text = "\n".join(["", *entries(text), ""])
+        self._text = "\n" + text
 
     def __getitem__(self, name: str) -> tuple[str, ...]:
         _, found, behind = self._text.partition(f"\n{name} ")
@@ -81,10 +77,10 @@ class Lines(Mapping[str, tuple[str, ...]]):
         return tuple(behind.partition("\n")[0].split())
 
     def __iter__(self) -> Iterator[str]:
-        return (line.partition(" ")[0] for line in self._text.split("\n") if line)
+        return (line.partition(" ")[0] for line in entries(self._text))
 
     def __len__(self) -> int:
-        return self._text.count("\n") - 1
+        return len(entries(self._text))
 
 
 def header_field(text: str, field: str) -> str:
@@ -154,9 +150,10 @@ def _starts(pattern: str) -> tuple[str, ...]:
     """Return the plain characters with which the alternatives of a pattern begin, an empty text where one has none."""
     found: list[str] = []
     for alternative, end in _alternatives(pattern):
-        group = _GROUP.match(alternative)
-        if group and end and alternative[end : end + 1] not in ("?", "*", "{"):
+        group, behind = _GROUP.match(alternative), alternative[end : end + 1]
+        if group and end and behind not in ("*", "{"):
             found += _starts(alternative[group.end() : end - 1])
+            found += _starts(alternative[end + 1 :]) if behind == "?" else ()
         else:
             plain = _PLAIN.match(alternative)
             found.append(plain[0] if plain else "")

@@ -66,8 +66,8 @@ class FollowedImports:
         self._busy = False
         self._imports: dict[tuple[str, str], Mapping[str, bool]] = {}
         self._budget = separate_budget(view)
-        self._coded = [file.path for file in loads.files]
-        self._tops = list(_tops(view, self._coded))[:MAX_PACKAGES]
+        self._coded = loads.coded
+        self._tops = list(_tops(view, loads.coded))[:MAX_PACKAGES]
 
     def of(self, module: str) -> ImportEnd:
         """How the import of a module ends, in a fresh process."""
@@ -80,7 +80,8 @@ class FollowedImports:
     @functools.cached_property
     def plain(self) -> FollowedImports:
         """The same imports in processes that know nothing of other distributions."""
-        return FollowedImports(self._view, self.profile, PackageLoads(self._files))
+        loads = PackageLoads(self._files, coded=self._coded)
+        return FollowedImports(self._view, self.profile, loads)
 
     def with_modules(self, module: str, assumed: frozenset[str]) -> ImportEnd:
         """How an import ends if some modules of others were there that are not."""
@@ -102,7 +103,8 @@ class FollowedImports:
         if top not in self._started:
             own = [file for file in self._files if top_level(file.path) == top]
             acting = [file.path for file in own if file.path in acts]
-            if not acting or not all(map(_only_adds, own)) or any(self._loads(file.path) for file in own):
+            coded = (path for path in self._coded if top_level(path) == top)
+            if not acting or not all(map(_only_adds, own)) or any(map(self._loads, coded)):
                 return self.of(top)
             lines = {path: last_line(python_source(self._view, path)) for path in acting}
             self._started[top] = self._follow(top, until=lines)

@@ -88,6 +88,8 @@ class PackageLoads:
     files: tuple[FileLoads, ...] = ()
     """The Python files that load DLLs or add folders, sorted by path."""
     extensions: tuple[LoadEvent, ...] = ()
+    coded: tuple[str, ...] = ()
+    """The Python files in whose code there are names of what loads DLLs."""
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -137,7 +139,7 @@ def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
         LoadEvent(path, "extension", module) for path, module in modules.items() if not _is_idle(view, module, modules)
     ]
     found = tuple(file for file in files if file != FileLoads(file.path))
-    return PackageLoads(found, tuple(extensions))
+    return PackageLoads(found, tuple(extensions), tuple(coded))
 
 
 def _is_idle(view: FileView, module: str, modules: dict[str, str]) -> bool:

@@ -98,7 +98,7 @@ class FreshProcesses:
         self._of_code: list[Loader] = []
         """Processes in which the code of one file has run."""
         self._adding = [file for file in loads.files if file.added]
-        self._acts = bool(loads.files) or blank.view.beside is not None
+        self._acts = bool(loads.coded) or blank.view.beside is not None
         """Whether code of the package, or of others that it imports, may change what a load finds."""
         self._unfollowed = blank.fork()
         """A process that has only the code of others which was not followed and may help loads that fail."""

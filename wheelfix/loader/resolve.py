@@ -268,8 +268,7 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
 
 def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
     start = Start.of(view, profile, requires)
-    loading, startup, loads = start.loading, start.startup, start.loads
-    followed = start.followed
+    loading, startup, followed = start.loading, start.startup, start.followed
     found, processes, dirs = start.run()
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
@@ -291,7 +290,6 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         outcomes=outcomes,
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
-        code_folders=loads.folders,
         unread_calls=tuple(dict.fromkeys([*start.calls, *whole.unread])),
         code_faults=faults,
         absent_modules=_absent_modules(start.evidence),

@@ -32,12 +32,11 @@ SOURCE_LIMIT = 1 << 20
 SEARCH_LIMIT = 16 << 20
 """Python files above this size are not searched for words either."""
 FEW_WORDS = 16
-_ASIDE = regex(
-    r"(?:^|/)(?:(?:_?tests?|_?examples?|demos?|samples?|benchmarks?|x11|wayland|linux|darwin|macos|cocoa)/"
-    r"|test_[^/]*$|conftest\.py$)",
-    re.IGNORECASE,
+_ASIDE = frozenset(
+    "test tests _test _tests example examples _example _examples demo demos sample samples benchmark benchmarks "
+    "x11 wayland linux darwin macos cocoa".split()
 )
-"""Code that importing a package on Windows does not run: tests, examples, benchmarks, and what is for other systems."""
+"""Folders whose code importing a package on Windows does not run: tests, examples, and what is for other systems."""
 MOST_KEPT = 12 << 20
 """Bytes that are kept; the code of most packages is smaller, and that of the others is read again."""
 
@@ -69,8 +68,8 @@ def python_source(view: FileView, path: str) -> bytes:
 
 def counts(path: str) -> bool:
     """Whether a Python file is code that others may run by importing the package, and no test or example of it."""
-    inside = path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[2]
-    return not _ASIDE.search(inside)
+    *folders, name = path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[2].lower().split("/")
+    return _ASIDE.isdisjoint(folders) and not name.startswith("test_") and name != "conftest.py"
 
 
 def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
@@ -195,7 +194,10 @@ _IN_WORDS = (b"DLL", b"dll", b"ibrary", b"dlopen")
 """Each of the words contains one of these: most files are searched for no more."""
 _NO_USE = regex(r"[ \t]*(?:#|from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$))", re.MULTILINE)
 """A comment, or an import that gives nothing another name: what is imported counts where it is used."""
-_OF_WINDOWS = regex(r"(?:win|ole)dll\.(\w+)")
+_OF_WINDOWS = regex(
+    r"(?:(?:c|win|ole)dll\.)?(?:LoadLibrary|CDLL|WinDLL|OleDLL)\(['\"](\w+)(?:\.dll)?['\"][,)]|(?:win|ole)dll\.(\w+)"
+)
+"""A load of a DLL by its plain name."""
 _SPELLED = regex("|".join(word.decode() for word in WORDS))
 
 
@@ -296,9 +298,9 @@ def _lines_with_words(source: str) -> list[int]:
     text = source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
     lines, number, at = [], 1, 0
     for found in _SPELLED.finditer(text):
-        of_windows = _OF_WINDOWS.match(text, found.start())
-        if of_windows is not None and classify(f"{of_windows[1]}.dll", Machine.AMD64).on_every_machine:
-            continue  # ctypes.windll.user32 loads what is always there
+        plain = _OF_WINDOWS.match(text, found.start())
+        if plain is not None and classify(f"{plain[1] or plain[2]}.dll", Machine.AMD64).on_every_machine:
+            continue  # ctypes.windll.user32 and WinDLL("user32") load what is always there
         if _NO_USE.match(text, text.rfind("\n", 0, found.start()) + 1):
             continue
         number, at = number + text.count("\n", at, found.start()), found.start()
