@@ -120,7 +120,7 @@ def conda(data: bytes) -> None:
     path = _file("pkg-1.0-0.tar.bz2", data if whole else bz2.compress(data, 1))
     with contextlib.suppress(WheelfixError):
         package = open_package(path)
-        inside = {dll.disk for dll in package.dlls.values()}
+        inside = set(package.dlls.values())
         if inside != set(package.folder.path.glob("[!.]*")) or any(map(Path.is_symlink, inside)):
             raise AssertionError("something else than the DLLs was unpacked")
 
