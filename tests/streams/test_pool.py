@@ -422,3 +422,36 @@ def test_another_thread_may_run_the_command_line(monkeypatch):
     thread.start()
     thread.join()
     assert codes == [Exit.OK]
+
+
+WAITING = """
+import os, random, signal, threading, time
+from wheelfix.streams.pool import WorkerPool
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+faults, interrupts, end = [], 0, time.monotonic() + 1
+threading.excepthook = faults.append
+signal.signal(signal.SIGALRM, interrupt)
+pool = WorkerPool(2)
+while time.monotonic() < end:
+    tasks = [pool.submit(int) for _ in range(2)]
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00001, 0.0002))
+        for task in tasks:
+            task.result()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        interrupts += 1
+print(faults, interrupts > 10, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer that interrupts is POSIX")
+def test_an_interrupt_while_waiting_leaves_no_lock_of_another_thread() -> None:
+    """Story: after Ctrl-C a thread printed "release unlocked lock", once in some hundred runs."""
+    done = subprocess.run([sys.executable, "-c", WAITING], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("[] True\n", "")

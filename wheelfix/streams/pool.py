@@ -69,7 +69,10 @@ class Task(Generic[_T]):
 
     def __init__(self, work: Callable[[], _T], pool: WorkerPool) -> None:
         self._work, self._pool = work, pool
-        self._done = threading.Event()
+        # It is locked until the work is done. An interrupt that falls into threading.Event, which is written in Python,
+        # can leave a lock to another thread that is not its own.
+        self._pending, self._is_done = threading.Lock(), False
+        self._pending.acquire()
         self._value: _T | None = None
         self._error: BaseException | None = None
 
@@ -79,18 +82,23 @@ class Task(Generic[_T]):
             self._value = self._work()
         except BaseException as error:  # raised to the caller who wants the result
             self._error = error
-        self._done.set()
+        self._end()
 
     def cancel(self) -> None:
         """End it without a result."""
         self._error = Cancelled()
-        self._done.set()
+        self._end()
+
+    def _end(self) -> None:
+        self._is_done = True
+        self._pending.release()
 
     def result(self) -> _T:
         """Wait for the result and return it, or raise what the work raised."""
-        if not self._done.is_set():
+        if not self._is_done:
             self._pool.start_last_worker()
-            self._done.wait()
+            with self._pending:
+                pass
         if self._error is not None:
             raise self._error
         return cast("_T", self._value)
