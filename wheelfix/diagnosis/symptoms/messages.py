@@ -416,7 +416,7 @@ def _crashed_in(symptom: Symptom) -> str:
     return f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else ""
 
 
-_WHEEL = re.compile(r"-(cp(3)(\d{1,2})(t?)|py\d\S{0,20})-(cp\d+[mtd]*|abi3t?|none)-([\w.]+)\.whl", re.IGNORECASE)
+_WHEEL = re.compile(r"-(cp3(\d{1,2})t?|py\d\S{0,20})-(cp\d+[mtd]*|abi3t?|none)-([\w.]+)\.whl", re.IGNORECASE)
 _PLATFORMS = {
     "win_amd64": "64-bit Windows",
     "win32": "32-bit Windows",
@@ -432,7 +432,7 @@ def _tags(text: str) -> str:
     found = _WHEEL.search(text)
     if found is None:
         return "cp311-cp311-win_amd64 is CPython 3.11 on 64-bit Windows"
-    python, _, minor, _, abi, platform = found.groups()
+    python, minor, abi, platform = found.groups()
     name = f"CPython 3.{minor}{' and later' if abi.startswith('abi3') else ''}" if minor else "any Python"
     odd = (
         f"; no Python has {abi}: from 3.8 on it is {abi[:-1]}"
@@ -642,7 +642,7 @@ def _brought(symptom: Symptom) -> str:
     other = symptom.code in (127, 182)
     suspicion = "one of these may be there in another version" if other else "see whether these are there"
     listed = f"{', '.join(names[:_BROUGHT])}{more}"
-    return f"The wheel of {owner_of_package(package) or package} on PyPI has {listed}: {suspicion}. "
+    return f"The newest wheel of {owner_of_package(package) or package} on PyPI has {listed}: {suspicion}. "
 
 
 def _package_name(symptom: Symptom, package: str) -> str:
