@@ -120,9 +120,7 @@ class Client:
     def wheel_of(self, file: IndexFile) -> RemoteWheel | Path:
         """Return a file of an index: a path where the index is on this disk."""
         if file.url.lower().startswith("file:"):
-            from wheelfix.remote.packageindex import local_path
-
-            return local_path(file.url)
+            return file.local_path
         return self.wheel_at(file.url, name=file.name, sha256=file.sha256, page=file.page, size=file.size)
 
     def wheel_at(self, url: str, *, name: str = "", sha256: str = "", page: str = "", size: int = 0) -> RemoteWheel:

@@ -72,6 +72,11 @@ class IndexFile:
     """Where somebody on the way could have changed the page that names it and its hash; empty: nowhere."""
     metadata_sha256: str = ""
 
+    @property
+    def local_path(self) -> Path:
+        """Where it is, if its URL is a ``file:`` URL."""
+        return local_path(self.url)
+
 
 def read_page(data: bytes, kind: str, url: str) -> list[IndexFile]:
     """Return the files of a page; ValueError if it is neither of the two formats, or has too many files.
