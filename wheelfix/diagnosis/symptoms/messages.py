@@ -616,7 +616,7 @@ def is_beside_torch(file: str) -> bool:
 
 
 def _collect(symptom: Symptom) -> str:
-    """The option of PyInstaller for the package whose DLLs were left out; empty for other tools, and for Python's own."""
+    """The option of PyInstaller for the package whose DLLs were left out; empty for other tools, and Python itself."""
     package = symptom.package or package_with(symptom.module)
     known = package and symptom.details.get("bundle") == "PyInstaller"
     return f"pyinstaller --collect-binaries {package} script.py" if known else ""
