@@ -80,6 +80,78 @@ PARTIAL = (
             f"Python 3.7.4 32-bit\nnumpy==1.19.2\n{WRONG_IMAGE}", "with Python 3.7.4, numpy 1.19.2", id="versions"
         ),
         pytest.param(
+            "- **PyTorch**: 2.7.0+cu126\nCUDNN：8.9.1\nUsing cached c104-2.0.2.tar.gz\n"
+            f"I have an RTX 3080 Ti\n{WRONG_IMAGE}",
+            "with PyTorch 2.7.0+cu126, CUDNN 8.9.1, c104 2.0.2, RTX 3080 Ti",
+            id="versions in lists and archives, and the card",
+        ),
+        pytest.param(
+            "".join(f"package{one}==1.{one}\n" for one in range(20)) + f"Python 3.11.2\n{LOAD}pygpufit==1.2\n",
+            "with Python 3.11.2, pygpufit 1.2",
+            id="of a list of all packages, the one that it is about",
+        ),
+        pytest.param(
+            "Unable to open library: nvinfer_plugin.dll\nI checked that the DLL is in the correct folder\n",
+            "The text says that the file is there",
+            id="somebody looked",
+        ),
+        pytest.param(
+            f"error: could not create 'C:\\{'temp_' * 50}': The system cannot find the path specified",
+            "longer than Windows takes",
+            id="a long path",
+        ),
+        pytest.param(
+            "-- Building for: NMake Makefiles\nCMake Error at CMakeLists.txt:2 (project):\n  Generator\n\n    NMake "
+            "Makefiles\n\n  does not support platform specification, but platform\n\n    x64\n\n  was specified.\n",
+            "The C++ compiler of Visual Studio is not installed",
+            id="what CMake takes without a compiler",
+        ),
+        pytest.param(
+            "RuntimeError: (PreconditionNotMet) The third-party dynamic library (cudnn64_7.dll) that Paddle depends on "
+            "is not configured correctly. (error code is 126)\n",
+            "cudnn64_7.dll, the first DLL of one major version of cuDNN",
+            id="not one of its parts",
+        ),
+        pytest.param(
+            "Failed to load shared library 'libgdk-3-0.dll' referenced by the typelib: 'libgdk-3-0.dll': "
+            "The specified procedure could not be found.",
+            "could-not-load-this 127 (libgdk-3-0.dll)",
+            id="the reason behind the file",
+        ),
+        pytest.param(
+            "ImportError: Could not load any of ['hdf5.dll', 'hdf5dll.dll'], please ensure that it is installed.",
+            "hdf5.dll could not be loaded",
+            id="one of several names",
+        ),
+        pytest.param(
+            "The procedure entry point ucrtbase.abort could not be located in the dynamic link library "
+            "api-ms-win-crt-runtime-l1-1-0.dll",
+            "The Universal C Runtime is there in two versions",
+            id="two versions of the C runtime",
+        ),
+        pytest.param(
+            "OS: Windows 11 arm64\nERROR: No matching distribution found for windows-curses",
+            "this Python (ARM64)",
+            id="another processor",
+        ),
+        pytest.param(
+            r"lib.win32-cpython-37\rolling.cp37-win_amd64.pyd : fatal error LNK1120: 108 unresolved externals"
+            "\n"
+            r"error: command 'H:\\VS\\bin\\HostX86\\x86\\link.exe' failed with exit code 1120",
+            "The compiler is the one for 32 bits",
+            id="a compiler for 32 bits, in the words of Python",
+        ),
+        pytest.param(
+            "pyconfig.h(59): fatal error C1083: \ufffd\ufffd: \ufffdio.h\ufffd: No such file or directory",
+            "was not found: io.h.",
+            id="a header between broken letters",
+        ),
+        pytest.param(
+            "Traceback (most recent call last):\nModuleNotFoundError: No module named 'pluginbuilder-2'",
+            "The module pluginbuilder-2",
+            id="a name that is no word",
+        ),
+        pytest.param(
             f"DLL load failed: {NOT_FOUND}\nThe C extension 'C:\\ros\\_rclpy.pyd' failed to be imported",
             "the module _rclpy needs",
             id="the only module that is named",
@@ -222,6 +294,22 @@ def test_what_the_text_shows_is_said(text: str, words: str) -> None:
         pytest.param(
             f'Failed trying to import the "sdl2" provider: DLL load failed: {NOT_FOUND}', "module the", id="no module"
         ),
+        pytest.param(
+            f"Ignored the following versions that require a different python version: 4.10\n{WRONG_IMAGE}",
+            "4.10",
+            id="a version of something else",
+        ),
+        pytest.param(
+            "ImportError: DLL load failed while importing _tkinter: %1 is not a valid Win32 application.",
+            "panda3d",
+            id="a module of Python itself that a package has as well",
+        ),
+        pytest.param(
+            "SyntaxError: (unicode error) 'unicodeescape' codec can't decode bytes: truncated \\UXXXXXXXX escape",
+            "damaged",
+            id="a string in a program",
+        ),
+        pytest.param("AttributeError: module 'os' has no attribute 'uname'", "{", id="a hole"),
         pytest.param(r'File "D:\Python372\lib\x.py", line 3' f"\n{WRONG_IMAGE}", "3.72", id="three digits of a folder"),
     ],
 )
@@ -247,6 +335,24 @@ def test_the_runtime_is_advised_for_this_python_and_where_the_wheel_does_not_bri
 ) -> None:
     steps = diagnose(f"{above}ImportError: DLL load failed while importing foo: {NOT_FOUND}").remedies
     assert [step.command.split()[3] for step in steps if "VCRedist" in step.command] == advised
+
+
+def test_the_vendor_has_nothing_for_somebody_who_has_the_file() -> None:
+    text = "Unable to open library: nvinfer_plugin.dll\n"
+    assert "Install the vendor's package" in diagnose(text).remedies[0].title
+    looked = diagnose(f"{text}The DLL is in the correct folder, I checked that\n")
+    assert not [step for step in looked.remedies if "vendor" in step.title]
+
+
+def test_who_says_that_python_is_32_bit_is_not_asked() -> None:
+    first = diagnose(f"Python 3.7.4 32-bit\n{WRONG_IMAGE}").remedies[0]
+    assert first.title.startswith("Use a 64-bit Python")
+    assert diagnose(WRONG_IMAGE).remedies[0].title == "Check what this Python is"
+
+
+def test_a_sentence_of_windows_alone_is_no_second_cause() -> None:
+    text = f"Error loading Python DLL 'C:\\T\\_MEI9\\python36.dll'.\n\n{'-' * 9}\nLoadLibrary: {NOT_FOUND}\n"
+    assert [one.cause.id for one in diagnose(text).explained] == ["bundle-python-dll"]
 
 
 def test_an_active_environment_is_not_to_be_activated() -> None:

@@ -210,9 +210,10 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     ended, survived = by_end(gathered.log)
     for symptom in ended:
         explained += _explain(symptom, gathered)
-    if any(one.cause.confidence is not Confidence.GUESS for one, _ in explained):
-        # A line that only says that a load failed, where another one says why.
-        explained = [proof for proof in explained if proof[0].cause.id != "load-failed"]
+    # A line that only says that a load failed, where another one says why or what.
+    telling = [proof for proof in explained if not _says_only_that_it_failed(proof[0])]
+    if any(one.cause.confidence is not Confidence.GUESS for one, _ in telling):
+        explained = telling
     # A driver that refuses what a toolkit compiled shows that the toolkit was found at last.
     refused = max(
         (one.symptom.line for one, _ in explained if one.symptom and one.cause.id == "driver-too-old"), default=0
@@ -257,6 +258,13 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
         notes=tuple(dict.fromkeys([*gathered.notes, *_remarks(gathered, causes)])),
         sound=bool(cases) and not failing and not severities & {Severity.ERROR, Severity.UNSURE},
     )
+
+
+def _says_only_that_it_failed(explained: Explained) -> bool:
+    """Whether there is no file, module or package in the line, only Windows' sentence."""
+    one = explained.symptom
+    bare = one is not None and one.kind == "sentence" and not (one.path or one.module or one.package or one.dlls)
+    return bare or explained.cause.id == "load-failed"
 
 
 def by_end(log: Log | None) -> tuple[list[Symptom], list[Symptom]]:

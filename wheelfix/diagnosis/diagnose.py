@@ -116,7 +116,7 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         # Several releases of torch in one text are a matter of what it says.
         torch = {"torch": machine["torch"][0]} if len(machine["torch"]) == 1 else {}
         symptoms = (replace(one, details={**torch, **_card(one, machine["card"]), **one.details}) for one in kept)
-        gathered.log = replace(log, symptoms=tuple(symptoms))
+        gathered.log = replace(log, symptoms=tuple(symptoms), versions=(*log.versions, *machine["card"][:1]))
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections import ChainMap
 from typing import TYPE_CHECKING
 
@@ -184,7 +185,7 @@ def package_with(module: str) -> str:
     """
     last = module.rpartition(".")[2]
     telling = len(last) >= (_TELLING - 2 if last.startswith("_") else _TELLING)
-    return _packages_by_module().get(last, "") if telling else ""
+    return _packages_by_module().get(last, "") if telling and last not in sys.stdlib_module_names else ""
 
 
 _OF_VENDORS = frozenset({"vendor", "unknown"})

@@ -208,7 +208,7 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
 
 _OF_NVIDIA = Need("nvidia", "vendor", never=("amd", "intel", "directml"))
 _OTHER_CARD = "Keep this torch, and have the program use its device, or the CPU: a build for CUDA does not run here"
-_QUOTED = 160
+_QUOTED = 280
 _USER_FILES = (
     "Packages of the user's own folder (AppData\\Roaming\\Python) are mixed into the environment and come first: "
     "set PYTHONNOUSERSITE=1, or uninstall torch there."
@@ -367,7 +367,7 @@ def explain_error(error: ErrorLine) -> Cause:
         known = f"{_OF_A_BUILD} {known}"
     if "{error}" not in family.summary:
         known = f'Line {error.line}: "{error.text}" {known}'
-    steps = (Remedy(family.fix, family.command, family.why, rank=1),)
+    steps = (Remedy(fill(family.fix, words), family.command, fill(family.why, words), rank=1),)
     confidence = Confidence.GUESS if family.guess else Confidence.SURE
     return Cause(family.id, fill(family.summary, words), known, (), confidence, steps)
 

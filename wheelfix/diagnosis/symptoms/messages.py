@@ -41,7 +41,7 @@ KIND = "message"
 _DLL = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}\.dll", re.IGNORECASE)
 _ARCH = re.compile(r"(?:compute|sm)_[0-9]{2,3}[af]?")
 _SUBJECT = re.compile(
-    r"(?<![\w.])(?P<file>[\w+-][\w./\\+-]{0,80}\.(?:h|hpp|hxx|hh|cuh|lib|obj))(?=['\"”’»]|: [^\d]|\s|$)"
+    r"(?<![\w.])(?P<file>[\w+-][\w./\\+-]{0,80}\.(?:h|hpp|hxx|hh|cuh|lib|obj))(?:(?=: [^\d])|(?![\w.:(\\/+-]))"
     r"|(?:provided by|Could NOT find|Dependency) ['\"“]?(?P<package>[A-Za-z][\w+-]{1,40})",
     re.IGNORECASE,
 )
@@ -389,8 +389,8 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
-        "vc_arch": "x86" if details.get("bitness") == "32-bit" else "x64",
-        "vc_others": "" if details.get("bitness") == "32-bit" else "; .x86 for 32-bit Python, .arm64 for ARM64",
+        "vc_arch": {"32-bit": "x86", "ARM64": "arm64"}.get(details.get("bitness", ""), "x64"),
+        "vc_others": "" if "bitness" in details else "; .x86 for 32-bit Python, .arm64 for ARM64",
         "wildcard": _with_suffix(
             symptom.dlls[0] if symptom.dlls else behind if "\\" in path else symptom.file or behind
         ),
@@ -448,6 +448,18 @@ def _source_words(missing: tuple[str, ...], library: NamedLibrary | None) -> dic
     return words | {f"library_{name}": getattr(library, name, "") for name in ("fix", "command", "why")}
 
 
+_FEW_WHEELS = (
+    " This is a {} Python, and many packages have wheels for the usual 64-bit one (AMD64) alone: install that; it runs "
+    "on ARM64 as well."
+)
+_LOOKED = "The text says that the file is there: then one of its own DLLs is not found, or the program looks elsewhere."
+
+
+def _otherwise(details: Mapping[str, str]) -> str:
+    """Which other Python may have a wheel."""
+    return "use the usual 64-bit Python (AMD64)" if "bitness" in details else "try 3.11, 3.10 or 3.13"
+
+
 def _package_words(symptom: Symptom) -> dict[str, str]:
     """The package that it is about, and the commands that install it again, or with what belongs to it."""
     details, package = symptom.details, _package(symptom)
@@ -475,17 +487,18 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "torchvision": together(build, "torchvision"),
         "torch_cpu": for_cpu() if package == "torch" else "",
         "torch_for_card": for_card(details.get("capability", "")) if package == "torch" else "",
+        "itself": _LOOKED
+        if "there" in details
+        else "This message names the missing file itself, not one that needs it.",
         "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
         "this_python": _this_python(details),
         "ask_wheel": _ask_wheel(details),
-        "bitness": " This Python is 32-bit, and many packages have wheels for 64-bit Python alone: install that."
-        if details.get("bitness") == "32-bit"
-        else "",
+        "bitness": _FEW_WHEELS.format(details["bitness"]) if "bitness" in details else "",
         "build_here": _build_here(details.get("building", "")),
         "index": details.get("index", ""),
-        "otherwise": "" if "index" in details else "; otherwise try 3.11, 3.10 or 3.13, or ask with diagnose --fetch",
+        "otherwise": "" if "index" in details else f"; otherwise {_otherwise(details)}, or ask with diagnose --fetch",
     }
 
 
@@ -603,10 +616,10 @@ def is_beside_torch(file: str) -> bool:
 
 
 def _collect(symptom: Symptom) -> str:
-    """The option of PyInstaller for the package whose DLLs were left out; empty for other tools."""
-    if symptom.details.get("bundle") != "PyInstaller":
-        return ""
-    return f"pyinstaller --collect-binaries {symptom.package or 'PACKAGE'} script.py"
+    """The option of PyInstaller for the package whose DLLs were left out; empty for other tools, and Python itself."""
+    package = symptom.package or package_with(symptom.module)
+    known = package and symptom.details.get("bundle") == "PyInstaller"
+    return f"pyinstaller --collect-binaries {package} script.py" if known else ""
 
 
 def _this_python(details: Mapping[str, str]) -> str:

@@ -49,7 +49,7 @@ from wheelfix.knowledge.cards import (
     windows_driver,
 )
 from wheelfix.knowledge.provider_index import provider_index
-from wheelfix.knowledge.providers import is_compiled, package_with
+from wheelfix.knowledge.providers import is_compiled, owner_of_package, package_with
 from wheelfix.knowledge.tables import Pair, pair
 from wheelfix.model import canonical
 from wheelfix.rules.wording import dotted
@@ -71,17 +71,23 @@ def read_machine(text: Text, limits: TextLimits | None = None) -> dict[str, list
         end = whole.rfind("\n") + 1 if block else len(whole)
         lines, carry = whole[:end], whole[end:][-_LONGEST:]
         for line in lines.split("\n"):
-            if ":" in line or "=" in line or "release" in line or "ython" in line:
+            if ":" in line or "=" in line or "release" in line or "ython" in line or "TX" in line:
                 _read_line(line[:_LONGEST], facts)
     return facts
 
 
 def _read_line(line: str, facts: dict[str, list[str]]) -> None:
-    for row in machine_rows():
-        found = row.pattern.search(line)
-        value = found["value"].strip(" ;") if found else ""
-        if value and len(facts[row.name]) < _MOST and value.lower() not in map(str.lower, facts[row.name]):
-            facts[row.name].append(value)
+    found = (
+        (row.name, match["value"].strip(" ;").replace("\\\\", "\\"))
+        for row in machine_rows()
+        if (match := row.pattern.search(line))
+    )
+    first: dict[str, str] = {}
+    for name, value in found:
+        first.setdefault(name, value)  # the rows that say most come first
+    for name, value in first.items():
+        if value and len(facts[name]) < _MOST and value.lower() not in map(str.lower, facts[name]):
+            facts[name].append(value)
 
 
 def contradictions(facts: dict[str, list[str]]) -> list[str]:
@@ -273,7 +279,7 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
         ending,
         error,
         named,
-        _versions(progress.tail),
+        _versions(progress.tail, [one.package for one in symptoms]),
         _prefixes(lines),
     )
 
@@ -381,22 +387,33 @@ def _ending(lines: list[str], first: int) -> Ending | None:
 
 
 _VERSIONED = re.compile(
-    r"(?<![\w.\\/-])(?P<name>[A-Za-z][\w.+-]{1,30}?)(?:[ :-]{1,2}|==)(?:version:? |v)?"
-    r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.post|\.dev)\w{1,20})?)(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?!\w)"
+    r"(?<![\w.\\-])(?<!different )(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}(?:[ :：|-]{1,4}|(?P<wanted>==))[*_` ]{0,4}"
+    r"(?:version:? |v)?"
+    r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.post|\.dev)\w{1,20})?)"
+    r"(?P<archive>\.tar\.gz|\.zip\b|-(?:cp|py)\d)?(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?!\w)"
 )
+"""A name and its version: in a list, a sentence, a requirement, or the name of an archive."""
 _PROGRAMS = frozenset({"anaconda", "blender", "conda", "cuda", "cudnn", "gdal", "python", "qgis", "rocm", "tensorrt"})
+_OTHER_NAMES = {
+    "pytorch": "torch",
+    **dict.fromkeys(("python-version", "platform-python-version", "sys-version"), "python"),
+}
 _MOST_VERSIONS = 8
 
 
-def _versions(text: str) -> tuple[str, ...]:
-    """Return what a text names with its version; nothing for a list of all that is installed."""
+def _versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
+    """Return what a text names with its version; of a list of all that is installed, what the errors are about."""
     known = _PROGRAMS.union(provider_index().names)
-    found = grouped(
-        (canonical(one["name"]), one) for one in _VERSIONED.finditer(text) if canonical(one["name"]) in known
-    )
+    named = ((_distribution(one["name"]), one) for one in _VERSIONED.finditer(text))
+    found = grouped((name, one) for name, one in named if name in known or one["wanted"] or one["archive"])
     if len(found) > _MOST_VERSIONS:
-        return ()
+        wanted = {"python", *map(_distribution, about), *map(owner_of_package, about)}
+        found = {name: ones for name, ones in found.items() if name in wanted}
     return tuple(f"{ones[0]['name']} {' and '.join(_exact(one['version'] for one in ones))}" for ones in found.values())
+
+
+def _distribution(name: str) -> str:
+    return _OTHER_NAMES.get(canonical(name), canonical(name))
 
 
 def _exact(versions: Iterable[str]) -> list[str]:

@@ -446,16 +446,19 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
     kept = _strongest(found)
     # What a message says about a status says more than the status.
     if all(hit.symptom.kind == "exit-code" for hit in kept) and can_be_message(lowered):
-        said = read_messages(line)
-        if not said and len(line) >= _NARROWEST and text.readings():
-            said, alone = read_messages(text.readings()[0]), False
-        said = [symptom for symptom in said if not kept or "rank" not in symptom.details]
-        kept = [Found(symptom, 0, len(line), weak=True) for symptom in said] or kept
+        told = read_messages(line)
+        if not told and len(line) >= _NARROWEST and text.readings():
+            told, alone = read_messages(text.readings()[0]), False
+        told = [symptom for symptom in told if not kept or "rank" not in symptom.details]
+        kept = [Found(symptom, 0, len(line), weak=True) for symptom in told] or kept
         tried += 1
-    if not kept and _sentences().found(lowered):
-        kept = _bare_sentence(text)
+    bare = [hit.symptom for hit in kept if hit.symptom.code is None and hit.symptom.kind == "could-not-load-this"]
+    if (bare or not kept) and _sentences().found(lowered):
+        said = _bare_sentence(text)
         tried += 1
         alone = False
+        # The reason stands behind the file in the same line.
+        kept = [replace(hit, symptom=_with_reason(hit.symptom, said)) for hit in kept] if bare else said
     return LineReading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
 
 
@@ -555,6 +558,13 @@ def _bare_sentence(text: _Wrapped) -> list[Found]:
     excerpt, likely = _shorten(text.first), Confidence.LIKELY
     symptom = Symptom("sentence", known.code, path, language=known.language, excerpt=excerpt, confidence=likely)
     return [Found(symptom, 0, len(text.first), weak=True)]
+
+
+def _with_reason(symptom: Symptom, said: list[Found]) -> Symptom:
+    """Give the code of a sentence to what could not be loaded and has none."""
+    if symptom.code is not None or not said:
+        return symptom
+    return replace(symptom, code=said[0].symptom.code, language=said[0].symptom.language)
 
 
 def _found(form: Form, match: re.Match[str]) -> Found | None:
