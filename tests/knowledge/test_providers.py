@@ -32,6 +32,7 @@ from wheelfix.knowledge.provider_index import (
 from wheelfix.knowledge.providers import (
     conda_package,
     distributions,
+    dlls_with,
     is_compiled,
     module_owners,
     owners_of,
@@ -130,6 +131,12 @@ def test_a_dll_that_moved_to_another_folder() -> None:
 def test_a_module_that_newer_releases_no_longer_have():
     # ctranslate2 3.24.0 imports pkg_resources first; a distribution of that name was taken for unknown.
     assert module_owners()["pkg_resources"] == ("setuptools",)
+
+
+def test_what_every_remedy_asks_for_is_found_once():
+    assert "c10.dll" in dlls_with("torch")
+    assert dlls_with("torch") is dlls_with("torch")
+    assert provider_index().names is provider_index().names
 
 
 @pytest.mark.parametrize("module", ["numpy._core._multiarray_umath", "PIL._imaging", "lxml.etree", "x._C", "x.y_cuda"])

@@ -28,7 +28,7 @@ from wheelfix.knowledge import (
     targets,
     winerrors,
 )
-from wheelfix.knowledge.tables import Checker, Lines, NamePattern, Table, TableFault, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, Table, TableFault, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
 
 if TYPE_CHECKING:
@@ -149,12 +149,10 @@ def lines(name: str) -> list[str]:
     return tables.entries(read_text(name))
 
 
-def test_a_name_is_found_among_the_lines() -> None:
+def test_comments_and_empty_lines_are_no_entries() -> None:
     text = "# about\r\n#\r\n\r\nab one two\r\n# between\r\n\r\nabc three\r\n"
     assert tables.entries(text) == ["ab one two", "abc three"]
-    assert dict(Lines(text)) == {"ab": ("one", "two"), "abc": ("three",)}
-    assert Lines(text).get("a") is None
-    assert (len(Lines(text)), tables.entries("# nothing"), len(Lines(""))) == (2, [], 0)
+    assert tables.entries("# nothing") == []
 
 
 def distinct(values: Iterable[object]) -> None:
