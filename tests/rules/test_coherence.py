@@ -83,16 +83,19 @@ def with_two(second_size: int = 2) -> dict[str, Image]:
     return {ONE: dll(size=1), TWO: dll(size=second_size)} | {path: dll("zlib1.dll") for path in USERS}
 
 
+EDGES = [edge(user, "zlib1.dll", path) for user, path in USERS.items()]
+LOADED = [loads(user) for user in USERS]
+
+
 def test_two_contents_under_one_name_that_are_both_loaded():
-    edges = [edge(user, "zlib1.dll", path) for user, path in USERS.items()]
-    found = run(subject(with_two(), edges, events=[loads(user) for user in USERS]))
+    found = run(subject(with_two(), EDGES, events=LOADED))
     assert [f"{item.code}:{item.severity}" for item in found] == ["WF406:warning"]
     assert found[0].evidence["paths"] == ["pkg/a/zlib1.dll", "pkg/b/zlib1.dll"]
 
 
 def test_one_that_is_shadowed_by_the_other():
     edges = [edge(user, "zlib1.dll", ONE) for user in USERS]
-    found = run(subject(with_two(), edges, events=[loads(user) for user in USERS]))
+    found = run(subject(with_two(), edges, events=LOADED))
     assert [item.code for item in found] == ["WF406"]
     assert "y.pyd has one beside it but gets that of pkg/a" in found[0].message
 
@@ -110,22 +113,18 @@ def test_several_of_one_name_for_modules_of_one_name():
     assert codes(subject(images, edges, events=[loads(user) for user in users])) == []
 
 
-def test_copies_are_no_finding():
-    edges = [edge(user, "zlib1.dll", path) for user, path in USERS.items()]
-    assert codes(subject(with_two(1), edges, events=[loads(user) for user in USERS])) == []
-
-
-def test_files_that_nothing_loads_together_are_no_finding():
-    edges = [edge(user, "zlib1.dll", path) for user, path in USERS.items()]
-    assert codes(subject(with_two(), edges, events=[loads(next(iter(USERS)))])) == []
+def test_copies_and_files_that_nothing_loads_together_are_no_finding():
+    assert codes(subject(with_two(1), EDGES, events=LOADED)) == []
+    assert codes(subject(with_two(), EDGES, events=LOADED[:1])) == []
 
 
 MAIN, OPS = LIB + "cudnn64_8.dll", LIB + "cudnn_ops_infer64_8.dll"
-BIG = 100 << 20
 
 
 def test_cudnn_parts_of_two_releases():
-    found = run(subject({MAIN: dll(), OPS: dll()}, versions={MAIN: (8, 5, 0, 96), OPS: (8, 9, 4, 25)}))
+    """Versions of large files are read in every scan."""
+    images = {MAIN: dll(), OPS: dll(size=100 << 20)}
+    found = run(subject(images, versions={MAIN: (8, 5, 0, 96), OPS: (8, 9, 4, 25)}))
     assert [f"{item.code}:{item.severity}" for item in found] == ["WF404:warning"]
     assert "cudnn64_8.dll 8.5.0.96 and cudnn_ops_infer64_8.dll 8.9.4.25" in found[0].message
 
@@ -137,12 +136,6 @@ def test_cudnn_parts_of_two_releases():
 )
 def test_cudnn_of_one_release_or_unknown(versions):
     assert codes(subject({MAIN: dll(), OPS: dll()}, versions=versions)) == []
-
-
-def test_versions_of_large_files_are_read_in_every_scan():
-    images = {MAIN: dll(), OPS: dll(size=BIG)}
-    versions = {MAIN: (8, 5, 0, 96), OPS: (8, 9, 4, 25)}
-    assert codes(subject(images, versions=versions)) == ["WF404:warning"]
 
 
 def test_cudnn_parts_that_the_main_library_does_not_use():

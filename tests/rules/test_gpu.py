@@ -19,16 +19,6 @@ from wheelfix.model import Finding, Severity, System
 CUDA = LIB + "torch_cuda.dll"
 
 
-def test_a_dll_without_code_for_the_card():
-    thing = subject(
-        {CUDA: dll()}, events=[loads(CUDA)], archs={CUDA: ("sm_86", "sm_89")}, gpu="sm_120", torch=torch("12.4")
-    )
-    found = run(thing)
-    assert [f"{item.code}:{item.severity}" for item in found] == ["WF501:error"]
-    assert "torch_cuda.dll has code for sm_86 and sm_89, none of which runs on sm_120" in found[0].message
-    assert "TORCH_CUDA_ARCH_LIST=12.0" in found[0].hint
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -88,7 +78,7 @@ def test_dlls_with_one_remedy_are_told_together():
     assert found[0].message.startswith(
         "cudnn_adv_infer64_8.dll, cudnn_cnn_infer64_8.dll and cudnn_ops_infer64_8.dll have"
     )
-    assert "sm_50, sm_86 and ptx_90, none of which runs on sm_35; their kernels" in found[0].message
+    assert "have code for sm_50, sm_86 and ptx_90, none of which runs on sm_35; their kernels" in found[0].message
     assert found[0].evidence["archs"] == {"torch/lib/" + name: [*archs[LIB + name]] for name in names}
 
 
@@ -144,10 +134,18 @@ def test_when_there_is_nothing_to_say(archs, gpu, expected):
     assert codes(subject({CUDA: dll()}, events=[loads(CUDA)], archs=known, gpu=gpu)) == expected
 
 
-@pytest.mark.parametrize(("size", "expected"), [(345_088, []), (5 << 20, ["WF501:error"])])
-def test_what_nvcc_leaves_behind_is_no_kernel(size, expected):
+@pytest.mark.parametrize(
+    ("archs", "size", "expected"),
+    [
+        (("sm_52",), 345_088, []),
+        (("sm_52", "ptx_52"), 345_088, []),
+        (("sm_52", "ptx_52"), 5 << 20, ["WF501:error"]),
+        (("sm_50",), 345_088, ["WF501:error"]),
+    ],
+)
+def test_what_nvcc_leaves_behind_is_no_kernel(archs, size, expected):
     path = LIB + "nvblas64_11.dll"
-    assert codes(subject({path: dll(size=size)}, archs={path: ("sm_52",)}, gpu="sm_35")) == expected
+    assert codes(subject({path: dll(size=size)}, archs={path: archs}, gpu="sm_35")) == expected
 
 
 @pytest.mark.parametrize(
@@ -345,10 +343,15 @@ def test_code_that_was_not_read_is_not_called_absent(tmp_path, monkeypatch):
     assert answers["WF413"].startswith("could not tell whether lib_rocm.dll has code for gfx1100")
 
 
-def test_a_package_of_nvidias_own_dlls_is_compared_too(tmp_path):
+@pytest.mark.parametrize(
+    ("package", "version", "name"),
+    [("nvjpeg", "12.4.0.76", "nvjpeg64_12.dll"), ("curand", "10.3.10.19", "curand64_10.dll")],
+    ids=["the name of the DLL tells", "the version of the package tells"],
+)
+def test_a_package_of_nvidias_own_dlls_is_compared_too(tmp_path, package, version, name):
     """Story: the summary said that nvidia-nvjpeg-cu12 needs 527.41, ``--driver 452.39`` that no release is known."""
-    files: dict[str, bytes | str] = {"nvidia/nvjpeg/bin/nvjpeg64_12.dll": gpu_dll("nvjpeg64_12.dll", "sm_86")}
-    wheel = build_wheel(tmp_path, "nvidia_nvjpeg_cu12", "12.4.0.76", files=files)
+    files = {f"nvidia/{package}/bin/{name}": gpu_dll(name, "sm_86")}
+    wheel = build_wheel(tmp_path, f"nvidia_{package}_cu12", version, files=files)
     assert found(wheel, driver="452.39")["WF414"].startswith("CUDA 12 needs driver 527.41 or later")
     assert found(wheel, driver="551.86")["WF415"] == "driver 551.86 runs CUDA 12"
 
@@ -366,10 +369,3 @@ def test_dlls_for_several_cuda_majors_side_by_side(tmp_path):
     alone = build_wheel(tmp_path, "alone", "1", files={path: data for path, data in files.items() if "12" not in path})
     found_alone = wheelfix.scan(alone, replace(ALONE, driver="551.86")).findings
     assert [item.severity for item in found_alone if item.code == "WF414"] == [Severity.ERROR]
-
-
-def test_the_version_of_nvidias_package_tells_where_the_name_of_the_dll_does_not(tmp_path):
-    files: dict[str, bytes | str] = {"nvidia/curand/bin/curand64_10.dll": gpu_dll("curand64_10.dll", "sm_86")}
-    wheel = build_wheel(tmp_path, "nvidia_curand_cu12", "10.3.10.19", files=files)
-    assert found(wheel, driver="551.86")["WF415"] == "driver 551.86 runs CUDA 12"
-    assert "WF414" in found(wheel, driver="452.39")

@@ -87,20 +87,6 @@ def test_a_driver_must_know_the_version_of_ptx(version, card, expected):
     assert fit(["ptx_30"], card, {"ptx_30": version} if version else {}) is expected
 
 
-@pytest.mark.parametrize(
-    ("archs", "size", "expected"),
-    [
-        (("sm_52",), 300_000, Fit.LEFT_OVER),
-        (("sm_52", "ptx_52"), 300_000, Fit.LEFT_OVER),
-        (("sm_52", "ptx_52"), 30_000_000, Fit.NONE),
-        (("sm_50",), 300_000, Fit.NONE),
-    ],
-)
-def test_what_nvcc_leaves_behind_fits_no_card_and_harms_none(archs, size, expected):
-    assert fit_of_image(GpuCode(dict.fromkeys(archs, 1)), size, "sm_35") is expected
-    assert not expected.runs
-
-
 def test_code_without_a_kernel_fits_no_card_however_large_the_dll_is():
     assert fit_of_image(GpuCode({"sm_75": 1}, kernels=False), 1 << 30, "sm_35") is Fit.LEFT_OVER
 
