@@ -29,12 +29,12 @@ WINE = Path("/usr/share/wine/nls/l_intl.nls")
         ("\U00010400", "\U00010428", False),
     ],
 )
-def test_which_names_are_one_on_windows(one: str, other: str, same: bool) -> None:
+def test_which_names_are_one_on_windows(one, other, same):
     assert (fold(one) == fold(other)) is same
 
 
 @pytest.mark.skipif(not WINE.exists(), reason="there is no Wine here with its table of letters")
-def test_the_table_of_windows_says_the_same() -> None:
+def test_the_table_of_windows_says_the_same():
     """l_intl.nls begins with two words, then a table in three levels of what to add to a small letter."""
     data = WINE.read_bytes()
     table = struct.unpack(f"<{len(data) // 2}H", data)[2:]

@@ -74,14 +74,14 @@ def place_of(name: str) -> int:
     return PLACES[name] if name in PLACES else PLACES[name.partition(".")[0]]
 
 
-def test_every_room_has_its_place() -> None:
+def test_every_room_has_its_place():
     assert {name.partition(".")[0] for name in modules() if name} == {name for name in PLACES if "." not in name}
 
 
-def test_rooms_import_only_what_stands_before_them() -> None:
+def test_rooms_import_only_what_stands_before_them():
     wrong = {(name, one) for name, needed in imports().items() for one in needed if place_of(one) > place_of(name)}
     assert wrong == set()
 
 
-def test_no_module_imports_itself_through_others() -> None:
+def test_no_module_imports_itself_through_others():
     TopologicalSorter(imports()).prepare()  # raises an error that names the circle

@@ -41,7 +41,7 @@ print("modules after exit code", int(code), *sys.modules, sep="\\n")
 
 
 @pytest.mark.parametrize("words", [["scan"], ["repair", "-w", "out", "-q"]], ids=["scan", "repair"])
-def test_a_small_wheel_imports_little(tmp_path: Path, words: list[str]) -> None:
+def test_a_small_wheel_imports_little(tmp_path, words):
     files: dict[str, str | bytes] = {
         "pkg/__init__.py": "from pkg import _core\n",
         "pkg/_core.cp311-win_amd64.pyd": extension(
@@ -59,7 +59,7 @@ def test_a_small_wheel_imports_little(tmp_path: Path, words: list[str]) -> None:
     assert words[0] == "repair" or sum(name.partition(".")[0] == "wheelfix" for name in imported) <= 110
 
 
-def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+def test_help_imports_nothing_heavy(tmp_path):
     assert NOT_FOR_HELP & imported_by("--help", cwd=tmp_path)[1] == set()
 
 
@@ -70,7 +70,7 @@ def imported_by(*words: str, cwd: Path) -> tuple[str, set[str]]:
     return code, set(modules)
 
 
-def test_planted_modules_in_the_current_folder_do_not_run(tmp_path: Path) -> None:
+def test_planted_modules_in_the_current_folder_do_not_run(tmp_path):
     mark = tmp_path / "ran"
     for name in ("rich", "packaging", "tomli", "argparse", "signal", "pefile", "delvewheel"):
         (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'w').close()\n")

@@ -95,7 +95,7 @@ def needs_clients() -> None:
 
 
 @pytest.mark.parametrize(("first", "step"), [(0, 10), pytest.param(1, 2, marks=pytest.mark.slow)])
-def test_verify_agrees_with_the_installers(tmp_path: Path, first: int, step: int) -> None:
+def test_verify_agrees_with_the_installers(tmp_path, first, step):
     needs_clients()
     assert list(compare(QUICK[first::step], tmp_path)) == []
 
@@ -103,20 +103,20 @@ def test_verify_agrees_with_the_installers(tmp_path: Path, first: int, step: int
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("start", range(0, 5000, 100))
-def test_verify_agrees_with_the_installers_on_many_wheels(tmp_path: Path, start: int) -> None:
+def test_verify_agrees_with_the_installers_on_many_wheels(tmp_path, start):
     needs_clients()
     assert list(compare(range(start, start + 100), tmp_path)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 50, 50))
-def test_what_repair_writes_is_taken_by_everybody(tmp_path: Path, start: int) -> None:
+def test_what_repair_writes_is_taken_by_everybody(tmp_path, start):
     needs_clients()
     assert list(repaired(range(start, start + 50), tmp_path)) == []
 
 
 @pytest.mark.slow
-def test_pip_in_this_process_is_the_program(tmp_path: Path) -> None:
+def test_pip_in_this_process_is_the_program(tmp_path):
     for seed in QUICK[:5]:
         path = draft(seed).write(tmp_path / str(seed))
         here, there = pip_here(path, tmp_path / f"{seed}-here"), pip_program(path, tmp_path / f"{seed}-there")
@@ -149,7 +149,7 @@ def codes(folder: Path, *entries: Entry) -> set[str]:
     ],
 )
 @pytest.mark.parametrize("swap", [False, True])
-def test_two_members_that_become_one_file(tmp_path: Path, one: str, other: str, swap: bool) -> None:
+def test_two_members_that_become_one_file(tmp_path, one, other, swap):
     pair = [Entry(one, OTHER), Entry(other, ROOT)]
     assert "WF118" in codes(tmp_path, *(reversed(pair) if swap else pair))
 
@@ -163,42 +163,42 @@ def test_two_members_that_become_one_file(tmp_path: Path, one: str, other: str, 
         ("pkg-1.0.data/scripts/lib.dll", "pkg/lib.dll"),
     ],
 )
-def test_two_members_that_stay_two_files(tmp_path: Path, one: str, other: str) -> None:
+def test_two_members_that_stay_two_files(tmp_path, one, other):
     assert codes(tmp_path, Entry(one, OTHER), Entry(other, ROOT)) == set()
 
 
-def test_a_script_and_an_entry_point_of_one_name(tmp_path: Path) -> None:
+def test_a_script_and_an_entry_point_of_one_name(tmp_path):
     points = Entry("pkg-1.0.dist-info/entry_points.txt", b"[console_scripts]\nRun = pkg:main\n")
     assert "WF118" in codes(tmp_path, Entry("pkg-1.0.data/scripts/run.exe", OTHER), points)
     assert codes(tmp_path, Entry("pkg-1.0.data/scripts/other.exe", OTHER), points) <= {"WF122"}
 
 
 @pytest.mark.parametrize("name", ["pkg-1.0.data/bogus/x", "pkg-1.0.data/x.py", "x.data/purelib/y.py", "x.data"])
-def test_files_of_no_scheme(tmp_path: Path, name: str) -> None:
+def test_files_of_no_scheme(tmp_path, name):
     assert codes(tmp_path, Entry(name, OTHER)) == {"WF119"}
 
 
 @pytest.mark.parametrize("where", ["local", "central", "both"])
-def test_patched_data(tmp_path: Path, where: str) -> None:
+def test_patched_data(tmp_path, where):
     entry = Entry("pkg/lib.dll", ROOT)
     getattr(entry, where)["flags"] = 0x20
     assert verdict_of(write_wheel_by_hand(tmp_path, [entry])).refused
 
 
 @pytest.mark.parametrize("where", ["local", "central"])
-def test_utf8_flags_that_differ(tmp_path: Path, where: str) -> None:
+def test_utf8_flags_that_differ(tmp_path, where):
     entry = Entry("pkg/\u00fc.dll", ROOT)
     getattr(entry, where)["flags"] = 0
     assert verdict_of(write_wheel_by_hand(tmp_path, [entry])).refused
 
 
 @pytest.mark.parametrize("comment", [b"PK\x05\x06", b"\xffPK\x01\x02\xff", b"x" * 30 + b"PK\x03\x04"])
-def test_comments_that_look_like_archives(tmp_path: Path, comment: bytes) -> None:
+def test_comments_that_look_like_archives(tmp_path, comment):
     assert verdict_of(write_wheel_by_hand(tmp_path, comment=comment)).refused
 
 
 @pytest.mark.parametrize("folder", ["other-1.0.dist-info/METADATA", "PKG-1.0.dist-info/x", "x.dist-info"])
-def test_several_dist_info_folders_are_not_repaired(tmp_path: Path, folder: str) -> None:
+def test_several_dist_info_folders_are_not_repaired(tmp_path, folder):
     path = write_wheel_by_hand(tmp_path, [Entry(folder, b"x")])
     assert "WF126" in {finding.code for finding in verify(path).findings}
     with pytest.raises(WheelfixError, match="cannot be repaired"):
@@ -219,7 +219,7 @@ def test_several_dist_info_folders_are_not_repaired(tmp_path: Path, folder: str)
         ("pkg!", "1.0", {"pip", "uv"}),
     ],
 )
-def test_names_and_versions_that_installers_refuse(tmp_path: Path, name: str, version: str, refused: set[str]) -> None:
+def test_names_and_versions_that_installers_refuse(tmp_path, name, version, refused):
     """The same everywhere in the wheel, so that nothing contradicts it."""
     stem = f"{name}-{version}"
     text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
@@ -237,10 +237,10 @@ def test_names_and_versions_that_installers_refuse(tmp_path: Path, name: str, ve
         (b"", {"pip", "uv"}),
     ],
 )
-def test_metadata_that_installers_refuse(tmp_path: Path, metadata: bytes, refused: set[str]) -> None:
+def test_metadata_that_installers_refuse(tmp_path, metadata, refused):
     assert verdict_of(Draft(metadata=metadata).write(tmp_path)).refused_by == refused
 
 
 @pytest.mark.parametrize("character", ["\u202e", "\ufeff", "\u200b", "\x85", "\u2028", "\ue000"])
-def test_characters_that_cannot_be_seen(tmp_path: Path, character: str) -> None:
+def test_characters_that_cannot_be_seen(tmp_path, character):
     assert codes(tmp_path, Entry(f"pkg/{character}.dll", ROOT)) >= {"WF113"}

@@ -19,7 +19,6 @@ import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
 from tests.archive.hostile import CASES, TESTED_WITH, TEXT, refused_by
-from tests.support.commands import Run
 from tests.support.installers import pip_here
 from tests.support.parts import every
 from tests.support.tiers import require
@@ -46,7 +45,7 @@ BESIDES = {
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_the_fault_is_found_and_those_who_refuse_it_are_named(tmp_path: Path, key: str) -> None:
+def test_the_fault_is_found_and_those_who_refuse_it_are_named(tmp_path, key):
     case = CASES[key]
     path = write_wheel_by_hand(tmp_path, case.entries, **case.options)
     with Archive.open(path) as archive:
@@ -65,7 +64,7 @@ def test_the_fault_is_found_and_those_who_refuse_it_are_named(tmp_path: Path, ke
         assert named ^ refused_by(key) == BESIDES.get(key, set())
 
 
-def test_the_compression_ratio_that_pypi_refuses(tmp_path: Path) -> None:
+def test_the_compression_ratio_that_pypi_refuses(tmp_path):
     zeros = bytes(65 << 20)
     path = write_wheel_by_hand(tmp_path, [Entry("zeros.bin", zeros, packed=deflate(zeros, 1))])
     with Archive.open(path) as archive:
@@ -73,7 +72,7 @@ def test_the_compression_ratio_that_pypi_refuses(tmp_path: Path) -> None:
     assert [(fault.kind, fault.rejected_by) for fault in faults] == [("zip-bomb", ("pypi",))]
 
 
-def test_order_in_the_file_need_not_be_that_of_the_directory(tmp_path: Path) -> None:
+def test_order_in_the_file_need_not_be_that_of_the_directory(tmp_path):
     path = write_wheel_by_hand(tmp_path, [Entry("a.txt", TEXT), Entry("b.txt", TEXT)], shuffle=True)
     with Archive.open(path) as archive:
         assert check_archive(archive) == ()
@@ -113,7 +112,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", every(3, CASES))
-def test_uv_refuses_just_these(served: tuple[Path, str], key: str) -> None:
+def test_uv_refuses_just_these(served, key):
     _needs("uv")
     folder, address = served
     case = CASES[key]
@@ -133,7 +132,7 @@ def test_uv_refuses_just_these(served: tuple[Path, str], key: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", CASES)
-def test_pip_refuses_just_these(tmp_path: Path, key: str) -> None:
+def test_pip_refuses_just_these(tmp_path, key):
     _needs("pip")
     case = CASES[key]
     path = write_wheel_by_hand(tmp_path, case.entries, **case.options)
@@ -158,7 +157,7 @@ def codes(path: Path) -> list[str]:
     return [finding.code for finding in scan(path).findings]
 
 
-def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path: Path, run: Run) -> None:
+def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path, run):
     """make_wheel.py left out ZIP_DEFLATED: 1.26 GB instead of 216 MB, and nobody said so."""
     wheel = build(tmp_path / "dist", data=TEXT_STORED)
     assert codes(wheel) == ["WF130"]
@@ -179,13 +178,13 @@ def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path: Path, ru
     assert (tmp_path / "again" / wheel.name).read_bytes() == first
 
 
-def test_nobody_is_surprised_by_another_wheel(tmp_path: Path, run: Run) -> None:
+def test_nobody_is_surprised_by_another_wheel(tmp_path, run):
     wheel = build(tmp_path / "dist", data=TEXT_STORED)
     run("repair", wheel, "--no-discover", "-w", tmp_path / "out")
     assert (tmp_path / "out" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-def test_a_compressed_wheel_stays_as_it_is_with_recompress(tmp_path: Path, run: Run) -> None:
+def test_a_compressed_wheel_stays_as_it_is_with_recompress(tmp_path, run):
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/data.txt": TEXT_STORED}
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-any", files, purelib=True)
     run("repair", wheel, "--recompress", "--no-discover", "-w", tmp_path / "out")
@@ -199,12 +198,12 @@ def test_a_compressed_wheel_stays_as_it_is_with_recompress(tmp_path: Path, run: 
         pytest.param({"data": TEXT_STORED[:2000]}, id="a few bytes"),
     ],
 )
-def test_where_nothing_would_be_saved_there_is_no_finding(files: dict[str, bytes], tmp_path: Path) -> None:
+def test_where_nothing_would_be_saved_there_is_no_finding(files, tmp_path):
     with Archive.open(build(tmp_path, **files)) as archive:
         assert stored_fault(archive) == ()
 
 
-def test_an_installed_package_has_nothing_to_compress(run: Run, tmp_path: Path) -> None:
+def test_an_installed_package_has_nothing_to_compress(run, tmp_path):
     assert "--recompress" in run("repair", "--env", tmp_path, "--package", "x", "--recompress", code=2).err
 
 
@@ -212,13 +211,13 @@ def test_an_installed_package_has_nothing_to_compress(run: Run, tmp_path: Path) 
 # Reading back: what was written wrongly is seen.
 
 
-def test_a_right_wheel(tmp_path: Path) -> None:
+def test_a_right_wheel(tmp_path):
     path = write_wheel_by_hand(tmp_path, [Entry("x.dll", b"x" * 100)])
     result = read_back(path, ["x.dll"])
     assert (result.archive, result.record, result.damaged, result.problems()) == ((), (), (), [])
 
 
-def test_everything_that_can_be_wrong(tmp_path: Path) -> None:
+def test_everything_that_can_be_wrong(tmp_path):
     entries = wheel_entries([Entry("x.dll", b"x" * 100), Entry("y.dll", b"y" * 100), Entry("z.dll", b"z" * 100)])
     entries[0].data = b"w" * 100
     entries[1].both = {"crc": 1}
@@ -237,7 +236,7 @@ def test_everything_that_can_be_wrong(tmp_path: Path) -> None:
     assert len(result.problems()) == 5
 
 
-def test_no_record(tmp_path: Path) -> None:
+def test_no_record(tmp_path):
     path = tmp_path / "pkg-1.0-py3-none-any.whl"
     path.write_bytes(build_zip([Entry(f"{DIST_INFO}/METADATA", b"")]))
     assert read_back(path).problems() == ["RECORD: there is no RECORD"]
@@ -245,7 +244,7 @@ def test_no_record(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", codec.NAMES)
-def test_damage_anywhere_is_found(tmp_path: Path, name: str) -> None:
+def test_damage_anywhere_is_found(tmp_path, name):
     """What is whole is found to be, and what is not, in each of its blocks."""
     if not codec._version(name):
         pytest.skip(f"{name} is not installed")
@@ -299,7 +298,7 @@ def sized(folder: Path, name: str, **more: object) -> list[tuple[str, str]]:
         (284, 300, []),
     ],
 )
-def test_paths_that_are_too_long(length: int, limit: int, expected: list[tuple[str, str]], tmp_path: Path) -> None:
+def test_paths_that_are_too_long(length, limit, expected, tmp_path):
     """A member of 284 characters was ok; it cannot be installed below any home folder."""
     folders = "/".join(["pkg", *["long" * 12] * ((length - 40) // 49)])
     name = f"{folders}/{'x' * (length - len(folders) - 1)}"
@@ -307,12 +306,12 @@ def test_paths_that_are_too_long(length: int, limit: int, expected: list[tuple[s
     assert sized(tmp_path, name, max_path=limit) == expected
 
 
-def test_a_scheme_of_data_has_its_own_folder(tmp_path: Path) -> None:
+def test_a_scheme_of_data_has_its_own_folder(tmp_path):
     assert sized(tmp_path / "a", "pkg-1.0.data/purelib/pkg/" + "x" * 100, max_path=104) == []
     assert sized(tmp_path / "b", "pkg-1.0.data/purelib/pkg/" + "x" * 101, max_path=104) == [("WF133", "error")]
 
 
-def test_the_size_that_pypi_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_that_pypi_takes(tmp_path, monkeypatch):
     assert sized(tmp_path, "pkg/x") == []
     monkeypatch.setattr(conformance, "PYPI_FILE", 500)
     assert sized(tmp_path, "pkg/x") == [("WF134", "info")]

@@ -56,7 +56,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_everybody_reads_it(wheel: Path, tmp_path: Path) -> None:
+def test_everybody_reads_it(wheel, tmp_path):
     check_with_clients(wheel, tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         assert archive.read("pkg/lib/big.dll") == bytes(range(256)) * 12_000

@@ -81,7 +81,7 @@ LIMITS = Limits(max_ratio=1e9)
         pytest.param([5 * GIB], id="member", marks=pytest.mark.long),
     ],
 )
-def test_old_members_beyond_4_gib(tmp_path: Path, sizes: list[int]) -> None:
+def test_old_members_beyond_4_gib(tmp_path, sizes):
     needs_room(tmp_path, 2 * sum(sizes))
     source = tmp_path / "pkg-1.0-py3-none-any.whl"
     rows = sparse_wheel(source, sizes)
@@ -103,7 +103,7 @@ def test_old_members_beyond_4_gib(tmp_path: Path, sizes: list[int]) -> None:
 
 
 @pytest.mark.long  # packs 4 GiB
-def test_a_new_member_beyond_4_gib(tmp_path: Path) -> None:
+def test_a_new_member_beyond_4_gib(tmp_path):
     size = 4 * GIB + 12345
     needs_room(tmp_path, GIB)
     (tmp_path / "in").mkdir()
@@ -128,7 +128,7 @@ def test_a_new_member_beyond_4_gib(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", some([65_536, 65_535, 70_000]))
-def test_many_members(tmp_path: Path, count: int) -> None:
+def test_many_members(tmp_path, count):
     """The new wheel has one member more than the 16 bits of the plain end record can count, or just as many."""
     source = tmp_path / "pkg-1.0-py3-none-any.whl"
     with zipfile.ZipFile(source, "w") as wheel:
@@ -166,7 +166,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_t
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_memory_does_not_grow_with_the_wheel(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_wheel(tmp_path):
     """A wheel of 512 MiB with a new file of 128 MiB needs hardly more memory than Python itself."""
     needs_room(tmp_path, 2 * GIB)
     source = tmp_path / "pkg-1.0-py3-none-any.whl"

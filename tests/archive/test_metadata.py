@@ -11,7 +11,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
@@ -38,19 +37,19 @@ from wheelfix.plan.make import output_name
         ("PKG-1-PY3-none-any.WHL", FileName("PKG", "1", "", ("PY3-none-any",))),
     ],
 )
-def test_file_names(name: str, expected: FileName) -> None:
+def test_file_names(name, expected):
     assert FileName.parse(Path("folder") / name) == expected
 
 
 @pytest.mark.parametrize("name", ["torch.whl", "torch-2.7.1.whl", "torch-2.7.1-cp311-cp311.whl", "a-b-c-d-e-f-g.whl",
                                   "a-1-x-py3-none-any.whl", "torch-2.7.1-cp311-cp311-win_amd64 (1).whl"])  # fmt: skip
-def test_names_that_are_no_wheels(name: str) -> None:
+def test_names_that_are_no_wheels(name):
     with pytest.raises(InputError, match="has no wheel name"):
         FileName.parse(Path(name))
 
 
 @pytest.mark.parametrize("name", ["torch-2.7.1-cp311-cp311-win_amd64.zip", "a-1-py3.8.egg", "a-1-py311_0.conda"])
-def test_other_archives_are_not_asked_for_the_name_of_a_wheel(name: str) -> None:
+def test_other_archives_are_not_asked_for_the_name_of_a_wheel(name):
     with pytest.raises(InputError, match="is not a wheel") as raised:
         FileName.parse(Path(name))
     assert raised.value.hint == "give the wheel itself: eggs, conda packages and source archives are not scanned"
@@ -61,7 +60,7 @@ def _info(path: Path) -> WheelInfo:
         return WheelInfo.from_archive(archive)
 
 
-def test_a_plain_wheel(tmp_path: Path) -> None:
+def test_a_plain_wheel(tmp_path):
     info = _info(write_wheel_by_hand(tmp_path))
     assert (info.name, info.version, info.build, info.tags) == ("pkg", "1.0", "", ("py3-none-any",))
     assert (info.dist_info, info.data, info.prefix) == (DIST_INFO, "pkg-1.0.data", "")
@@ -129,12 +128,12 @@ def _nothing(_: list[Entry]) -> None:
          "more-tags", "no-tag", "wheel-2", "wheel-1.9", "build", "file-name", "not-last", "several", "license",
          "license-before-2.4"],
 )  # fmt: skip
-def test_places_that_disagree(tmp_path: Path, build: Callable[[Path], Path], kinds: list[str]) -> None:
+def test_places_that_disagree(tmp_path, build, kinds):
     info = _info(build(tmp_path))
     assert [fault.kind for fault in info.faults] == kinds
 
 
-def test_damaged_metadata_is_a_fault_not_an_error(tmp_path: Path) -> None:
+def test_damaged_metadata_is_a_fault_not_an_error(tmp_path):
     def change(entries: list[Entry]) -> None:
         entries[1].both = {"crc": 1}
 
@@ -145,7 +144,7 @@ def test_damaged_metadata_is_a_fault_not_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["deep/", "deep/deeper/", "pkg-1.0/"])
-def test_everything_too_deep(tmp_path: Path, prefix: str) -> None:
+def test_everything_too_deep(tmp_path, prefix):
     """7-Zip on the unpacked folder, instead of on what is in it."""
     path = tmp_path / "pkg-1.0-py3-none-any.whl"
     entries = [Entry(prefix.encode() + entry.raw_name, entry.data) for entry in wheel_entries()]
@@ -157,13 +156,13 @@ def test_everything_too_deep(tmp_path: Path, prefix: str) -> None:
     assert [fault.kind for fault in info.faults] == ["too-deep"]
 
 
-def test_a_vendored_dist_info_deeper_down_is_not_the_wheels_own(tmp_path: Path) -> None:
+def test_a_vendored_dist_info_deeper_down_is_not_the_wheels_own(tmp_path):
     path = write_wheel_by_hand(tmp_path, [Entry("pkg/_vendor/q-1.dist-info/METADATA", b"Name: q\n")])
     info = _info(path)
     assert (info.prefix, info.dist_info, info.faults) == ("", DIST_INFO, ())
 
 
-def test_no_dist_info_is_no_wheel(tmp_path: Path) -> None:
+def test_no_dist_info_is_no_wheel(tmp_path):
     path = tmp_path / "pkg-1.0-py3-none-any.whl"
     for entries in ([], [Entry("pkg/__init__.py", b"")], [Entry("a/x.py"), Entry("b/q-1.dist-info/METADATA")]):
         path.write_bytes(build_zip(entries))
@@ -171,7 +170,7 @@ def test_no_dist_info_is_no_wheel(tmp_path: Path) -> None:
             _info(path)
 
 
-def test_headers() -> None:
+def test_headers():
     text = (
         "Name: x\r\nRequires-Dist: a\nrequires-dist: b ; extra == 'q'\nLong: one\n  two\n\tthree\nno colon\n\nBody: y\n"
     )
@@ -203,7 +202,7 @@ LICENSE = (
         pytest.param(LICENSE.format(gap=""), None, id="an-empty-line-ends-the-header"),
     ],
 )
-def test_lines_of_blanks_continue_a_field(text: str, numpy: tuple[str, ...] | None) -> None:
+def test_lines_of_blanks_continue_a_field(text, numpy):
     """pandas 2.0.3 lost every Requires-Dist to a line of eight blanks within its license."""
     assert parse_headers(text).get("requires-dist") == numpy
 
@@ -252,7 +251,7 @@ REQUIREMENTS = [
 
 
 @pytest.mark.parametrize("line", REQUIREMENTS, ids=lambda line: line[:40] or "(empty)")
-def test_a_requirement_is_refused_if_packaging_refuses_it(line: str) -> None:
+def test_a_requirement_is_refused_if_packaging_refuses_it(line):
     try:
         Requirement(line)
         readable = True
@@ -264,7 +263,7 @@ def test_a_requirement_is_refused_if_packaging_refuses_it(line: str) -> None:
 @pytest.mark.parametrize(
     "line", ["", ">=3.8", ">=3.8,<4", ">=3.8, !=3.9.*", ">=3.8,", ">=3.8 <4", ">=3.8.*", "~=3.8", "~=3", "3.8", "==3.*"]
 )
-def test_requires_python_is_refused_if_packaging_refuses_it(line: str) -> None:
+def test_requires_python_is_refused_if_packaging_refuses_it(line):
     try:
         SpecifierSet(line)
         readable = True
@@ -292,7 +291,7 @@ TAGS = ("cp313-cp313-win_amd64",)
         ("pkg-1.0-1-py3-none-any.whl", "1", ("py3-none-any",), ""),
     ],
 )
-def test_file_names_of_variants(name: str, build: str, tags: tuple[str, ...], variant: str) -> None:
+def test_file_names_of_variants(name, build, tags, variant):
     found = FileName.parse(Path(name))
     assert (found.build, found.tags, found.variant) == (build, tags, variant)
 
@@ -307,13 +306,13 @@ def test_file_names_of_variants(name: str, build: str, tags: tuple[str, ...], va
         "pkg-1.0-1-2-py3-none-any.whl",
     ],
 )
-def test_what_is_no_label(name: str) -> None:
+def test_what_is_no_label(name):
     with pytest.raises(InputError):
         FileName.parse(Path(name))
     assert name_parts(name) == {}
 
 
-def test_names_made_of_names() -> None:
+def test_names_made_of_names():
     name = "numpy-2.3.2-cp313-cp313-win_amd64-x86_64_v3.whl"
     assert without_variant(name) == "numpy-2.3.2-cp313-cp313-win_amd64.whl"
     assert without_variant(without_variant(name)) == without_variant(name)
@@ -355,12 +354,12 @@ GOOD = json.dumps(DOCUMENT)
         (json.dumps({"variants": DOCUMENT["variants"]}), ["WF129", "WF131"]),
     ],
 )
-def test_the_description(tmp_path: Path, description: str | None, expected: list[str]) -> None:
+def test_the_description(tmp_path, description, expected):
     found = verify(variant_wheel(tmp_path, description)).findings
     assert sorted(finding.code for finding in found) == expected
 
 
-def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path: Path, run: Run) -> None:
+def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path, run):
     wheel = variant_wheel(tmp_path, GOOD, {"outer.dll": ["f"]})
     run("scan", wheel, "--no-discover", "-q", code=Exit.FINDINGS)
     root = tmp_path / "root"

@@ -30,28 +30,28 @@ SAFE_NAMES = (
 
 
 @pytest.mark.parametrize("name", UNSAFE_NAMES.values(), ids=UNSAFE_NAMES.keys())
-def test_unsafe_names_are_told(name: str) -> None:
+def test_unsafe_names_are_told(name):
     assert names.why_unsafe(name)
     assert not names.all_plain(["pkg/fine.py", name])
 
 
 @pytest.mark.parametrize("name", SAFE_NAMES)
-def test_safe_names_are_left_alone(name: str) -> None:
+def test_safe_names_are_left_alone(name):
     assert names.why_unsafe(name) == ""
     assert names.all_plain([name, "pkg/fine.py"])
 
 
-def test_a_step_may_have_255_characters() -> None:
+def test_a_step_may_have_255_characters():
     assert not names.why_unsafe("pkg/" + "x" * 255)
     assert names.why_unsafe("pkg/" + "\U0001f600" * 128)  # two UTF-16 units each
 
 
-def test_a_backslash_alone_is_no_danger_but_deserves_a_closer_look() -> None:
+def test_a_backslash_alone_is_no_danger_but_deserves_a_closer_look():
     assert not names.why_unsafe("pkg\\sub\\a.txt")
     assert not names.all_plain(["pkg\\sub\\a.txt"])
 
 
-def test_no_names_and_an_empty_name() -> None:
+def test_no_names_and_an_empty_name():
     assert names.all_plain([])
     assert not names.all_plain([""])
     assert not names.all_plain(["a", "", "b"])
@@ -62,7 +62,7 @@ PART = st.text(st.sampled_from("ab.. :/\\\x00\n?connulaux1\u00e4\u2028\U0001f600
 
 
 @given(st.lists(PART, max_size=6))
-def test_the_quick_look_never_passes_what_the_slow_one_refuses(listed: list[str]) -> None:
+def test_the_quick_look_never_passes_what_the_slow_one_refuses(listed):
     if names.all_plain(listed):
         assert not [name for name in listed if names.why_unsafe(name) or "\\" in name]
 
@@ -80,11 +80,11 @@ def test_the_quick_look_never_passes_what_the_slow_one_refuses(listed: list[str]
         (["a", "b"], []),
     ],
 )
-def test_collisions(listed: list[str], expected: list[tuple[str, str]]) -> None:
+def test_collisions(listed, expected):
     assert list(names.collisions(listed)) == expected
 
 
-def test_a_file_cannot_be_a_folder() -> None:
+def test_a_file_cannot_be_a_folder():
     assert list(names.files_as_folders({"x", "x/y/z.txt", "q/r"})) == [("x", "x/")]
     assert list(names.files_as_folders({"x/", "x/y/z.txt", "x/y/"})) == []
 
@@ -120,5 +120,5 @@ def test_a_name_with_a_line_end_is_one_name():
         ("C:/sub/../x.py", False),
     ],
 )
-def test_names_that_lead_upwards_and_stay_inside(name: str, inside: bool) -> None:
+def test_names_that_lead_upwards_and_stay_inside(name, inside):
     assert names.stays_inside(name) is inside

@@ -34,7 +34,7 @@ def header(**changes: int | bytes) -> Header:
     ("csize", "usize", "wide"),
     [(5, 9, False), (5, LIMIT - 1, False), (5, LIMIT, True), (LIMIT, 5, True), (LIMIT + 1, LIMIT + 1, True)],
 )
-def test_local_headers(csize: int, usize: int, wide: bool) -> None:
+def test_local_headers(csize, usize, wide):
     raw = header(csize=csize, usize=usize).local()
     needed, flags = struct.unpack_from("<HH", raw, 4)
     reported = struct.unpack_from("<II", raw, 18)
@@ -54,9 +54,7 @@ def test_local_headers(csize: int, usize: int, wide: bool) -> None:
         (LIMIT + 1, LIMIT + 2, LIMIT + 3, (LIMIT + 2, LIMIT + 1, LIMIT + 3)),
     ],
 )
-def test_directory_entries_hold_just_the_values_that_do_not_fit(
-    csize: int, usize: int, offset: int, values: tuple[int, ...]
-) -> None:
+def test_directory_entries_hold_just_the_values_that_do_not_fit(csize, usize, offset, values):
     entry = header(csize=csize, usize=usize).central(offset)
     expected = extra_field(1, struct.pack(f"<{len(values)}Q", *values)) if values else b""
     assert entry[51:] == expected
@@ -76,7 +74,7 @@ def test_directory_entries_hold_just_the_values_that_do_not_fit(
         (1, 1, LIMIT, True),
     ],
 )
-def test_the_end(entries: int, size: int, offset: int, wide: bool) -> None:
+def test_the_end(entries, size, offset, wide):
     raw = end_of_archive(entries, size, offset)
     assert len(raw) == (98 if wide else 22)
     if wide:
@@ -84,7 +82,7 @@ def test_the_end(entries: int, size: int, offset: int, wide: bool) -> None:
         assert struct.unpack_from("<Q", raw, 64) == (offset + size,)
 
 
-def test_extra_fields_about_sizes_and_names_are_left_out() -> None:
+def test_extra_fields_about_sizes_and_names_are_left_out():
     time, owner = extra_field(0x5455, b"\x01abcd"), extra_field(0x7875, b"x")
     junk = b"\x01\x02\xff"
     assert without_sizes(time + extra_field(1, bytes(16)) + owner + extra_field(0x7075, b"name") + junk) == time + owner
@@ -101,9 +99,7 @@ MEMBERS = st.dictionaries(NAME, st.binary(max_size=3000) | st.just(b"z" * 700_00
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(MEMBERS, st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]), st.binary(max_size=20))
 @pytest.mark.slow
-def test_everything_zipfile_writes_is_read_alike(
-    tmp_path: Path, files: dict[str, bytes], method: int, prefix: bytes
-) -> None:
+def test_everything_zipfile_writes_is_read_alike(tmp_path, files, method, prefix):
     path = tmp_path / "x.whl"
     with path.open("wb") as out:
         out.write(prefix)
@@ -134,7 +130,7 @@ def test_everything_zipfile_writes_is_read_alike(
     ],
     ids=["empty", "lfs", "html", "cut", "gzip", "end-cut"],
 )
-def test_what_is_no_archive_says_why(tmp_path: Path, content: bytes, because: str) -> None:
+def test_what_is_no_archive_says_why(tmp_path, content, because):
     path = tmp_path / "x.whl"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
@@ -144,7 +140,7 @@ def test_what_is_no_archive_says_why(tmp_path: Path, content: bytes, because: st
     assert str(path) in caught.value.what
 
 
-def test_a_path_that_is_no_file(tmp_path: Path) -> None:
+def test_a_path_that_is_no_file(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         Archive.open(tmp_path / "none.whl")
     with pytest.raises(InputError, match="is a folder"):
@@ -155,13 +151,13 @@ def test_a_path_that_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "x.whl")
     with pytest.raises(InputError, match="a device or pipe"):
         Archive.open(tmp_path / "x.whl")
 
 
-def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     path = tmp_path / "x.whl"
     path.write_bytes(b"")
 
@@ -183,7 +179,7 @@ def _try_everything(path: Path) -> None:
                 archive.read(member)
 
 
-def test_cut_at_every_byte(tmp_path: Path) -> None:
+def test_cut_at_every_byte(tmp_path):
     whole = build_zip(wheel_entries([Entry("a.txt", b"text" * 50)]), zip64={})
     path = tmp_path / "x.whl"
     for length in range(len(whole)):
@@ -200,7 +196,7 @@ WHOLE = build_zip(wheel_entries([Entry("a.txt", b"text" * 50)]), zip64={}, comme
     st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=8),
     st.integers(0, 40),
 )
-def test_any_bytes_changed(tmp_path: Path, changes: list[tuple[int, int]], near_end: int) -> None:
+def test_any_bytes_changed(tmp_path, changes, near_end):
     data = bytearray(WHOLE)
     for at, value in changes:
         data[at] = value
@@ -213,7 +209,7 @@ def test_any_bytes_changed(tmp_path: Path, changes: list[tuple[int, int]], near_
 
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.integers(0, 70000))
-def test_any_bytes_before_an_end_record(tmp_path: Path, head: bytes, offset: int) -> None:
+def test_any_bytes_before_an_end_record(tmp_path, head, offset):
     end = build_zip([], end={"entries": 1, "here": 1, "size": len(head), "offset": offset})
     path = tmp_path / "x.whl"
     path.write_bytes(head + end)
@@ -228,7 +224,7 @@ def _archive(path: Path, entries: list[Entry], **options: object) -> Path:
     return path
 
 
-def test_too_many_members(tmp_path: Path) -> None:
+def test_too_many_members(tmp_path):
     path = _archive(tmp_path / "x.whl", [Entry(f"{number}", method=0) for number in range(50)])
     with pytest.raises(InputError, match="more than 49 members"):
         Archive.open(path, Limits(max_members=49))
@@ -236,13 +232,13 @@ def test_too_many_members(tmp_path: Path) -> None:
         assert len(archive.members) == 50
 
 
-def test_a_huge_directory(tmp_path: Path) -> None:
+def test_a_huge_directory(tmp_path):
     path = _archive(tmp_path / "x.whl", [Entry("a", method=0, central={"comment": b"c" * 5000})])
     with pytest.raises(InputError, match="directory has 5047 bytes"):
         Archive.open(path, Limits(max_directory=5000))
 
 
-def test_a_bomb_of_one_member_is_told_and_not_read(tmp_path: Path) -> None:
+def test_a_bomb_of_one_member_is_told_and_not_read(tmp_path):
     zeros = bytes(3 << 20)
     path = _archive(tmp_path / "x.whl", [Entry("bomb", zeros), Entry("pad", bytes(range(256)) * 99, method=0)])
     limits = Limits(max_ratio=100, ratio_from=1 << 20)
@@ -254,7 +250,7 @@ def test_a_bomb_of_one_member_is_told_and_not_read(tmp_path: Path) -> None:
         assert archive.why_refused(bomb)
 
 
-def test_a_bomb_of_many_members_is_refused(tmp_path: Path) -> None:
+def test_a_bomb_of_many_members_is_refused(tmp_path):
     packed = Entry("x", bytes(1 << 20))
     packed.fields()
     many = [Entry(f"{number}", bytes(1 << 20), packed=packed.packed) for number in range(5)]
@@ -265,7 +261,7 @@ def test_a_bomb_of_many_members_is_refused(tmp_path: Path) -> None:
         Archive.open(path, Limits(max_total=(5 << 20) - 1))
 
 
-def test_a_bomb_of_quoted_overlaps_is_refused_without_unpacking(tmp_path: Path) -> None:
+def test_a_bomb_of_quoted_overlaps_is_refused_without_unpacking(tmp_path):
     """All entries share one kernel of data: 2000 entries claim 40 MB of nearly nothing."""
     data = bytes(20_000)
     packed = deflate(data)
@@ -278,7 +274,7 @@ def test_a_bomb_of_quoted_overlaps_is_refused_without_unpacking(tmp_path: Path) 
                 archive.data_span(member)
 
 
-def test_a_member_that_lies_about_its_size_is_not_unpacked_beyond_it(tmp_path: Path) -> None:
+def test_a_member_that_lies_about_its_size_is_not_unpacked_beyond_it(tmp_path):
     """The stream would give 8 MB; the entry says 1000 bytes; at most one piece more than that is made."""
     packed = deflate(bytes(8 << 20), 9)
     path = _archive(tmp_path / "x.whl", [Entry("a", b"", packed=packed, both={"usize": 1000, "csize": len(packed)})])
@@ -289,13 +285,13 @@ def test_a_member_that_lies_about_its_size_is_not_unpacked_beyond_it(tmp_path: P
         assert sum(map(len, made)) <= 1000
 
 
-def test_reading_at_once_has_a_limit(tmp_path: Path) -> None:
+def test_reading_at_once_has_a_limit(tmp_path):
     path = _archive(tmp_path / "x.whl", [Entry("a", b"x" * 1000)])
     with Archive.open(path) as archive, pytest.raises(InputError, match="more than the 999"):
         archive.read(archive.members[0], 999)
 
 
-def test_the_list_of_faults_has_an_end(tmp_path: Path) -> None:
+def test_the_list_of_faults_has_an_end(tmp_path):
     path = _archive(tmp_path / "x.whl", [Entry(f"{number}:", method=0) for number in range(10_050)])
     with Archive.open(path) as archive:
         assert len(archive.faults) == 10_001
@@ -303,7 +299,7 @@ def test_the_list_of_faults_has_an_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_more_members_than_16_bits_can_count(tmp_path: Path) -> None:
+def test_more_members_than_16_bits_can_count(tmp_path):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as written:
         for number in range(70_000):
@@ -318,7 +314,7 @@ def test_more_members_than_16_bits_can_count(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------------- reading
 
 
-def test_many_threads_read_at_once(tmp_path: Path) -> None:
+def test_many_threads_read_at_once(tmp_path):
     contents = {f"{number}.bin": bytes([number]) * 300_000 + bytes(range(256)) * 50 for number in range(8)}
     path = _archive(tmp_path / "x.whl", [Entry(name, data) for name, data in contents.items()])
     wrong: list[str] = []
@@ -335,7 +331,7 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
     assert wrong == []
 
 
-def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_changes_is_noticed(tmp_path):
     path = _archive(tmp_path / "x.whl", [Entry("a", b"abc")])
     with Archive.open(path) as archive:
         archive.check_unchanged()

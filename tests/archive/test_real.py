@@ -37,7 +37,7 @@ def wheel(request: pytest.FixtureRequest) -> Iterator[Archive]:
         yield archive
 
 
-def test_the_directory_is_that_of_zipfile(wheel: Archive) -> None:
+def test_the_directory_is_that_of_zipfile(wheel):
     with zipfile.ZipFile(wheel.path) as other:
         assert [
             (member.name, member.usize, member.csize, member.crc, member.header_offset) for member in wheel.members
@@ -48,14 +48,14 @@ def test_the_directory_is_that_of_zipfile(wheel: Archive) -> None:
 
 
 @pytest.mark.parametrize(("name", "kinds"), RECORDS.items())
-def test_names_and_sizes_are_those_of_record(name: str, kinds: set[str]) -> None:
+def test_names_and_sizes_are_those_of_record(name, kinds):
     with Archive.open(named(name)) as archive:
         assert {fault.kind for fault in check_record(archive)} == kinds
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["torch-1.12.1-cp310-cp310-win_amd64.whl", "scipy-1.15.3-cp311-cp311-win_amd64.whl"])
-def test_hashes_are_those_of_record(name: str) -> None:
+def test_hashes_are_those_of_record(name):
     with Archive.open(named(name)) as archive:
         stale = {"hash-stale"} if RECORDS[name] else set()
         assert {fault.kind for fault in check_record(archive, hashes=True)} == RECORDS[name] | stale

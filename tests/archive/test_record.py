@@ -55,13 +55,13 @@ SHA512 = encode_digest(hashlib.sha512(b"hello").digest())
         (f"a.py,sha256={DIGEST}," + "9" * 5000, Row("a.py", "sha256", DIGEST), ["row-malformed"]),
     ],
 )
-def test_one_line(line: str, row: Row | None, kinds: list[str]) -> None:
+def test_one_line(line, row, kinds):
     record = Record.parse(line.encode() + b"\n")
     assert record.rows == ((row,) if row else ())
     assert [fault.kind for fault in record.faults] == kinds
 
 
-def test_line_ends_empty_lines_and_a_mark_at_the_start() -> None:
+def test_line_ends_empty_lines_and_a_mark_at_the_start():
     text = f"\ufeffa.py,sha256={DIGEST},5\r\n\r\nb.py,sha256={DIGEST},5\n\nx/RECORD,,"
     record = Record.parse(text.encode())
     assert [row.path for row in record.rows] == ["a.py", "b.py", "x/RECORD"]
@@ -78,13 +78,13 @@ def test_line_ends_empty_lines_and_a_mark_at_the_start() -> None:
 @pytest.mark.parametrize(
     "data", [b"\xff\xfe\x00", b"a\0b,,\n", b'"never closed,,\n' * 3, b"x" * 200_000 + b",,\n", bytes(range(256))]
 )
-def test_garbage_is_told_and_never_raised(data: bytes) -> None:
+def test_garbage_is_told_and_never_raised(data):
     record = Record.parse(data)
     assert record.faults or record.rows
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes(data: bytes) -> None:
+def test_any_bytes(data):
     Record.parse(data)
 
 
@@ -99,7 +99,7 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-def test_what_is_rendered_is_read_back(rows: list[Row]) -> None:
+def test_what_is_rendered_is_read_back(rows):
     data = render(rows)
     record = Record.parse(data)
     assert record.rows == tuple(rows)
@@ -113,7 +113,7 @@ def test_what_is_rendered_is_read_back(rows: list[Row]) -> None:
 
 
 @pytest.mark.slow
-def test_a_record_without_end_is_stopped() -> None:
+def test_a_record_without_end_is_stopped():
     for line in (b"a,,\n", record_row("a", b"").encode()):
         with pytest.raises(InputError, match="more than 300000 rows"):
             Record.parse(line * 300_001)
@@ -124,7 +124,7 @@ def test_a_record_without_end_is_stopped() -> None:
 
 
 @pytest.mark.slow
-def test_a_record_of_a_hundred_megabytes_is_not_swallowed(tmp_path: Path) -> None:
+def test_a_record_of_a_hundred_megabytes_is_not_swallowed(tmp_path):
     """It packs to a few kilobytes; reading it whole would cost far more than a wheel is worth."""
     entries = wheel_entries()[:-1]
     path = tmp_path / "pkg-1.0-py3-none-any.whl"
@@ -185,7 +185,7 @@ MD5 = encode_digest(hashlib.md5(b"answer = 42\n" * 20).digest())
     ids=["right", "crlf", "missing", "orphan", "folder", "unsafe", "twice", "size", "no-size", "no-hash", "hash",
          "weak", "backslash", "self-hash", "no-self"],
 )  # fmt: skip
-def test_disagreements(tmp_path: Path, change: object, expected: list[tuple[str, str]]) -> None:
+def test_disagreements(tmp_path, change, expected):
     path = _wheel(tmp_path, change(_rows()))  # type: ignore[operator]
     with Archive.open(path) as archive:
         faults = check_record(archive, hashes=True, jobs=2)
@@ -194,7 +194,7 @@ def test_disagreements(tmp_path: Path, change: object, expected: list[tuple[str,
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("folder", [False, True])
-def test_what_agrees_does_so_in_any_order(tmp_path: Path, folder: bool, end: str) -> None:
+def test_what_agrees_does_so_in_any_order(tmp_path, folder, end):
     text = "".join(sorted(_rows().splitlines(keepends=True), reverse=True)).replace("\n", end)
     path = _wheel(tmp_path, text, *([Entry("pkg/sub/", b"")] if folder else []))
     with Archive.open(path) as archive:
@@ -203,7 +203,7 @@ def test_what_agrees_does_so_in_any_order(tmp_path: Path, folder: bool, end: str
         assert check_record(archive, Record.parse(archive.read(own))) == ()
 
 
-def test_hashes_are_looked_at_only_on_request(tmp_path: Path) -> None:
+def test_hashes_are_looked_at_only_on_request(tmp_path):
     path = _wheel(tmp_path, _rows().replace(INIT, record_row("pkg/__init__.py", b"z" * 240)))
     with Archive.open(path) as archive:
         assert check_record(archive) == ()
@@ -212,7 +212,7 @@ def test_hashes_are_looked_at_only_on_request(tmp_path: Path) -> None:
     assert fault.found == "sha256=" + hash_bytes(b"answer = 42\n" * 20)
 
 
-def test_other_strong_hashes_are_checked_too(tmp_path: Path) -> None:
+def test_other_strong_hashes_are_checked_too(tmp_path):
     data = b"answer = 42\n" * 20
     good = encode_digest(hashlib.sha512(data).digest())
     for digest, kinds in ((good, []), (SHA512, ["hash-stale"])):
@@ -221,7 +221,7 @@ def test_other_strong_hashes_are_checked_too(tmp_path: Path) -> None:
             assert [fault.kind for fault in check_record(archive, hashes=True)] == kinds
 
 
-def test_signatures_need_no_row_and_are_told(tmp_path: Path) -> None:
+def test_signatures_need_no_row_and_are_told(tmp_path):
     path = _wheel(tmp_path, _rows(), Entry(f"{DIST_INFO}/RECORD.jws", b"{}"))
     with Archive.open(path) as archive:
         assert [(fault.kind, fault.subject) for fault in check_record(archive)] == [
@@ -229,7 +229,7 @@ def test_signatures_need_no_row_and_are_told(tmp_path: Path) -> None:
         ]
 
 
-def test_a_wheel_one_folder_too_deep_is_compared_without_that_folder(tmp_path: Path) -> None:
+def test_a_wheel_one_folder_too_deep_is_compared_without_that_folder(tmp_path):
     path = tmp_path / "pkg-1.0-py3-none-any.whl"
     entries = [Entry(b"deep/" + entry.raw_name, entry.data) for entry in wheel_entries()]
     path.write_bytes(build_zip([Entry("deep/", method=0), *entries]))
@@ -237,7 +237,7 @@ def test_a_wheel_one_folder_too_deep_is_compared_without_that_folder(tmp_path: P
         assert check_record(archive, hashes=True) == ()
 
 
-def test_progress_tells_every_byte(tmp_path: Path) -> None:
+def test_progress_tells_every_byte(tmp_path):
     path = write_wheel_by_hand(tmp_path, [Entry("big.bin", bytes(3 << 20)), Entry("a.txt", b"a")])
     reported: list[int] = []
     with Archive.open(path) as archive:
@@ -245,6 +245,6 @@ def test_progress_tells_every_byte(tmp_path: Path) -> None:
         assert sum(reported) == sum(member.usize for member in archive.members)
 
 
-def test_the_algorithms_are_those_that_hashlib_always_has() -> None:
+def test_the_algorithms_are_those_that_hashlib_always_has():
     fixed = {name for name in hashlib.algorithms_guaranteed if not name.startswith("shake_")}
     assert {name: hashlib.new(name).digest_size for name in fixed} == ALGORITHMS

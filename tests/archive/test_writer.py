@@ -69,7 +69,7 @@ def assert_right(path: Path, new: tuple[str, ...] = ()) -> None:
         assert check_record(archive, hashes=True) == ()
 
 
-def test_nothing_to_do_changes_nothing(tmp_path: Path) -> None:
+def test_nothing_to_do_changes_nothing(tmp_path):
     source = write_wheel_by_hand(
         tmp_path, [Entry("d/", method=0), Entry("a.txt", TEXT), Entry("b.bin", b"b", method=0)]
     )
@@ -83,7 +83,7 @@ def test_nothing_to_do_changes_nothing(tmp_path: Path) -> None:
     assert first.size == target.stat().st_size
 
 
-def test_members_are_dropped_added_replaced_and_renamed(tmp_path: Path) -> None:
+def test_members_are_dropped_added_replaced_and_renamed(tmp_path):
     source = write_wheel_by_hand(
         tmp_path, [Entry("a.txt", TEXT), Entry("b.txt", b"b" * 99), Entry("old/c.txt", TEXT), Entry("d.txt", b"d")]
     )
@@ -117,7 +117,7 @@ def test_members_are_dropped_added_replaced_and_renamed(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
+def test_unchanged_members_keep_header_and_bytes(tmp_path):
     extra = b"UT\x05\x00\x01abcd"
     kept = Entry("kept.bin", TEXT, packed=deflate(TEXT, 1), both={"extra": extra, "flags": 2, "needed": 10},
                  attributes=0o100755 << 16)  # fmt: skip
@@ -138,7 +138,7 @@ def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
     assert_right(target)
 
 
-def test_a_header_that_reaches_into_the_data_is_a_fault(tmp_path: Path) -> None:
+def test_a_header_that_reaches_into_the_data_is_a_fault(tmp_path):
     """The directory leaves no room for the extra field that the header claims."""
     data = bytearray(build_zip(wheel_entries([Entry("a.txt", TEXT)])))
     data[28:30] = b"\4\0"
@@ -148,7 +148,7 @@ def test_a_header_that_reaches_into_the_data_is_a_fault(tmp_path: Path) -> None:
         assert "overlap" in {fault.kind for fault in check_archive(archive)}
 
 
-def test_dist_info_is_put_last_and_signatures_go(tmp_path: Path) -> None:
+def test_dist_info_is_put_last_and_signatures_go(tmp_path):
     entries = wheel_entries([Entry(f"{DIST_INFO}/RECORD.jws", b"{}"), Entry(f"{DIST_INFO}/RECORD.p7s", b"{}")])
     entries = [*entries[2:], *entries[:2], Entry("last.py", b"1")]
     source = tmp_path / "in.whl"
@@ -170,7 +170,7 @@ REPAIRED = ("descriptor", "descriptor-bare", "descriptor-wide", "descriptor-loca
 
 
 @pytest.mark.parametrize("key", REPAIRED)
-def test_irregularities_are_mended_by_writing_anew(tmp_path: Path, key: str) -> None:
+def test_irregularities_are_mended_by_writing_anew(tmp_path, key):
     case = CASES[key]
     source = write_wheel_by_hand(tmp_path, case.entries, **case.options)
     target = tmp_path / "out.whl"
@@ -188,7 +188,7 @@ HOPELESS = ("encrypted", "bzip2", "overlap", "beyond", "crc-lie", "stream-cut", 
 
 
 @pytest.mark.parametrize("key", HOPELESS)
-def test_what_cannot_be_mended_is_refused_and_nothing_is_written(tmp_path: Path, key: str) -> None:
+def test_what_cannot_be_mended_is_refused_and_nothing_is_written(tmp_path, key):
     case = CASES[key]
     source = write_wheel_by_hand(tmp_path / "in", case.entries, **case.options)
     target = tmp_path / "out" / "x.whl"
@@ -207,7 +207,7 @@ def root_wheel(folder: Path, data: bytes, **changes: object) -> Path:
     return path
 
 
-def test_packed_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
+def test_packed_bytes_are_taken_as_they_are(tmp_path):
     packed = deflate(TEXT, 1)
     source = write_wheel_by_hand(tmp_path)
     with Archive.open(root_wheel(tmp_path, TEXT, packed=packed)) as root:
@@ -225,7 +225,7 @@ def test_packed_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
         assert (member.dos_stamp, member.mode) == (STAMP, 0o100644)
 
 
-def test_stored_members_of_a_root_are_compressed(tmp_path: Path) -> None:
+def test_stored_members_of_a_root_are_compressed(tmp_path):
     source = write_wheel_by_hand(tmp_path)
     target = tmp_path / "out.whl"
     with Archive.open(root_wheel(tmp_path, TEXT, method=0)) as root:
@@ -236,7 +236,7 @@ def test_stored_members_of_a_root_are_compressed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"both": {"crc": 5}}, {"packed": deflate(TEXT)[:-4]}], ids=["crc", "cut"])
-def test_a_damaged_root_gets_nothing_in(tmp_path: Path, change: dict[str, object]) -> None:
+def test_a_damaged_root_gets_nothing_in(tmp_path, change):
     source = write_wheel_by_hand(tmp_path / "in")
     target = tmp_path / "out" / "x.whl"
     with Archive.open(root_wheel(tmp_path, TEXT, **change)) as root, Archive.open(source) as archive:
@@ -248,7 +248,7 @@ def test_a_damaged_root_gets_nothing_in(tmp_path: Path, change: dict[str, object
 
 
 @pytest.mark.parametrize("way", ["path", "data", "packed"])
-def test_other_bytes_than_planned_are_refused(tmp_path: Path, way: str) -> None:
+def test_other_bytes_than_planned_are_refused(tmp_path, way):
     source = write_wheel_by_hand(tmp_path / "in")
     disk = tmp_path / "x.dll"
     disk.write_bytes(TEXT)
@@ -261,7 +261,7 @@ def test_other_bytes_than_planned_are_refused(tmp_path: Path, way: str) -> None:
     assert list(target.parent.iterdir()) == []
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     source = write_wheel_by_hand(tmp_path / "in")
     target = tmp_path / "out" / "x.whl"
     new = NewMember("lib/x.dll", path=tmp_path / "none.dll")
@@ -275,7 +275,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, 2 * BLOCK + 1])
 @pytest.mark.parametrize("level", ["store", 0, 1, 6, 9])
-def test_levels_and_sizes(tmp_path: Path, size: int, level: str | int) -> None:
+def test_levels_and_sizes(tmp_path, size, level):
     data = (TEXT * (size // len(TEXT) + 1))[:size]
     source = write_wheel_by_hand(tmp_path)
     target = tmp_path / "out.whl"
@@ -290,7 +290,7 @@ def test_levels_and_sizes(tmp_path: Path, size: int, level: str | int) -> None:
         assert info.flag_bits & 8 == 0
 
 
-def test_a_large_file_that_does_not_shrink_is_stored(tmp_path: Path) -> None:
+def test_a_large_file_that_does_not_shrink_is_stored(tmp_path):
     noise = random.Random(3).randbytes(2 * BLOCK + 100)
     source = write_wheel_by_hand(tmp_path)
     target = tmp_path / "out.whl"
@@ -300,7 +300,7 @@ def test_a_large_file_that_does_not_shrink_is_stored(tmp_path: Path) -> None:
     assert_right(target, ("x.dll",))
 
 
-def test_the_same_bytes_on_any_number_of_threads_and_in_any_order(tmp_path: Path) -> None:
+def test_the_same_bytes_on_any_number_of_threads_and_in_any_order(tmp_path):
     source = write_wheel_by_hand(tmp_path, [Entry("a.txt", TEXT)])
     new = [NewMember(f"lib/{name}.dll", data=(name.encode() + TEXT) * 3000) for name in "abc"]
     results = set()
@@ -321,9 +321,7 @@ NAMES = st.text(st.sampled_from("abcxyz\u00fc\u4e2d"), min_size=1, max_size=8)
     st.sets(NAMES, max_size=3),
     st.booleans(),
 )
-def test_any_edition_is_a_right_wheel(
-    tmp_path: Path, old: dict[str, bytes], new: dict[str, bytes], drop: set[str], stored: bool
-) -> None:
+def test_any_edition_is_a_right_wheel(tmp_path, old, new, drop, stored):
     source = write_wheel_by_hand(
         tmp_path, [Entry(f"old/{name}", data, method=0 if stored else 8) for name, data in old.items()]
     )
@@ -341,7 +339,7 @@ def test_any_edition_is_a_right_wheel(
 # -------------------------------------------------------------------------------------------------- failures
 
 
-def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
     source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
     target = tmp_path / "out" / "x.whl"
 
@@ -371,12 +369,12 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
     "name",
     ["../evil.dll", "/evil.dll", "C:/evil.dll", "lib\\x.dll", "lib/NUL.dll", "lib/x.dll.", "", "lib/x.dll:s"],
 )
-def test_unsafe_names_do_not_get_in(archive: Archive, name: str) -> None:
+def test_unsafe_names_do_not_get_in(archive, name):
     with pytest.raises(CannotRepair, match="refusing to write"):
         arrange(archive, WheelChanges(DIST_INFO, add=(NewMember(name, data=b""),)))
 
 
-def test_unsafe_names_do_not_stay_in(tmp_path: Path) -> None:
+def test_unsafe_names_do_not_stay_in(tmp_path):
     path = write_wheel_by_hand(tmp_path, [Entry("../evil.py", b"")])
     with Archive.open(path) as archive:
         with pytest.raises(CannotRepair, match="leads upwards"):
@@ -395,12 +393,12 @@ def test_unsafe_names_do_not_stay_in(tmp_path: Path) -> None:
         (("pkg",), "'pkg' and 'pkg/__init__.py' clash"),
     ],
 )
-def test_names_that_clash(archive: Archive, add: tuple[str, ...], message: str) -> None:
+def test_names_that_clash(archive, add, message):
     with pytest.raises(CannotRepair, match=message):
         arrange(archive, WheelChanges(DIST_INFO, add=tuple(NewMember(name, data=b"") for name in add)))
 
 
-def test_duplicates_must_be_resolved_first(tmp_path: Path) -> None:
+def test_duplicates_must_be_resolved_first(tmp_path):
     path = tmp_path / "x.whl"
     path.write_bytes(build_zip([Entry("a", b"1"), Entry("a", b"2")]))
     with Archive.open(path) as archive:
@@ -410,12 +408,12 @@ def test_duplicates_must_be_resolved_first(tmp_path: Path) -> None:
         assert arranged.kept_first == archive.members[1:]
 
 
-def test_record_is_nobody_elses(archive: Archive) -> None:
+def test_record_is_nobody_elses(archive):
     with pytest.raises(UsageError, match="written by the writer"):
         arrange(archive, WheelChanges(DIST_INFO, add=(NewMember(f"{DIST_INFO}/RECORD", data=b""),)))
 
 
-def test_bytes_come_from_one_place() -> None:
+def test_bytes_come_from_one_place():
     with pytest.raises(UsageError, match="not 0"):
         NewMember("x")
     with pytest.raises(UsageError, match="not 2"):
@@ -435,19 +433,19 @@ def _stamp(year: int, month: int, day: int, hour: int = 0, minute: int = 0, seco
         ("9999999999", _stamp(2107, 12, 31, 23, 59, 58)),
     ],
 )
-def test_source_date_epoch(monkeypatch: pytest.MonkeyPatch, archive: Archive, epoch: str, expected: int) -> None:
+def test_source_date_epoch(monkeypatch, archive, epoch, expected):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     assert new_stamp(archive.members) == expected
 
 
 @pytest.mark.parametrize("epoch", ["soon", "1.5", "-5", "9" * 40])
-def test_source_date_epoch_that_is_no_time(monkeypatch: pytest.MonkeyPatch, epoch: str) -> None:
+def test_source_date_epoch_that_is_no_time(monkeypatch, epoch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH"):
         new_stamp([])
 
 
-def test_without_it_the_newest_member_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_it_the_newest_member_counts(tmp_path, monkeypatch):
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     stamps = [_stamp(2019, 2, 28), _stamp(2021, 5, 6), _stamp(2030, 2, 31), 0, 0xFFFFFFFF]
     path = tmp_path / "x.whl"

@@ -32,7 +32,7 @@ def odd(kind: str, path: Path) -> Path:
 
 @POSIX_FILES
 @pytest.mark.parametrize("kind", ["device", "pipe", "huge"])
-def test_reading(kind: str, tmp_path: Path) -> None:
+def test_reading(kind, tmp_path):
     with pytest.raises(UnfitFile):
         read_file(odd(kind, tmp_path / "x"), 1 << 20)
     (tmp_path / "y").write_bytes(b"12")
@@ -61,7 +61,7 @@ def test_reading(kind: str, tmp_path: Path) -> None:
         "survey query 'SELECT 1' -o s",
     ],
 )
-def test_commands_end(line: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_end(line, kind, tmp_path, monkeypatch):
     """Some of them read until memory ended, others waited for ever."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s").mkdir()
@@ -72,7 +72,7 @@ def test_commands_end(line: str, kind: str, tmp_path: Path, monkeypatch: pytest.
 
 
 @POSIX_FILES
-def test_a_list_without_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run) -> None:
+def test_a_list_without_end(monkeypatch, tmp_path, run):
     monkeypatch.setattr("wheelfix.cli.survey.LARGEST_LIST", 1000)
     monkeypatch.setattr("sys.stdin", io.StringIO("a" * 2000))
     run("survey", "-", "-o", tmp_path / "out", code=3)

@@ -25,7 +25,7 @@ OWN_TABLES = {"knowledge/tables.py", "knowledge/cards.py"} | {
     [("0", 0), ("007", 7), ("123456789", 123456789)]
     + [(text, None) for text in ("", "²", "٣", "１", "-1", "+1", " 1", "1_0", "1.0", "0x1", "1234567890", LONG)],
 )
-def test_whole_number(text: str, number: int | None) -> None:
+def test_whole_number(text, number):
     assert whole_number(text) == number
 
 
@@ -43,11 +43,11 @@ def test_whole_number(text: str, number: int | None) -> None:
     ],
     ids=lambda value: str(value)[:12],
 )
-def test_dotted_numbers(text: str, numbers: tuple[int, ...]) -> None:
+def test_dotted_numbers(text, numbers):
     assert dotted_numbers(text) == numbers
 
 
-def test_pairs() -> None:
+def test_pairs():
     assert number_pair("3", "11") == (3, 11)
     assert number_pair("3", LONG) is None
 
@@ -70,12 +70,12 @@ def test_pairs() -> None:
     ],
     ids=lambda text: text[:9],
 )
-def test_json_that_is_refused(text: str) -> None:
+def test_json_that_is_refused(text):
     with pytest.raises(ValueError, match=r"\S"):
         parse_json(text)
 
 
-def test_json_that_is_read(tmp_path: Path) -> None:
+def test_json_that_is_read(tmp_path):
     assert parse_json('{"size": 12, "ratio": 1.5, "big": 1234567890123456789}') == {
         "size": 12,
         "ratio": 1.5,
@@ -138,7 +138,7 @@ ALLOWED = {
 
 
 @pytest.mark.no_cover
-def test_numbers_of_strangers_go_through_one_module() -> None:
+def test_numbers_of_strangers_go_through_one_module():
     package = Path(wheelfix.__file__).parent
     found = {}
     for path in package.rglob("*.py"):
@@ -154,14 +154,14 @@ def test_numbers_of_strangers_go_through_one_module() -> None:
     assert not found, "use wheelfix.base.parsing, or add the file to ALLOWED with the reason"
 
 
-def test_errors_of_packaging_are_caught_as_valueerror() -> None:
+def test_errors_of_packaging_are_caught_as_valueerror():
     """A number of more than 4300 digits raises ValueError itself; ``requires-python`` of 6000 ended a scan."""
     package = Path(wheelfix.__file__).parent
     narrow = re.compile(r"^ *except [^#:]*Invalid(?:Version|Specifier|Requirement|Marker)", re.MULTILINE)
     assert [str(path) for path in package.rglob("*.py") if narrow.search(path.read_text(encoding="utf-8"))] == []
 
 
-def test_a_version_or_specifier_of_6000_digits() -> None:
+def test_a_version_or_specifier_of_6000_digits():
     from wheelfix.knowledge.provider_index import _same_version
     from wheelfix.loader.requirements import fits, newest_fitting
     from wheelfix.remote.packageindex import _is_for
@@ -177,7 +177,7 @@ def test_a_version_or_specifier_of_6000_digits() -> None:
 # ------------------------------------------------------------------------------------------------------------- patterns
 
 
-def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch):
     compiled: list[str] = []
     monkeypatch.setattr(
         re, "compile", lambda text, flags=0, real=re.compile: compiled.append(text) or real(text, flags)
@@ -190,7 +190,7 @@ def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch: pytest.MonkeyP
     assert set(compiled) == {"[a-z]+"}
 
 
-def test_every_pattern_can_be_compiled() -> None:
+def test_every_pattern_can_be_compiled():
     package = Path(wheelfix.__file__).parent
     sources = {path: path.read_text("utf-8") for path in package.rglob("*.py")}
     using = [path.relative_to(package.parent) for path, text in sources.items() if "= regex(" in text]

@@ -12,7 +12,6 @@ import pefile
 import pytest
 
 import wheelfix
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel, folder_of
 from tools.forge import forge_dll
 from wheelfix.base import programs
@@ -48,7 +47,7 @@ def on_windows(name: str, path: str, *files: str, current: str = HERE) -> str | 
         pytest.param(rf"\Users\me\Downloads;{SYSTEM}", id="root without a drive"),
     ],
 )
-def test_windows_own_first_place_is_not_searched(path: str) -> None:
+def test_windows_own_first_place_is_not_searched(path):
     """CreateProcess and shutil.which look into the current folder before PATH."""
     planted = rf"{HERE}\nvidia-smi.exe"
     real = rf"{SYSTEM}\nvidia-smi.exe"
@@ -64,7 +63,7 @@ def test_windows_own_first_place_is_not_searched(path: str) -> None:
     assert on_windows("nvidia-smi", path, *spellings) is None
 
 
-def test_windows_suffixes() -> None:
+def test_windows_suffixes():
     assert on_windows("nvcc", SYSTEM, rf"{SYSTEM}\nvcc") is None
     assert on_windows("nvcc", SYSTEM, rf"{SYSTEM}\nvcc.bat", rf"{SYSTEM}\nvcc.cmd") is None, "these go through cmd.exe"
     assert on_windows("nvcc.exe", SYSTEM, rf"{SYSTEM}\nvcc.exe") == rf"{SYSTEM}\nvcc.exe"
@@ -84,7 +83,7 @@ def plant(folder: Path, name: str, text: str = "#!/bin/sh\ntouch {trace}\necho 8
 @pytest.mark.parametrize(
     "path", ["", ".", "{here}", "{here}/sub/..", ":"], ids=["empty", "dot", "itself", "spelled", "colon"]
 )
-def test_planted_programs_never_run(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_planted_programs_never_run(path, tmp_path, monkeypatch, run):
     (tmp_path / "sub").mkdir()
     traces = [plant(tmp_path, name) for name in ("nvidia-smi", "nvcc", "cl", "python")]
     monkeypatch.chdir(tmp_path)
@@ -97,7 +96,7 @@ def test_planted_programs_never_run(path: str, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.skipif(os.name == "nt", reason="plants shell scripts")
-def test_a_program_on_path_still_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_on_path_still_runs(tmp_path, monkeypatch):
     tools, here = tmp_path / "tools", tmp_path / "here"
     tools.mkdir()
     here.mkdir()
@@ -116,24 +115,24 @@ def run_code(code: str, **options: float) -> str:
     return run_program([sys.executable, "-c", code], **{"timeout": 30, **options}).text  # type: ignore[arg-type]
 
 
-def test_a_program_runs_in_an_empty_folder() -> None:
+def test_a_program_runs_in_an_empty_folder():
     text = run_code("import os; print(os.listdir(), os.getcwd())")
     assert text.startswith("[] ")
     assert Path(text.split()[1]) != Path.cwd()
     assert not Path(text.split()[1]).exists(), "and the folder is gone afterwards"
 
 
-def test_a_relative_path_is_not_started() -> None:
+def test_a_relative_path_is_not_started():
     with pytest.raises(EnvironmentFailure, match="not absolute"):
         run_program(["python"], timeout=1)
 
 
-def test_output_is_bounded() -> None:
+def test_output_is_bounded():
     text = run_code("import sys\nfor _ in range(300): sys.stdout.write('x' * 100_000)", max_output=1000)
     assert text == "x" * 1000
 
 
-def test_time_is_bounded_even_if_a_grandchild_keeps_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_is_bounded_even_if_a_grandchild_keeps_the_stream(monkeypatch):
     monkeypatch.setattr(programs, "_GRACE", 0.1)
     started = time.monotonic()
     inner = "import time; time.sleep(30)"
@@ -142,7 +141,7 @@ def test_time_is_bounded_even_if_a_grandchild_keeps_the_stream(monkeypatch: pyte
     assert time.monotonic() - started < 20
 
 
-def test_python_is_isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_is_isolated(tmp_path, monkeypatch):
     """-m puts the current folder first on sys.path, PYTHONPATH comes next, usercustomize runs at the start."""
     trace = tmp_path / "trace"
     for name in ("delvewheel", "sitecustomize", "usercustomize", "argparse"):
@@ -154,9 +153,7 @@ def test_python_is_isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert not trace.exists()
 
 
-def test_a_worker_runs_our_own_code_where_another_wheelfix_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_runs_our_own_code_where_another_wheelfix_is_installed(tmp_path, monkeypatch):
     """Worker processes of a checkout on PYTHONPATH ran the code of the wheelfix in site-packages."""
     package = tmp_path / "wheelfix"
     (package / "base").mkdir(parents=True)
@@ -168,7 +165,7 @@ def test_a_worker_runs_our_own_code_where_another_wheelfix_is_installed(
     assert done.out.split() == [str(package / "__init__.py"), str(package / "base" / "probe.py")]
 
 
-def test_a_child_finds_what_this_process_imports_from(tmp_path: Path) -> None:
+def test_a_child_finds_what_this_process_imports_from(tmp_path):
     """Workers failed with "No module named 'pefile'" where the packages come from ``PYTHONPATH`` alone."""
     bare, packages, here = tmp_path / "bare", tmp_path / "packages ü", tmp_path / "here"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
@@ -204,7 +201,7 @@ def package(folder: Path, **more: list[str]) -> tuple[Path, RepairOptions]:
 
 
 @pytest.mark.usefixtures("started_delvewheel")
-def test_a_planted_delvewheel_never_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_delvewheel_never_runs(tmp_path, monkeypatch):
     wheel, options = package(tmp_path)
     here = tmp_path / "here"
     here.mkdir()
@@ -216,7 +213,7 @@ def test_a_planted_delvewheel_never_runs(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "trace").exists()
 
 
-def test_a_dll_that_is_called_like_an_option(tmp_path: Path) -> None:
+def test_a_dll_that_is_called_like_an_option(tmp_path):
     """``--exclude -x.dll`` ended delvewheel with a usage error."""
     wheel, options = package(tmp_path, **{"-x.dll": ["f"], "--no-mangle-all": ["g"]})
     made = repair_wheel(wheel, options).output
@@ -224,13 +221,13 @@ def test_a_dll_that_is_called_like_an_option(tmp_path: Path) -> None:
     assert made.is_file()
 
 
-def test_a_name_that_would_be_two_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_would_be_two_is_refused(tmp_path):
     wheel, _ = package(tmp_path)
     with pytest.raises(CannotRepair, match="cannot be renamed"):
         run_delvewheel(wheel, tmp_path / "root", [f"a{os.pathsep}frobnicate.dll"], tmp_path / "out", 0)
 
 
-def test_a_folder_of_path_that_may_not_be_entered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_of_path_that_may_not_be_entered(monkeypatch, tmp_path):
     """Python before 3.14 raises PermissionError there, which ended ``--gpu native`` and ``try``."""
     closed, opened = tmp_path / "closed", tmp_path / "open"
     for folder in (closed, opened):

@@ -64,14 +64,14 @@ class Open:
     size: int = 3
 
 
-def test_defaults_are_made_anew() -> None:
+def test_defaults_are_made_anew():
     first, second = Basket("a"), Basket("b", ["x"])
     first.items.append("y")
     assert (first.items, second.items, Basket("c").items, second.count) == (["y"], ["x"], [], 1)
     assert Open("x") == Open(name="x", size=3)
 
 
-def test_somebody_may_wrap_the_making() -> None:
+def test_somebody_may_wrap_the_making():
     @dataclass(slots=True)
     class Wrapped:
         name: str
@@ -86,7 +86,7 @@ def test_somebody_may_wrap_the_making() -> None:
     assert [Wrapped("a").name, Wrapped("b").name] == made == ["a", "b"]
 
 
-def test_wrong_arguments_are_refused_by_name() -> None:
+def test_wrong_arguments_are_refused_by_name():
     for _ in range(2):  # the first object makes the function that refuses
         with pytest.raises(TypeError, match=r"Basket.__init__\(\) missing 1 required .*'label'"):
             Basket()  # type: ignore[call-arg]
@@ -94,7 +94,7 @@ def test_wrong_arguments_are_refused_by_name() -> None:
             Basket("a", colour="red")  # type: ignore[call-arg]
 
 
-def test_equal_values_are_equal() -> None:
+def test_equal_values_are_equal():
     assert Point(1, 2, "here") == Point(1, 2, "there")
     assert Point(1, 2) != Point(1, 3)
     assert Point(1, 2) != Deep(1, 2)
@@ -103,7 +103,7 @@ def test_equal_values_are_equal() -> None:
     assert Tally(1) == Tally(1)
 
 
-def test_frozen_values_have_a_hash() -> None:
+def test_frozen_values_have_a_hash():
     assert hash(Point(1, 2, "here")) == hash(Point(1, 2, "there"))
     assert hash(Point(1, 2, shade="red")) == hash(Point(1, 2, shade="blue"))
     assert Point(1, 2, shade="red") != Point(1, 2, shade="blue")
@@ -112,7 +112,7 @@ def test_frozen_values_have_a_hash() -> None:
         hash(Tally())
 
 
-def test_the_standard_tools_know_them() -> None:
+def test_the_standard_tools_know_them():
     assert replace(Point(1, 2), y=5) == Point(1, 5)
     assert dataclasses.asdict(Deep(1)) == {"x": 1, "y": 0, "remark": "", "shade": "", "z": 0}
     assert dataclasses.is_dataclass(Point)
@@ -128,7 +128,7 @@ def test_the_standard_tools_know_them() -> None:
             assert (x, y) == (3, 4)
 
 
-def test_a_tree_is_what_json_has() -> None:
+def test_a_tree_is_what_json_has():
     @frozen
     class Shape:
         name: str
@@ -143,7 +143,7 @@ def test_a_tree_is_what_json_has() -> None:
 
 
 @pytest.mark.parametrize("name", ["x", "remark", "colour"])
-def test_frozen_means_frozen(name: str) -> None:
+def test_frozen_means_frozen(name):
     point = Deep(1, 2)
     with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot assign to field '{name}'"):
         setattr(point, name, 5)
@@ -152,7 +152,7 @@ def test_frozen_means_frozen(name: str) -> None:
     assert point == Deep(1, 2)
 
 
-def test_frozen_without_slots() -> None:
+def test_frozen_without_slots():
     @dataclass(frozen=True)
     class Label:
         text: str = "a"
@@ -163,13 +163,13 @@ def test_frozen_without_slots() -> None:
     assert (label.text, Label().text, copy.copy(label)) == ("b", "a", label)
 
 
-def test_a_finding_cannot_be_changed() -> None:
+def test_a_finding_cannot_be_changed():
     """The page of the Python interface promises it."""
     with pytest.raises(AttributeError):
         Finding("WF301", "x", Severity.ERROR, "x.dll", "gone").code = "X"  # type: ignore[misc]
 
 
-def test_facts_are_frozen() -> None:
+def test_facts_are_frozen():
     values = [one for one in vars(wheelfix.model).values() if isinstance(one, type) and dataclasses.is_dataclass(one)]
     assert Finding in values
     assert [one for one in values if one.__hash__ is None] == [], "one that is not frozen has no hash"

@@ -46,11 +46,11 @@ def run(*words: str, jobs: int = 2, sizes: tuple[int, ...] = (), **more: object)
     ],
     ids=["two large", "one job", "one", "two small", "many", "very many tiny", "one giant", "none"],
 )
-def test_processes_are_used_where_they_pay(sizes: list[int], jobs: int, worth: bool) -> None:
+def test_processes_are_used_where_they_pay(sizes, jobs, worth):
     assert worth_processes(sizes, jobs) is worth
 
 
-def test_results_come_in_order_and_a_dead_process_costs_its_input_only() -> None:
+def test_results_come_in_order_and_a_dead_process_costs_its_input_only():
     words = ["a", "b", "die", "c", "exit 3", "d", "e", "f"]
     found = run(*words, sizes=(1, 5, 3, 9, 2, 4, 8, 7))
     assert found[:2] + found[3:4] + found[5:] == ["A", "B", "C", "D", "E", "F"]
@@ -62,20 +62,20 @@ def test_results_come_in_order_and_a_dead_process_costs_its_input_only() -> None
         )
 
 
-def test_an_input_that_takes_too_much_memory_is_lost_and_its_process_goes_on() -> None:
+def test_an_input_that_takes_too_much_memory_is_lost_and_its_process_goes_on():
     reason = "it took more memory than there is"
     found = run("a", "memory", "large", "b")
     assert found == ["A", ("memory", reason), ("large", reason), "B"]
 
 
-def test_a_worker_whose_starter_is_gone_before_it_begins_says_nothing() -> None:
+def test_a_worker_whose_starter_is_gone_before_it_begins_says_nothing():
     command = python_command(workers.MODULE, ())
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
 @pytest.mark.parametrize("allowed", [0, 1])
-def test_a_system_that_allows_no_further_thread(allowed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_allows_no_further_thread(allowed, monkeypatch):
     start, started, ended = threading.Thread.start, list[object](), list[int]()
 
     def limited(thread: threading.Thread) -> None:
@@ -98,18 +98,18 @@ def test_a_system_that_allows_no_further_thread(allowed: int, monkeypatch: pytes
         assert len(ended) == 2, "the processes that were started are gone"
 
 
-def test_what_an_input_raises_is_raised_here_with_its_place() -> None:
+def test_what_an_input_raises_is_raised_here_with_its_place():
     with pytest.raises(LookupError, match="gone") as caught:
         run("a", "raise gone")
     assert "in do" in str(caught.value.__cause__)
 
 
-def test_an_answer_that_cannot_be_sent_is_an_error_and_not_a_hang() -> None:
+def test_an_answer_that_cannot_be_sent_is_an_error_and_not_a_hang():
     with pytest.raises(RuntimeError, match="TypeError: an odd answer"):
         run("odd", "a")
 
 
-def test_the_last_inputs_share_all_processors_and_progress_arrives() -> None:
+def test_the_last_inputs_share_all_processors_and_progress_arrives():
     parts: list[tuple[str, int, int]] = []
     found = run("part", "threads", jobs=6, progress=lambda *part: parts.append(part))
     assert found[0] == "PART"
@@ -117,13 +117,13 @@ def test_the_last_inputs_share_all_processors_and_progress_arrives() -> None:
     assert parts == [("part", 1, 2)]
 
 
-def test_processes_that_cannot_begin_end_the_run_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_cannot_begin_end_the_run_with_the_reason(monkeypatch):
     monkeypatch.setattr(workers, "FALSE_STARTS", 1)
     with pytest.raises(EnvironmentFailure, match="exit code 7"):
         list(in_processes(never_working, ["a", "b"], [1, 1], jobs=1, lost=lambda word, why: word))
 
 
-def test_a_module_in_the_current_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_in_the_current_folder_is_not_run(tmp_path, monkeypatch):
     for name in ("pickle", "runpy", "site", "wheelfix", "tests"):
         (tmp_path / f"{name}.py").write_text("import os; open('planted', 'w'); os._exit(1)")
     monkeypatch.chdir(tmp_path)
@@ -151,7 +151,7 @@ def waiting_worker(note: Path) -> tuple[int, Path]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="asks for processes by their number")
-def test_closing_ends_the_processes_within_a_second_and_leaves_no_folder(tmp_path: Path) -> None:
+def test_closing_ends_the_processes_within_a_second_and_leaves_no_folder(tmp_path):
     note = tmp_path / "note"
     results = in_processes(working, ["a", f"wait {note}"], [2, 1], jobs=2, lost=lambda word, why: word)
     assert next(results) == "A"
@@ -184,7 +184,7 @@ def script_with(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no copies of processes elsewhere")
-def test_a_program_with_one_thread_is_copied_and_its_copies_do_nothing_but_their_work(tmp_path: Path) -> None:
+def test_a_program_with_one_thread_is_copied_and_its_copies_do_nothing_but_their_work(tmp_path):
     said, _ = script_with(tmp_path, "program", "program", "die", "exit 3", *"abcdef").communicate()
     killed = ("die", "its worker process was killed (signal 9), which systems do when memory is short")
     ended = ("exit 3", "its worker process ended with exit code 3")
@@ -193,7 +193,7 @@ def test_a_program_with_one_thread_is_copied_and_its_copies_do_nothing_but_their
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="asks for processes by their number")
-def test_processes_end_when_their_starter_is_killed_and_its_script_needs_no_guard(tmp_path: Path) -> None:
+def test_processes_end_when_their_starter_is_killed_and_its_script_needs_no_guard(tmp_path):
     note = tmp_path / "note"
     starter = script_with(tmp_path, "a", f"wait {note}")
     process, folder = waiting_worker(note)

@@ -16,7 +16,7 @@ from benchmarks.scaling import Measured, main, report, tree_memory
 
 
 @pytest.mark.slow
-def test_commands_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_are_measured(tmp_path, capsys):
     words = ["--cores", "1", "--wheels", "2", "--megabytes", "0.2", "--commands", "scan,repair"]
     words += ["--folder", str(tmp_path)]
     assert main([*words, "--svg", str(tmp_path / "plot.svg")]) == 0, capsys.readouterr().err
@@ -29,7 +29,7 @@ def test_commands_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.svg"]
 
 
-def test_a_command_that_fails_ends_the_measurement(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_a_command_that_fails_ends_the_measurement(tmp_path, capsys, monkeypatch):
     def damaged(folder: Path, count: int, megabytes: float) -> list[Path]:
         folder.mkdir()
         wheel = folder / "bad-1.0-cp311-cp311-win_amd64.whl"
@@ -44,21 +44,21 @@ def test_a_command_that_fails_ends_the_measurement(tmp_path: Path, capsys, monke
 
 
 @pytest.mark.slow
-def test_growth_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_growth_is_measured(tmp_path, capsys):
     assert linear.main(["--quick", "--svg", str(tmp_path / "plot.svg")]) == 0
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.strip().splitlines()[2:]]
     assert [" ".join(row[:2]) for row in rows] == ["scan wheels", "scan members", "verify members", "scan modules"]
     assert ET.parse(tmp_path / "plot.svg").getroot().get("role") == "img"
 
 
-def test_a_further_unit_may_not_cost_more_than_one_before() -> None:
+def test_a_further_unit_may_not_cost_more_than_one_before():
     even = Growth("members", "scan", ((100, 0.3), (1000, 0.39), (10_000, 1.29)))
     steep = Growth("members", "scan", ((100, 0.3), (1000, 0.39), (10_000, 2.19)))
     assert (round(even.ratio, 3), round(steep.ratio, 3)) == (1.0, 2.0)
     assert "100 µs, 200 µs | 2.00 ×" in linear.report([steep])
 
 
-def test_wheels_are_distinct_and_the_same_every_time(tmp_path: Path) -> None:
+def test_wheels_are_distinct_and_the_same_every_time(tmp_path):
     folders = [tmp_path / name for name in "ab"]
     for folder in folders:
         folder.mkdir()
@@ -67,7 +67,7 @@ def test_wheels_are_distinct_and_the_same_every_time(tmp_path: Path) -> None:
     assert 0.4e6 < first.stat().st_size < 0.9e6
 
 
-def test_gains_are_against_one_core_with_as_many_wheels() -> None:
+def test_gains_are_against_one_core_with_as_many_wheels():
     found = [
         Measured("scan", 10, 1, 8.0, 8.0, 0),
         Measured("scan", 10, 4, 2.5, 9.0, 0),
@@ -80,7 +80,7 @@ def test_gains_are_against_one_core_with_as_many_wheels() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_memory_is_that_of_all_processes() -> None:
+def test_memory_is_that_of_all_processes():
     child = "x = bytes([1]) * (80 << 20); print(1); input()"
     script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

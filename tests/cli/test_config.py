@@ -215,12 +215,12 @@ in-place = { deep = 1 }
         (("unknown",), 4),
     ],
 )
-def test_a_key_has_a_line_or_that_of_the_table_around_it(keys: tuple[str, ...], line: int) -> None:
+def test_a_key_has_a_line_or_that_of_the_table_around_it(keys, line):
     assert KeyLines(TEXT, ("tool", "wheelfix")).find(keys) == line
 
 
 @pytest.mark.parametrize("line", ["", "a = [1]", "[", "[a", "[a b]", "[a.]", "# [a]"])
-def test_what_is_not_the_header_of_a_table(line: str) -> None:
+def test_what_is_not_the_header_of_a_table(line):
     assert table_header(line) == ()
 
 

@@ -147,11 +147,11 @@ def test_a_folder_is_sent_to_env(tmp_path, run):
     assert f'--env "{tmp_path}"' in run("diagnose", tmp_path, code=2).err
 
 
-def test_a_text_of_nothing_but_blanks_is_empty() -> None:
+def test_a_text_of_nothing_but_blanks_is_empty():
     assert diagnose(" \n\t\n").evidence[0].told == "it is empty"
 
 
-def test_other_faults_without_a_cause_have_a_heading_of_their_own() -> None:
+def test_other_faults_without_a_cause_have_a_heading_of_their_own():
     text = render_diagnosis(Diagnosis(others=("x imports y, which is not installed (WF320)",)), TextStyle(width=80))
     assert "The files show" in text
     assert "not the only fault" not in text

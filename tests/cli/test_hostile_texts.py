@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 
@@ -155,12 +154,7 @@ ADDRESSES = [
     ],
     ids=" ".join,
 )
-def test_no_command_prints_a_password(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    command: list[str],
-) -> None:
+def test_no_command_prints_a_password(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "error.txt").write_text("ImportError: DLL load failed while importing x")
     (tmp_path / WHEEL).write_bytes(b"PK")

@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 import wheelfix
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
@@ -43,11 +42,11 @@ def broken(whole: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_names_are_listed() -> None:
+def test_names_are_listed():
     assert set(dir(wheelfix)) == set(wheelfix.__all__) >= {"scan", "repair", "diff", "ScanOptions"}
 
 
-def test_options_take_texts_for_paths_and_one_for_several(broken: Path, whole: Path, tmp_path: Path) -> None:
+def test_options_take_texts_for_paths_and_one_for_several(broken, whole, tmp_path):
     loose: Any = wheelfix
     roots = loose.RootOptions(roots=str(whole), discover=False)
     options = loose.RepairOptions(wheel_dir=str(tmp_path / "wh"), scan=loose.ScanOptions(roots=roots))
@@ -60,7 +59,7 @@ def test_options_take_texts_for_paths_and_one_for_several(broken: Path, whole: P
         loose.RepairOptions(wheel_dir=3)
 
 
-def test_a_folder_is_its_wheel(broken: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_its_wheel(broken, whole, monkeypatch):
     monkeypatch.chdir(broken.parent)
     assert wheelfix.scan(".").verdict == "broken"
     (broken.parent / "other-1.0-py3-none-any.whl").write_bytes(whole.read_bytes())
@@ -68,7 +67,7 @@ def test_a_folder_is_its_wheel(broken: Path, whole: Path, monkeypatch: pytest.Mo
         wheelfix.scan(".")
 
 
-def test_a_report_is_a_document(broken: Path) -> None:
+def test_a_report_is_a_document(broken):
     report = wheelfix.scan(broken)
     value = report.to_dict()
     assert json.loads(report.to_json()) == value
@@ -77,7 +76,7 @@ def test_a_report_is_a_document(broken: Path) -> None:
     assert value["verdict"] == "broken"
 
 
-def test_diff(broken: Path, whole: Path, run: Run) -> None:
+def test_diff(broken, whole, run):
     difference = wheelfix.diff(whole, wheelfix.scan(broken))
     assert [file.path for file in difference.lost] == [f"pkg/{NAME}"]
     assert (
@@ -89,7 +88,7 @@ def test_diff(broken: Path, whole: Path, run: Run) -> None:
 # ------------------------------------------------------------------------------------------------- the small things
 
 
-def test_a_browser_changed_the_name(whole: Path, run: Run) -> None:
+def test_a_browser_changed_the_name(whole, run):
     copy = whole.with_name(f"{whole.stem} (1).whl")
     whole.rename(copy)
     assert f"a browser has changed it: rename it to {whole.name}" in run("scan", copy, code=3).err
@@ -103,15 +102,7 @@ def test_a_browser_changed_the_name(whole: Path, run: Run) -> None:
         ("distributed", ["survey", "WHOLE", "-o", "tables", "--scheduler", "tcp://127.0.0.1:9"], "dask"),
     ],
 )
-def test_a_missing_extra_is_said_alike(
-    library: str,
-    words: list[str],
-    extra: str,
-    whole: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_missing_extra_is_said_alike(library, words, extra, whole, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, library, None)
     assert main([str(whole) if word == "WHOLE" else word for word in words]) == MissingExtra.exit_code == 4

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 import wheelfix
-from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.schemas import validate
 from tests.support.wheels import build_wheel, extension
@@ -230,7 +229,7 @@ def is_told(err: str) -> bool:
 
 @pytest.mark.parametrize("jobs", ["1", "4"])
 @pytest.mark.parametrize("kind", SCAN_KINDS)
-def test_scan(wheels: Path, kind: str, jobs: str, run: Run) -> None:
+def test_scan(wheels, kind, jobs, run):
     reported = run("scan", "dist", "--format", kind, "-j", jobs, "--no-discover", code=Exit.ENVIRONMENT)
     assert is_told(reported.err)
     assert "Traceback" not in reported.err + reported.out
@@ -240,7 +239,7 @@ def test_scan(wheels: Path, kind: str, jobs: str, run: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [["scan", "dist"], ["scan", "env"], ["verify", "dist"], ["ci", "dist"]], ids=" ".join)
-def test_documents(wheels: Path, words: list[str], run: Run) -> None:
+def test_documents(wheels, words, run):
     for name in NAMES:
         install(wheels / "dist" / f"{name}-1.0-cp311-cp311-win_amd64.whl", wheels / "env")
     (wheels / "env" / "python.exe").write_bytes(b"MZ")
@@ -252,7 +251,7 @@ def test_documents(wheels: Path, words: list[str], run: Run) -> None:
     assert "ZeroDivisionError" in document["failures"][0]["because"]
 
 
-def test_repair(wheels: Path, run: Run) -> None:
+def test_repair(wheels, run):
     reported = run("repair", "dist", "--format", "json", "--no-discover", code=Exit.ENVIRONMENT)
     assert is_told(reported.err)
     outcomes = {
@@ -263,7 +262,7 @@ def test_repair(wheels: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "json", "markdown"])
-def test_diff(wheels: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff(wheels, kind, capsys):
     """What could not be read is neither lost nor new."""
     arguments = ["diff", "dist", "dist", "--fail-on-lost", "--format", kind]
     assert main(arguments) == Exit.ENVIRONMENT
@@ -281,7 +280,7 @@ def test_diff(wheels: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("kind", ["markdown", "json"])
-def test_a_report_that_cannot_be_drawn(wheels: Path, kind: str, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_report_that_cannot_be_drawn(wheels, kind, monkeypatch, run):
     """A renderer that fails on one report draws the others, and names the one."""
     module, function = KINDS[kind]
     whole = getattr(importlib.import_module(module), function)
@@ -348,7 +347,7 @@ def test_a_result_takes_the_place_of_the_old_one_whole(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
 
 
-def test_the_help_of_verify_names_the_threshold_that_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_verify_names_the_threshold_that_it_has(capsys):
     """It failed from warnings on and said that errors were the default."""
     shown = {}
     for command in ("scan", "verify"):

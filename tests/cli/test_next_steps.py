@@ -50,7 +50,7 @@ def pasted(run: Run, command: str) -> None:
     run(*words)
 
 
-def test_named_roots_are_named_again(tmp_path: Path, run: Run) -> None:
+def test_named_roots_are_named_again(tmp_path, run):
     example = kepler_cu117()
     wheel = write_wheel(example, tmp_path / "dist of mine")
     roots = write_roots(example, tmp_path / "roots $x").values()
@@ -61,7 +61,7 @@ def test_named_roots_are_named_again(tmp_path: Path, run: Run) -> None:
     run("scan", "wheelhouse", "-q")
 
 
-def test_a_deleted_dll_comes_from_the_original(tmp_path: Path, run: Run) -> None:
+def test_a_deleted_dll_comes_from_the_original(tmp_path, run):
     """It was "name the folder of helper-0f2ea955.dll", although RECORD shows that the wheel had it."""
     name = "helper-0f2ea955.dll"
     whole = build_wheel(tmp_path / "whole", files={**files(name), f"pkg/{name}": HELPER})
@@ -82,7 +82,7 @@ def test_a_deleted_dll_comes_from_the_original(tmp_path: Path, run: Run) -> None
     run("scan", "wheelhouse", "-q")
 
 
-def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path: Path, run: Run) -> None:
+def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path, run):
     """gmpy2 with a DLL in the wrong folder: ``--root FOLDER`` was asked for a file that the wheel has."""
     build_wheel(tmp_path / "dist", files={**files("helper.dll"), "pkg/moved/helper.dll": HELPER})
     assert "# puts a copy of helper.dll where it is found" in run("scan", "--no-discover", "dist", code=None).out
@@ -95,7 +95,7 @@ def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path: Path, run:
     run("scan", "--no-discover", "wheelhouse")
 
 
-def test_an_installed_package_is_repaired_where_it_is(tmp_path: Path, run: Run) -> None:
+def test_an_installed_package_is_repaired_where_it_is(tmp_path, run):
     prefix = install(build_wheel(tmp_path / "dist", files=files("helper.dll")), tmp_path / "env")
     (tmp_path / "dlls").mkdir()
     (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
@@ -106,7 +106,7 @@ def test_an_installed_package_is_repaired_where_it_is(tmp_path: Path, run: Run) 
     run("scan", prefix, "-q")
 
 
-def test_options_of_hints_are_in_the_command(tmp_path: Path, run: Run) -> None:
+def test_options_of_hints_are_in_the_command(tmp_path, run):
     members = {**files("nvcuda.dll"), "pkg/nvcuda.dll": forge_dll("nvcuda.dll", exports=["f"])}
     build_wheel(tmp_path / "dist", files=members)
     command = proposed(run, "dist", "--no-discover")[-1]
@@ -115,12 +115,12 @@ def test_options_of_hints_are_in_the_command(tmp_path: Path, run: Run) -> None:
     run("scan", "wheelhouse", "-q", "--fail-on", "warning")
 
 
-def test_what_no_wheel_may_contain_gives_no_command(tmp_path: Path, run: Run) -> None:
+def test_what_no_wheel_may_contain_gives_no_command(tmp_path, run):
     build_wheel(tmp_path / "dist", files=files("vcruntime140d.dll", "helper.dll"))
     assert proposed(run, "dist", "--no-discover") == []
 
 
-def test_what_has_to_be_filled_in_comes_last(tmp_path: Path, run: Run) -> None:
+def test_what_has_to_be_filled_in_comes_last(tmp_path, run):
     build_wheel(tmp_path / "dist", "aaa", "1.0", files=files("helper.dll"))
     build_wheel(tmp_path / "dist", "bbb", "1.0", files=files("libiomp5md.dll"))
     first, second = proposed(run, "dist", "--no-discover")
@@ -130,7 +130,7 @@ def test_what_has_to_be_filled_in_comes_last(tmp_path: Path, run: Run) -> None:
     assert "--root FOLDER" in second
 
 
-def test_wheels_that_need_the_same_share_a_command(tmp_path: Path, run: Run) -> None:
+def test_wheels_that_need_the_same_share_a_command(tmp_path, run):
     wheels = [build_wheel(tmp_path / "dist", name, "1.0", files=files("helper.dll")) for name in ("aaa", "bbb")]
     (tmp_path / "dlls").mkdir()
     (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
@@ -141,7 +141,7 @@ def test_wheels_that_need_the_same_share_a_command(tmp_path: Path, run: Run) -> 
 
 
 @pytest.mark.parametrize("kind", ["text", "html", "markdown", "github", "junit"])
-def test_every_format_has_the_same_command(kind: str, tmp_path: Path, run: Run) -> None:
+def test_every_format_has_the_same_command(kind, tmp_path, run):
     build_wheel(tmp_path / "dist", files=files("libiomp5md.dll"))
     (command,) = proposed(run, "dist", "--no-discover")
     out = run("scan", "dist", "--no-discover", "--format", kind, code=None).out
@@ -149,7 +149,7 @@ def test_every_format_has_the_same_command(kind: str, tmp_path: Path, run: Run) 
     assert "FOLDER" not in out.partition("What the findings mean")[0]
 
 
-def test_a_page_has_a_copy_button_for_each_command(tmp_path: Path, run: Run) -> None:
+def test_a_page_has_a_copy_button_for_each_command(tmp_path, run):
     build_wheel(tmp_path / "dist", files=files("libiomp5md.dll"))
     page = run("scan", "dist", "--no-discover", "--format", "html", code=None).out
     assert re.search(r'<pre class="paste" tabindex="0">wheelfix repair dist/[^<]*--fetch[^<]*</pre>', page)
@@ -162,7 +162,7 @@ WORDS = ["plain-1.0+cu117.whl", "a b", "a$b", "it's", 'say "x"', "x`y", "a\\b c"
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize("word", WORDS)
-def test_bash_reads_a_line_as_it_was_meant(word: str) -> None:
+def test_bash_reads_a_line_as_it_was_meant(word):
     line = shell_line(["printf", "%s|%s", word, "end"], windows=False)
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
     assert done.stdout == f"{word}|end"
@@ -180,11 +180,11 @@ def test_bash_reads_a_line_as_it_was_meant(word: str) -> None:
         ("\u201cx\u201d", "'\u201cx\u201d'"),
     ],
 )
-def test_powershell_words(word: str, expected: str) -> None:
+def test_powershell_words(word, expected):
     assert shell_line([word], windows=True) == expected
 
 
-def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path: Path, run: Run) -> None:
+def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path, run):
     debug = {"pkg/nvcuda.dll": forge_dll("nvcuda.dll", exports=["f"])}
     build_wheel(tmp_path / "dist", files={**files("helper.dll", "nvcuda.dll"), **debug})
     (tmp_path / "dlls").mkdir()
@@ -196,7 +196,7 @@ def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path: Path, run: 
     assert len(balance) == 3
 
 
-def test_a_folder_has_a_summary(tmp_path: Path, run: Run) -> None:
+def test_a_folder_has_a_summary(tmp_path, run):
     build_wheel(tmp_path / "dist", "good", "1.0", files=files())
     build_wheel(tmp_path / "dist", files=files("helper.dll"))
     lost = build_wheel(tmp_path / "dist", "lost", "1.0", files=files("libiomp5md.dll"))

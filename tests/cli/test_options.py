@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.remote.indexes import index_of
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.cli.commands import COMMANDS, Parser
@@ -37,12 +36,12 @@ def long_names(parser: Parser) -> set[str]:
             for action in actions if any(name.startswith("--") for name in action.option_strings)}  # fmt: skip
 
 
-def test_there_are_at_most_70_options() -> None:
+def test_there_are_at_most_70_options():
     assert len(set().union(*(long_names(command_parser(name)) for name in COMMANDS))) <= 70
 
 
 @pytest.mark.parametrize("name", ["scan", "repair", "ci", "diagnose"])
-def test_h_shows_the_ten_that_matter_and_help_shows_all(name: str, run: Run) -> None:
+def test_h_shows_the_ten_that_matter_and_help_shows_all(name, run):
     short = run(name, "-h").out
     whole = run(name, "--help").out
     options = long_names(command_parser(name))
@@ -56,7 +55,7 @@ def test_h_shows_the_ten_that_matter_and_help_shows_all(name: str, run: Run) -> 
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_only_commands_that_read_a_file_have_options_for_it(name: str) -> None:
+def test_only_commands_that_read_a_file_have_options_for_it(name):
     assert ("--config" in long_names(command_parser(name))) is (name not in WITHOUT_CONFIGURATION)
 
 
@@ -71,7 +70,7 @@ def test_only_commands_that_read_a_file_have_options_for_it(name: str) -> None:
     ],
     ids=["delvewheel", "delvewheel-paths", "delvewheel-names", "hidden", "limit"],
 )
-def test_old_and_foreign_words_work(words: list[str], tmp_path: Path, run: Run) -> None:
+def test_old_and_foreign_words_work(words, tmp_path, run):
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "other.dll").write_bytes(HELPER)
     run("repair", "dist", "--no-discover", *words)
@@ -79,12 +78,12 @@ def test_old_and_foreign_words_work(words: list[str], tmp_path: Path, run: Run) 
         assert any(name.rpartition("/")[2].startswith("helper") for name in wheel.namelist())
 
 
-def test_a_limit_is_kept(run: Run) -> None:
+def test_a_limit_is_kept(run):
     assert "members" in run("scan", "dist", "--limit", "members=2", code=3).err
     assert "did you mean 'members'?" in run("scan", "dist", "--limit", "member=2", code=2).err
 
 
-def test_what_follows_the_dashes_of_ci_goes_to_try() -> None:
+def test_what_follows_the_dashes_of_ci_goes_to_try():
     words = current_spelling("ci", ["dist", "--try", "--", "--module", "a", "--no-deps"])
     args = read_settings(command_parser("ci"), "ci", words).namespace()
     assert (args.trial, args.trial_module, args.trial_no_deps) == (True, ["a"], True)
@@ -92,7 +91,7 @@ def test_what_follows_the_dashes_of_ci_goes_to_try() -> None:
         current_spelling("ci", ["dist", "--", "--module", "a"])
 
 
-def test_python_is_a_folder_or_its_program(tmp_path: Path, run: Run) -> None:
+def test_python_is_a_folder_or_its_program(tmp_path, run):
     (tmp_path / "env" / "Lib" / "site-packages").mkdir(parents=True)
     (tmp_path / "env" / "python.exe").write_bytes(b"MZ")
     outputs = []
@@ -105,9 +104,7 @@ def test_python_is_a_folder_or_its_program(tmp_path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])
-def test_dist_is_what_is_meant_without_a_path(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_dist_is_what_is_meant_without_a_path(command, tmp_path, monkeypatch, run):
     reported = run(command, "--no-discover", code=1)
     assert "dist is used" in reported.err
     assert "pkg-1.0-cp311-cp311-win_amd64.whl" in reported.out + reported.err
@@ -127,11 +124,11 @@ def test_dist_is_what_is_meant_without_a_path(
         (["scan", "dist", "--target", "windows11"], "did you mean 'windows-11'?"),
     ],
 )
-def test_slips_are_answered_with_what_was_meant(words: list[str], said: str, run: Run) -> None:
+def test_slips_are_answered_with_what_was_meant(words, said, run):
     assert said in run(*words, code=2).err
 
 
-def test_explain_takes_numbers(run: Run) -> None:
+def test_explain_takes_numbers(run):
     assert run("explain", "301").out.startswith("WF301 missing-dependency\n")
     out = run("explain", "126").out
     assert out.startswith("WinError 126: The specified module could not be found.\n")
@@ -139,9 +136,7 @@ def test_explain_takes_numbers(run: Run) -> None:
     run("explain", "999999", code=2)
 
 
-def test_a_name_alone_is_the_newest_wheel_on_the_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_a_name_alone_is_the_newest_wheel_on_the_index(tmp_path, monkeypatch, run):
     files = {"demo/_x.cp311-win_amd64.pyd": extension()}
     wheels = [build_wheel(tmp_path / "files", "demo", version, files=files) for version in ("1.2", "1.10")]
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
@@ -155,5 +150,5 @@ def test_a_name_alone_is_the_newest_wheel_on_the_index(
         assert "dsit is neither a file or folder here nor a project on the package index" in err
 
 
-def test_a_requirement_gets_the_command_that_downloads_it(run: Run) -> None:
+def test_a_requirement_gets_the_command_that_downloads_it(run):
     assert "pip download --no-deps --platform win_amd64 demo==1.0\n" in run("repair", "demo==1.0", code=3).err

@@ -138,9 +138,7 @@ def scanned(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[
 
 @pytest.mark.parametrize("by_name", [True, False])
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_scan_is_that_of_the_file(
-    server: Server, wheels: list[Path], capsys: pytest.CaptureFixture[str], by_name: bool, number: int
-) -> None:
+def test_the_scan_is_that_of_the_file(server, wheels, capsys, by_name, number):
     word = f"demo==1.{number}" if by_name else f"{server.url}/files/{wheels[number].name}"
     code, remote, said = scanned(capsys, word, "--python-version", "3.11")
     assert (code, remote) == scanned(capsys, str(wheels[number]))[:2]
@@ -148,7 +146,7 @@ def test_the_scan_is_that_of_the_file(
     assert f"wheelfix: {wheels[number].name}: read " in said
 
 
-def test_the_newest_release_that_fits_is_taken(server: Server, run) -> None:
+def test_the_newest_release_that_fits_is_taken(server, run):
     assert (
         json.loads(run("scan", "demo>=1", "--format", "json", "--python-version", "3.11", code=None).out)["wheels"][0][
             "version"
@@ -163,7 +161,7 @@ def test_the_newest_release_that_fits_is_taken(server: Server, run) -> None:
     )
 
 
-def test_diff_of_two_releases(server: Server, run) -> None:
+def test_diff_of_two_releases(server, run):
     captured = run("diff", "demo==1.0", "demo==1.1", "--python-version", "3.11", "--fail-on-lost", code=1)
     assert captured.out.startswith("demo 1.0 -> 1.1: 1 lost")
     assert captured.err.count("from the server") == 2
@@ -183,19 +181,19 @@ def test_diff_of_two_releases(server: Server, run) -> None:
         (["demo==1.0", "--index-url", "ftp://x/simple"], 2, "is not the URL of an index"),
     ],
 )
-def test_mistakes(server: Server, run, words: list[str], code: int, says: str) -> None:
+def test_mistakes(server, run, words, code, says):
     assert says in " ".join(run("scan", *words, code=code).err.split())
 
 
-def test_a_url_that_is_not_a_wheel(server: Server, run) -> None:
+def test_a_url_that_is_not_a_wheel(server, run):
     assert "does not end in the name of a wheel" in run("scan", f"{server.url}/files/", code=3).err
 
 
-def test_a_command_for_files_says_so(server: Server, run) -> None:
+def test_a_command_for_files_says_so(server, run):
     assert "this command works on files" in run("verify", "demo==1.0", code=3).err
 
 
-def test_passwords_are_never_shown(server: Server, run) -> None:
+def test_passwords_are_never_shown(server, run):
     secret = f"{server.url.replace('//', '//me:hunter2@')}/simple"
     captured = run(
         "scan", "demo==1.0", "--python-version", "3.11", "--index-url", secret, "--format", "json", "-v", code=None
@@ -207,7 +205,7 @@ def test_passwords_are_never_shown(server: Server, run) -> None:
     assert "answers 403" in after.err
 
 
-def test_the_python_interface_takes_names(server: Server, wheels: list[Path]) -> None:
+def test_the_python_interface_takes_names(server, wheels):
     report = wheelfix.scan("demo==1.1", ScanOptions(remote=RemoteOptions(python_version="3.11")))
     assert [missing.name for missing in report.missing] == ["dep.dll"]
     assert report.path == f"{server.url}/files/{wheels[1].name}"

@@ -11,7 +11,6 @@ from typing import cast
 
 import pytest
 
-from tests.support.commands import Run
 from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel, extension
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
@@ -77,14 +76,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # --------------------------------------------------------------------------------------------------- the file is named
 
 
-def test_the_file_is_named_when_it_sets_something(folder: Path, run: Run) -> None:
+def test_the_file_is_named_when_it_sets_something(folder, run):
     (folder / "wheelfix.toml").write_text('fail-on = "warning"\n')
     err = run("scan", "dist", "--no-discover").err
     assert f"wheelfix: configured by {folder / 'wheelfix.toml'}\n" in err
     assert "configured by" not in run("scan", "dist", "--no-discover", "--no-config", code=None).err
 
 
-def test_a_file_for_another_command_is_not_named(folder: Path, run: Run) -> None:
+def test_a_file_for_another_command_is_not_named(folder, run):
     (folder / "wheelfix.toml").write_text('[repair]\nwheel-dir = "out"\n')
     assert run("scan", "dist", "--no-discover", code=None).err == ""
     assert "configured by" in run("repair", "dist", "--no-discover", code=None).err
@@ -99,7 +98,7 @@ root_only = pytest.mark.skipif(
 
 @root_only
 @pytest.mark.parametrize("plant", ["file", "link"])
-def test_a_file_of_another_user_is_refused(folder: Path, plant: str, run: Run) -> None:
+def test_a_file_of_another_user_is_refused(folder, plant, run):
     """Found in a parent folder, such as /tmp, it decided what was reported and where reports were written."""
     config = folder.parent / "wheelfix.toml"
     text = 'ignore = ["WF3"]\nreport = ["html=taken.html"]\n'
@@ -120,7 +119,7 @@ def test_a_file_of_another_user_is_refused(folder: Path, plant: str, run: Run) -
 
 
 @root_only
-def test_a_variable_does_not_vouch_for_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_variable_does_not_vouch_for_a_file(folder, monkeypatch, run):
     (folder / "theirs.toml").write_text("")
     os.chown(folder / "theirs.toml", 12345, 12345)
     monkeypatch.setenv("WHEELFIX_CONFIG", "theirs.toml")
@@ -128,7 +127,7 @@ def test_a_variable_does_not_vouch_for_a_file(folder: Path, monkeypatch: pytest.
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
-def test_a_file_that_everybody_can_write_is_refused(folder: Path, run: Run) -> None:
+def test_a_file_that_everybody_can_write_is_refused(folder, run):
     config = folder / "wheelfix.toml"
     config.write_text('fail-on = "never"\n')
     config.chmod(0o666)
@@ -153,7 +152,7 @@ def status(user: int, mode: int, group: int = 7) -> os.stat_result:
         (status(1001, stat.S_IFLNK | 0o777), False, "another user"),
     ],
 )
-def test_owner_and_permissions(seen: os.stat_result, private: bool, reason: str) -> None:
+def test_owner_and_permissions(seen, private, reason):
     is_private: Callable[[int], bool] = lambda group: private  # noqa: E731
     why = distrust_by_status(seen, frozenset({0, 1000}), is_private)
     assert reason in why
@@ -171,7 +170,7 @@ def test_owner_and_permissions(seen: os.stat_result, private: bool, reason: str)
         ("O:WDG:SY", False),
     ],
 )
-def test_owners_on_windows(sddl: str, trusted: bool) -> None:
+def test_owners_on_windows(sddl, trusted):
     assert (not distrust_by_owner(owner_in_descriptor(sddl), "S-1-5-21-1-2-3-1001")) is trusted
 
 
@@ -179,9 +178,7 @@ def test_owners_on_windows(sddl: str, trusted: bool) -> None:
 
 
 @pytest.mark.parametrize("name", DANGEROUS)
-def test_some_options_are_taken_from_the_command_line_only(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_some_options_are_taken_from_the_command_line_only(name, folder, monkeypatch, run):
     command, typed = next(iter(vocabulary()[0][name].only_typed.items()))
     words = {"sign": ["--with", "x {file}"], "survey": ["-o", "tables"]}.get(command, ["--no-discover"])
     for table in ("", f"[{command}]\n", '[wheels."demo"]\n'):
@@ -195,7 +192,7 @@ def test_some_options_are_taken_from_the_command_line_only(
     assert f"{typed} is taken from the command line only" in err
 
 
-def test_that_list_is_complete() -> None:
+def test_that_list_is_complete():
     """A new option that weakens a check is marked beside its declaration, and appears here."""
     found: set[str] = set()
     for command in COMMANDS:
@@ -204,7 +201,7 @@ def test_that_list_is_complete() -> None:
     assert {key for key, option in vocabulary()[0].items() if option.only_typed} == found
 
 
-def test_an_environment_to_diagnose_may_be_configured(folder: Path, run: Run) -> None:
+def test_an_environment_to_diagnose_may_be_configured(folder, run):
     """It is only read there; ``repair --env`` writes to it."""
     (folder / "env" / "Lib" / "site-packages").mkdir(parents=True)
     (folder / "wheelfix.toml").write_text('[diagnose]\nenv = "env"\n')
@@ -228,7 +225,7 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("line", OUTSIDE)
 @pytest.mark.parametrize("how", ["found", "typed"])
-def test_paths_stay_below_the_file(line: str, how: str, folder: Path, run: Run) -> None:
+def test_paths_stay_below_the_file(line, how, folder, run):
     (folder / "link").symlink_to(folder.parent, target_is_directory=True)
     (folder / "wheelfix.toml").write_text(line.replace("{above}", folder.parent.as_posix()) + "\n")
     named = ["--config", "wheelfix.toml"] if how == "typed" else []
@@ -238,7 +235,7 @@ def test_paths_stay_below_the_file(line: str, how: str, folder: Path, run: Run) 
     assert not [path for path in folder.parent.iterdir() if path.name.startswith("taken")]
 
 
-def test_paths_below_the_file_work(folder: Path, run: Run) -> None:
+def test_paths_below_the_file_work(folder, run):
     (folder / "reports").mkdir()
     text = (
         f'report = ["html=reports/a.html", "json={(folder / "reports" / "b.json").as_posix()}"]\nroot = "./dist/.."\n'

@@ -36,7 +36,7 @@ SBOM = "torch-2.7.1+cu117.dist-info/sboms/wheelfix.cdx.json"
         pytest.param(["--no-sbom"], False, id="refused"),
     ],
 )
-def test_a_bill_of_materials_unless_told_otherwise(options: list[str], expected: bool, tmp_path: Path, run) -> None:
+def test_a_bill_of_materials_unless_told_otherwise(options, expected, tmp_path, run):
     """``--sbom`` and ``--no-sbom`` share one setting; the default was that of the second."""
     story = kepler_cu117()
     wheel = write_wheel(story, tmp_path / "dist")
@@ -67,35 +67,31 @@ WHEEL = "pkg-1.0-cp311-cp311-win_amd64.whl"
 
 
 @pytest.mark.parametrize("command", ["scan", "repair", "verify", "ci"])
-def test_a_path_that_does_not_exist_says_what_is_there(
-    dist: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
+def test_a_path_that_does_not_exist_says_what_is_there(dist, capsys, command):
     said = failed(capsys, command, "nope.whl")
     assert said == "wheelfix: error: nope.whl does not exist\n  hint: this folder holds 1 wheel\n"
 
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])
-def test_an_environment_that_does_not_exist_is_named_with_its_option(
-    dist: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
+def test_an_environment_that_does_not_exist_is_named_with_its_option(dist, capsys, command):
     said = failed(capsys, command, WHEEL, "--python", "nope")
     assert said.startswith("wheelfix: error: --python nope\n  because: the folder does not exist\n")
 
 
-def test_an_installed_package_needs_a_folder(dist: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_installed_package_needs_a_folder(dist, capsys):
     assert "--env notes.txt\n  because: is a file, not a folder" in failed(
         capsys, "repair", "--env", "notes.txt", "--package", "x"
     )
 
 
 @pytest.mark.parametrize("command", ["repair", "ci"])
-def test_a_file_is_not_a_folder_for_wheels(dist: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_a_file_is_not_a_folder_for_wheels(dist, capsys, command):
     said = failed(capsys, command, WHEEL, "-w", "notes.txt")
     assert said.startswith("wheelfix: error: --wheel-dir notes.txt\n  because: it is a file\n")
     assert (dist / "notes.txt").read_text() == "text"
 
 
-def test_no_code_is_suggested_for_another_number(dist: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_code_is_suggested_for_another_number(dist, capsys):
     for words in (("explain", "WF999"), ("scan", WHEEL, "--select", "WF9")):
         said = failed(capsys, *words)
         assert "did you mean" not in said
@@ -103,7 +99,7 @@ def test_no_code_is_suggested_for_another_number(dist: Path, capsys: pytest.Capt
     assert "did you mean missing-symbol" in failed(capsys, "explain", "missing-symbl")
 
 
-def test_a_dry_run_says_why_a_required_dll_is_missing(tmp_path: Path, run) -> None:
+def test_a_dry_run_says_why_a_required_dll_is_missing(tmp_path, run):
     """The built-ins of an NVRTC that is missing itself were called optional."""
     wheel = needing(tmp_path, "nvrtc64_112_0.dll", "cupti64_2022.2.1.dll:g")
     text = run("repair", wheel, "--dry-run", "--no-discover", code=None).out
@@ -125,7 +121,7 @@ def printed(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("story", [kepler_cu117, kepler_cu114], ids=["cuda-11.7", "cuda-11.4"])
-def test_what_diagnose_proposes_keeps_every_option(story, tmp_path) -> None:
+def test_what_diagnose_proposes_keeps_every_option(story, tmp_path):
     """It dropped --cuda and --assume, so that the repair which was pasted planned something else."""
     example = story()
     wheel = write_wheel(example, tmp_path)
@@ -152,7 +148,7 @@ def test_what_diagnose_proposes_keeps_every_option(story, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(0, 40, 2))
-def test_every_command_in_every_report_can_be_parsed(seed, tmp_path) -> None:
+def test_every_command_in_every_report_can_be_parsed(seed, tmp_path):
     report = scan(make(seed).wheel(tmp_path), ScanOptions(jobs=1, roots=RootOptions(discover=False)))
     texts = [
         render_scan(report, TextStyle(), verbose=True),

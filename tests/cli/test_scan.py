@@ -264,21 +264,21 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("RTX 5070", 0, "-DCMAKE_CUDA_ARCHITECTURES=120"),
     ],
 )
-def test_the_answer_for_a_card(wheel: str, run, card: str, code: int, said: str) -> None:
+def test_the_answer_for_a_card(wheel, run, card, code, said):
     assert " ".join(said.split()) in " ".join(run("scan", "--gpu", card, wheel, code=code).out.split())
 
 
-def test_what_there_is(wheel: str, run) -> None:
+def test_what_there_is(wheel, run):
     said = run("scan", "--archs", wheel).out
     assert "cudnn_ops_infer64_8.dll  SASS 50 86, PTX 90" in said
     assert "all together: SASS 50 86 89, PTX 90" in said
 
 
-def test_nothing_is_read_that_nobody_asked_for(wheel: str, run) -> None:
+def test_nothing_is_read_that_nobody_asked_for(wheel, run):
     assert "GPU code" not in run("scan", wheel).out
 
 
-def test_the_document_for_machines(wheel: str, run) -> None:
+def test_the_document_for_machines(wheel, run):
     document = json.loads(run("scan", "--gpu", "K40c", "--format", "json", wheel, code=1).out)
     validate(document)
     (reported,) = document["wheels"]
@@ -287,7 +287,7 @@ def test_the_document_for_machines(wheel: str, run) -> None:
 
 
 @pytest.mark.parametrize("command", ["scan", "repair"])
-def test_a_card_that_nobody_knows_is_said_once(wheel: str, run, command: str) -> None:
+def test_a_card_that_nobody_knows_is_said_once(wheel, run, command):
     said = run(command, "--gpu", "RTX 5071", wheel, wheel, code=2).err
     assert said.count("no table knows that card") == 1
     assert "RTX 5070" in said
@@ -356,11 +356,11 @@ def targeted_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["all"], 1),
     ],
 )
-def test_the_exit_code(targeted_wheel: str, run, words: list[str], code: int) -> None:
+def test_the_exit_code(targeted_wheel, run, words, code):
     assert "Targets" in run("scan", targeted_wheel, "--no-discover", "--target", *words, code=code).out
 
 
-def test_a_users_own_list(targeted_wheel: str, tmp_path: Path, run) -> None:
+def test_a_users_own_list(targeted_wheel, tmp_path, run):
     (tmp_path / "mine.txt").write_text(OWN, encoding="utf-8")
     assert "MFPlat.DLL on mine is absent" in " ".join(
         run("scan", targeted_wheel, "--no-discover", "--target", "mine.txt", code=1).out.split()
@@ -371,7 +371,7 @@ def test_a_users_own_list(targeted_wheel: str, tmp_path: Path, run) -> None:
     ("text", "code", "said"),
     [(None, 2, "neither a known target nor a file"), ("hello\n", 3, "does not begin with 'wheelfix target 1'")],
 )
-def test_a_slip_is_said_once(targeted_wheel: str, tmp_path: Path, run, text: str | None, code: int, said: str) -> None:
+def test_a_slip_is_said_once(targeted_wheel, tmp_path, run, text, code, said):
     if text is not None:
         (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
     assert (
@@ -380,12 +380,12 @@ def test_a_slip_is_said_once(targeted_wheel: str, tmp_path: Path, run, text: str
     )
 
 
-def test_settings_have_it(targeted_wheel: str, tmp_path: Path, run) -> None:
+def test_settings_have_it(targeted_wheel, tmp_path, run):
     (tmp_path / "wheelfix.toml").write_text('target = ["windows-n"]\n', encoding="utf-8")
     assert "windows-n" in run("scan", targeted_wheel, "--no-discover", code=1).out
 
 
-def test_the_document_about_targets(targeted_wheel: str, run) -> None:
+def test_the_document_about_targets(targeted_wheel, run):
     (target,) = json.loads(
         run("scan", targeted_wheel, "--no-discover", "--target", "windows-n", "--format", "json", code=None).out
     )["wheels"][0]["targets"]
@@ -394,7 +394,7 @@ def test_the_document_about_targets(targeted_wheel: str, run) -> None:
     assert target["first_failure"]["code"] == 126
 
 
-def test_sarif_junit_and_html_have_it(targeted_wheel: str, tmp_path: Path, run) -> None:
+def test_sarif_junit_and_html_have_it(targeted_wheel, tmp_path, run):
     reports = [f"--report={kind}={kind}.out" for kind in ("sarif", "junit", "html")]
     run("scan", targeted_wheel, "--no-discover", "--target", "windows-n,windows-11", *reports, code=None)
     (result,) = json.loads((tmp_path / "sarif.out").read_text(encoding="utf-8"))["runs"][0]["results"]
@@ -408,7 +408,7 @@ def test_sarif_junit_and_html_have_it(targeted_wheel: str, tmp_path: Path, run) 
     assert "without MFPlat.DLL" in html
 
 
-def test_repair_writes_no_wheel_that_does_not_load_on_the_target(targeted_wheel: str, tmp_path: Path, run) -> None:
+def test_repair_writes_no_wheel_that_does_not_load_on_the_target(targeted_wheel, tmp_path, run):
     assert "MFPlat.DLL on windows-n is absent" in " ".join(
         run("repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-n", code=1).err.split()
     )
@@ -470,7 +470,7 @@ def kill_at_work(workers: list[int]) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("group", [True, False], ids=["all", "starter"])
-def test_ctrl_c_ends_all_within_a_second_and_leaves_nothing(several: Path, tmp_path: Path, group: bool) -> None:
+def test_ctrl_c_ends_all_within_a_second_and_leaves_nothing(several, tmp_path, group):
     process = start(several, tmp_path / "tmp", "-j", "2")
     workers = children(process.pid)
     time.sleep(0.3 if group else 0.05)
@@ -485,7 +485,7 @@ def test_ctrl_c_ends_all_within_a_second_and_leaves_nothing(several: Path, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_a_killed_worker_costs_its_wheel(several: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_costs_its_wheel(several, tmp_path):
     process = start(several, tmp_path / "tmp", "-j", "2", "-q")
     workers = children(process.pid)
     assert process.stdout is not None
@@ -498,7 +498,7 @@ def test_a_killed_worker_costs_its_wheel(several: Path, tmp_path: Path) -> None:
     assert len(output.splitlines()) == 10  # of the other eleven, one was read above
 
 
-def test_wheels_that_are_ok_are_a_line_each_and_infos_a_number(tmp_path, monkeypatch, scan) -> None:
+def test_wheels_that_are_ok_are_a_line_each_and_infos_a_number(tmp_path, monkeypatch, scan):
     """17 good wheels printed 182 lines."""
     monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
@@ -511,7 +511,7 @@ def test_wheels_that_are_ok_are_a_line_each_and_infos_a_number(tmp_path, monkeyp
         assert "needs-vc-runtime\n    " in scan("dist", *words, code=None).out
 
 
-def test_a_pipe_gets_sentences_in_one_line(dist, scan, monkeypatch) -> None:
+def test_a_pipe_gets_sentences_in_one_line(dist, scan, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     whole = scan("dist", "-v", code=None).out
     monkeypatch.setenv("COLUMNS", "60")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Printed, Run
+from tests.support.commands import Printed
 from tests.support.interrupts import watch_replacing
 from tests.support.schemas import validate
 from tests.support.signing import Recipe, identity, signed, trust
@@ -122,7 +122,7 @@ def leftovers(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["{file}", "{files}"])
-def test_every_image_is_signed_in_place(wheel: Path, signer: str, sign, several: bool) -> None:
+def test_every_image_is_signed_in_place(wheel, signer, sign, several):
     before = members(wheel)
     out, err = sign(wheel, "--with", f"{signer} {('{files}' if several else '{file}')}", "-v")
     assert err.count("signed 3" if several else "signed 1") == (1 if several else 3)
@@ -134,7 +134,7 @@ def test_every_image_is_signed_in_place(wheel: Path, signer: str, sign, several:
     assert leftovers(wheel.parent) == []
 
 
-def test_into_another_folder(wheel: Path, signer: str, sign, tmp_path: Path) -> None:
+def test_into_another_folder(wheel, signer, sign, tmp_path):
     old = wheel.read_bytes()
     out = tmp_path / "new" / "signed"
     sign(wheel, "--with", f"{signer} {{files}}", "-o", out)
@@ -142,7 +142,7 @@ def test_into_another_folder(wheel: Path, signer: str, sign, tmp_path: Path) -> 
     assert set(statuses(out / wheel.name).values()) == {"untrusted-root"}
 
 
-def test_what_is_signed_is_kept(wheel: Path, signer: str, sign) -> None:
+def test_what_is_signed_is_kept(wheel, signer, sign):
     command = f"{signer} {{files}}"
     sign(wheel, "--with", command)
     once = wheel.read_bytes()
@@ -155,7 +155,7 @@ def test_what_is_signed_is_kept(wheel: Path, signer: str, sign) -> None:
     assert set(statuses(wheel).values()) == {"untrusted-root"}
 
 
-def test_trusted_signatures(tmp_path: Path, signer: str, sign) -> None:
+def test_trusted_signatures(tmp_path, signer, sign):
     """One is trusted, one by somebody unknown: --require-trusted replaces the second and keeps the first."""
     stranger = signed(dll("a.dll"), Recipe(signer=identity("Stranger")))
     files = {"pkg/a.dll": stranger, "pkg/b.dll": signed(dll("b.dll")), "pkg/c.dll": dll("c.dll")}
@@ -177,7 +177,7 @@ def test_trusted_signatures(tmp_path: Path, signer: str, sign) -> None:
     assert wheel.read_bytes() == old
 
 
-def test_include_and_exclude(wheel: Path, signer: str, sign) -> None:
+def test_include_and_exclude(wheel, signer, sign):
     command = f"{signer} {{files}}"
     out = sign(wheel, "--with", command, "--include", "pkg/LIBS/*,tool.*", "--exclude", "tool*").out
     assert statuses(wheel) == {**dict.fromkeys(IMAGES, "unsigned"), "pkg/libs/helper.dll": "untrusted-root"}
@@ -186,7 +186,7 @@ def test_include_and_exclude(wheel: Path, signer: str, sign) -> None:
     assert "--include *.sys matches no PE file" in err
 
 
-def test_dry_run_starts_and_writes_nothing(wheel: Path, sign) -> None:
+def test_dry_run_starts_and_writes_nothing(wheel, sign):
     """It does not even look for the program."""
     old = wheel.read_bytes()
     words = [wheel, "--with", "no-such-signtool sign {file}", "--dry-run"]
@@ -199,14 +199,14 @@ def test_dry_run_starts_and_writes_nothing(wheel: Path, sign) -> None:
     assert {file["action"] for file in document["wheels"][0]["files"]} == {"to-sign"}
 
 
-def test_a_wheel_without_images(tmp_path: Path, signer: str, sign) -> None:
+def test_a_wheel_without_images(tmp_path, signer, sign):
     pure = build_wheel(tmp_path / "dist", "pure", "1.0", tags="py3-none-any", files={"pure.py": "", "x.dll": "text"})
     out = sign(pure, "--with", f"{signer} {{files}}").out
     assert "It has no PE file." in out
     assert "x.dll is not a PE file, so it cannot be signed" in out
 
 
-def test_files_of_the_current_folder_can_be_named(wheel: Path, sign, tmp_path: Path, monkeypatch, signer: str) -> None:
+def test_files_of_the_current_folder_can_be_named(wheel, sign, tmp_path, monkeypatch, signer):
     """The command runs in an empty folder, but the names that a user types are those of his own."""
     monkeypatch.chdir(tmp_path / "a folder")
     (tmp_path / "a folder" / "key.pem").touch()
@@ -224,7 +224,7 @@ def test_files_of_the_current_folder_can_be_named(wheel: Path, sign, tmp_path: P
     assert words[:4] == [str(here / "key.pem"), f"{here}/other.pem", "missing.pem", "SHA256"]
 
 
-def test_the_bill_of_materials_has_the_new_hash(tmp_path: Path, signer: str, run: Run, sign) -> None:
+def test_the_bill_of_materials_has_the_new_hash(tmp_path, signer, run, sign):
     roots = tmp_path / "roots"
     roots.mkdir()
     (roots / "libiomp5md.dll").write_bytes(forge_dll("libiomp5md.dll", exports=["omp"]))
@@ -269,7 +269,7 @@ BAD_SIGNERS = {
 
 
 @pytest.mark.parametrize("name", [name for name in BAD_SIGNERS if os.name != "nt" or "link" not in name])
-def test_a_command_that_does_not_sign(wheel: Path, tmp_path: Path, sign, name: str) -> None:
+def test_a_command_that_does_not_sign(wheel, tmp_path, sign, name):
     old = wheel.read_bytes()
     body, code, message = BAD_SIGNERS[name]
     command = python(tmp_path / "bad.py", body)
@@ -282,7 +282,7 @@ def test_a_command_that_does_not_sign(wheel: Path, tmp_path: Path, sign, name: s
     assert leftovers(wheel.parent) == []
 
 
-def test_the_last_file_fails(wheel: Path, tmp_path: Path, known: Path, sign) -> None:
+def test_the_last_file_fails(wheel, tmp_path, known, sign):
     """Two of three are signed when the command fails: the wheel has none of them."""
     old = wheel.read_bytes()
     script = f"assert 'tool' not in file.name\n{SIGNER.format(root='', known=str(known))}"
@@ -291,14 +291,14 @@ def test_the_last_file_fails(wheel: Path, tmp_path: Path, known: Path, sign) -> 
     assert wheel.read_bytes() == old
 
 
-def test_a_secret_in_the_command_is_not_printed(wheel: Path, tmp_path: Path, sign) -> None:
+def test_a_secret_in_the_command_is_not_printed(wheel, tmp_path, sign):
     command = python(tmp_path / "bad.py", "sys.exit(3)") + " /p s3cret"
     out, err = sign(wheel, "--with", command, "-v", code=Exit.ENVIRONMENT)
     assert "s3cret" not in out + err
     assert "s3cret" not in "".join(sign(wheel, "--with", command, "--dry-run", "--format", "json"))
 
 
-def test_a_wheel_that_its_record_does_not_describe(wheel: Path, signer: str, sign) -> None:
+def test_a_wheel_that_its_record_does_not_describe(wheel, signer, sign):
     """Somebody changed a DLL after the wheel was built: no signature vouches for it."""
     found = members(wheel)
     found["pkg/libs/helper.dll"] = dll("evil.dll")
@@ -311,7 +311,7 @@ def test_a_wheel_that_its_record_does_not_describe(wheel: Path, signer: str, sig
     assert wheel.read_bytes() == old
 
 
-def test_it_takes_too_long(wheel: Path, tmp_path: Path, sign) -> None:
+def test_it_takes_too_long(wheel, tmp_path, sign):
     old = wheel.read_bytes()
     command = python(tmp_path / "slow.py", "import time; time.sleep(60)")
     err = sign(wheel, "--with", command, "--timeout", "1", code=Exit.ENVIRONMENT).err
@@ -321,7 +321,7 @@ def test_it_takes_too_long(wheel: Path, tmp_path: Path, sign) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_interrupted(wheel: Path, tmp_path: Path, number: int) -> None:
+def test_interrupted(wheel, tmp_path, number):
     old = wheel.read_bytes()
     temporary = tmp_path / "tmp"
     temporary.mkdir()
@@ -347,7 +347,7 @@ def test_interrupted(wheel: Path, tmp_path: Path, number: int) -> None:
     assert leftovers(wheel.parent) == []
 
 
-def test_one_bad_wheel_does_not_stop_the_others(wheel: Path, signer: str, sign) -> None:
+def test_one_bad_wheel_does_not_stop_the_others(wheel, signer, sign):
     (wheel.parent / "broken-1.0-cp311-cp311-win_amd64.whl").write_bytes(b"rubbish")
     out, err = sign(wheel.parent, "--with", f"{signer} {{files}}", "--format", "json", code=Exit.BAD_INPUT)
     assert "broken-1.0" in err
@@ -371,18 +371,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_command_that_makes_no_sense(wheel: Path, sign, name: str) -> None:
+def test_a_command_that_makes_no_sense(wheel, sign, name):
     command, message = REFUSED[name]
     err = sign(wheel, "--with", command, code=Exit.USAGE).err
     assert message in err
 
 
-def test_the_command_is_needed(wheel: Path, sign) -> None:
+def test_the_command_is_needed(wheel, sign):
     err = sign(wheel, code=Exit.USAGE).err
     assert "--with" in err
 
 
-def test_a_program_that_is_not_there(wheel: Path, sign, tmp_path: Path, monkeypatch) -> None:
+def test_a_program_that_is_not_there(wheel, sign, tmp_path, monkeypatch):
     """And one that lies in the current folder is never taken for the one that was meant."""
     monkeypatch.chdir(tmp_path)
     for name in ("signtool", "signtool.exe"):
@@ -396,7 +396,7 @@ def test_a_program_that_is_not_there(wheel: Path, sign, tmp_path: Path, monkeypa
         assert "Windows Kits" not in sign(wheel, "--with", f"{program} {{file}}", code=Exit.ENVIRONMENT).err
 
 
-def test_no_file_and_no_variable_chooses_the_command(wheel: Path, sign, tmp_path: Path, monkeypatch) -> None:
+def test_no_file_and_no_variable_chooses_the_command(wheel, sign, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wheelfix.toml").write_text('[sign]\nwith = "evil {file}"\n')
     err = sign(wheel, "--with", "x {file}", code=Exit.USAGE).err
@@ -406,16 +406,14 @@ def test_no_file_and_no_variable_chooses_the_command(wheel: Path, sign, tmp_path
     sign(wheel, "--with", "x {file}", code=Exit.USAGE)
 
 
-def test_what_a_file_says_about_repairs_does_not_leave_files_unsigned(
-    wheel, sign, tmp_path, monkeypatch, signer
-) -> None:
+def test_what_a_file_says_about_repairs_does_not_leave_files_unsigned(wheel, sign, tmp_path, monkeypatch, signer):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wheelfix.toml").write_text('exclude = ["*.dll"]\ninclude = ["x.dll"]\n')
     sign(wheel, "--with", f"{signer} {{files}}")
     assert set(statuses(wheel).values()) == {"untrusted-root"}
 
 
-def test_many_files_are_split_over_command_lines(tmp_path: Path) -> None:
+def test_many_files_are_split_over_command_lines(tmp_path):
     from wheelfix.repairs.sign import LONGEST, SignCommand, Staged
 
     command = SignCommand("/bin/sign", ("-a", "{files}"))
@@ -426,14 +424,14 @@ def test_many_files_are_split_over_command_lines(tmp_path: Path) -> None:
     assert all(len(" ".join(command.argv(group))) <= LONGEST for group in runs)
 
 
-def test_names_of_a_wheel_cannot_become_options_or_commands(tmp_path: Path, signer: str, sign) -> None:
+def test_names_of_a_wheel_cannot_become_options_or_commands(tmp_path, signer, sign):
     files = {"pkg/-rm $(x) %PATH%&.dll": dll("a.dll"), "pkg/ü'.dll": dll("b.dll")}
     wheel = build_wheel(tmp_path / "dist", files=files)
     out = sign(wheel, "--with", f"{signer} {{files}}", "--format", "json").out
     assert [file["action"] for file in json.loads(out)["wheels"][0]["files"]] == ["signed", "signed"]
 
 
-def test_without_the_library(wheel: Path, sign, monkeypatch, signer: str) -> None:
+def test_without_the_library(wheel, sign, monkeypatch, signer):
     import importlib.util
 
     find = importlib.util.find_spec
@@ -446,7 +444,7 @@ def test_without_the_library(wheel: Path, sign, monkeypatch, signer: str) -> Non
 
 
 @pytest.mark.skipif(shutil.which("osslsigncode") is None, reason="no osslsigncode is installed")
-def test_osslsigncode(wheel: Path, tmp_path: Path, sign, monkeypatch) -> None:
+def test_osslsigncode(wheel, tmp_path, sign, monkeypatch):
     """A real signer with a certificate made here; its own check agrees with ours."""
     from cryptography.hazmat.primitives import serialization
 
@@ -481,7 +479,7 @@ def test_osslsigncode(wheel: Path, tmp_path: Path, sign, monkeypatch) -> None:
     assert statuses(made, roots) == dict.fromkeys(IMAGES, "trusted")
 
 
-def test_the_wheel_is_closed_before_windows_replaces_it(wheel: Path, signer: str, sign, monkeypatch) -> None:
+def test_the_wheel_is_closed_before_windows_replaces_it(wheel, signer, sign, monkeypatch):
     """Windows refuses to replace a file that is open, also for the program that has it open itself."""
     opened = watch_replacing(wheel, monkeypatch)
     err = sign(wheel, "--with", f"{signer} {{files}}").err
@@ -507,7 +505,7 @@ def scan(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> str:
     return capsys.readouterr().out
 
 
-def test_scan_says_what_a_signature_is_worth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scan_says_what_a_signature_is_worth(tmp_path, capsys):
     path, roots = signed_wheel(tmp_path, helper=GOOD, other=FORGED), str(trust(tmp_path))
     for options, status, signer in (
         (["--trusted-roots", roots], "trusted", "Some Vendor"),
@@ -526,9 +524,7 @@ def test_scan_says_what_a_signature_is_worth(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("kind", ["sarif", "html", "markdown", "junit", "github", "text", "json"])
-def test_no_format_shows_a_name_without_the_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
-) -> None:
+def test_no_format_shows_a_name_without_the_answer(tmp_path, capsys, kind):
     shown = scan(capsys, signed_wheel(tmp_path, helper=FORGED), "--format", kind, "--fail-on", "info")
     for at in [index for index in range(len(shown)) if shown.startswith("NVIDIA Corporation", index)]:
         around = shown[max(at - 300, 0) : at + 300]
@@ -542,7 +538,7 @@ def repair(tmp_path: Path, data: bytes, *options: str) -> int:
     return main(["repair", str(signed_wheel(tmp_path)), "--root", str(tmp_path / "root"), *known, *options])
 
 
-def test_only_what_is_trusted_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_what_is_trusted_passes(tmp_path, capsys):
     roots = str(trust(tmp_path))
     assert repair(tmp_path, FORGED, "--require-signed", "--trusted-roots", roots) != Exit.OK
     assert "NVIDIA Corporation is not on the list of trusted roots" in " ".join(capsys.readouterr().err.split())
@@ -552,7 +548,7 @@ def test_only_what_is_trusted_passes(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "signature trusted: Some Vendor" in capsys.readouterr().out
 
 
-def test_without_the_demand_the_plan_and_the_lock_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_the_demand_the_plan_and_the_lock_say_it(tmp_path, capsys):
     lock = tmp_path / "lock.json"
     assert repair(tmp_path, FORGED, "--lock", str(lock)) == Exit.OK
     assert "signature untrusted-root: NVIDIA Corporation" in capsys.readouterr().out
@@ -574,7 +570,7 @@ def test_without_the_demand_the_plan_and_the_lock_say_it(tmp_path: Path, capsys:
         ),
     ],
 )
-def test_roots_that_cannot_be_used(tmp_path: Path, run: Run, content: bytes | None, code: Exit, said: str) -> None:
+def test_roots_that_cannot_be_used(tmp_path, run, content, code, said):
     file = tmp_path / "roots.pem"
     if content is not None:
         file.write_bytes(content)
@@ -586,7 +582,7 @@ def test_roots_that_cannot_be_used(tmp_path: Path, run: Run, content: bytes | No
         assert "roots.pem" in error
 
 
-def test_a_file_of_settings_cannot_name_roots(tmp_path: Path, run: Run) -> None:
+def test_a_file_of_settings_cannot_name_roots(tmp_path, run):
     """Who may write such a file could otherwise make his own signatures count."""
     config = tmp_path / "wheelfix.toml"
     config.write_text(f"trusted-roots = {json.dumps(str(trust(tmp_path)))}\n")
@@ -608,7 +604,7 @@ print([name for name in sys.modules if "authenticode" in name or name in ("crypt
         pytest.param(["-v", "--signatures"], HELPER, id="nothing-is-signed"),
     ],
 )
-def test_what_checks_signatures_is_not_imported_in_vain(tmp_path: Path, options: list[str], data: bytes) -> None:
+def test_what_checks_signatures_is_not_imported_in_vain(tmp_path, options, data):
     command = [
         sys.executable,
         "-c",
@@ -622,7 +618,7 @@ def test_what_checks_signatures_is_not_imported_in_vain(tmp_path: Path, options:
     assert done.stderr.splitlines()[-1] == "[]"
 
 
-def test_a_runtime_that_is_not_trusted_is_not_called_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_runtime_that_is_not_trusted_is_not_called_absent(tmp_path, capsys):
     """``--with-vcredist`` said that no root has the DLL, although it was only refused for its signature."""
     path, root = needing(tmp_path, "vcomp140.dll"), folder_of(tmp_path / "root", "vcomp140.dll")
     options = ["--no-discover", "--no-config", "--with-vcredist", "--require-signed", "-w", str(tmp_path / "out")]
@@ -630,9 +626,7 @@ def test_a_runtime_that_is_not_trusted_is_not_called_absent(tmp_path: Path, caps
     assert "it is not signed, and --require-signed was given" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_wheel_is_replaced_only_when_that_is_asked_for(
-    wheel: Path, signer: str, tmp_path: Path, monkeypatch, run: Run
-) -> None:
+def test_a_wheel_is_replaced_only_when_that_is_asked_for(wheel, signer, tmp_path, monkeypatch, run):
     """A repair never replaces its input, and sign did."""
     monkeypatch.chdir(tmp_path)
     before = wheel.read_bytes()

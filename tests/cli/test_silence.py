@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import wheelfix
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel
 from tools.example import kepler_cu117, write_wheel
 from tools.forge import forge_dll
@@ -42,20 +41,18 @@ def dist(tmp_path: Path) -> Path:
         ("p-1-py3-none-linux_x86_64.zip", ""),
     ],
 )
-def test_other_systems_are_known_by_their_tags(name: str, platform: str) -> None:
+def test_other_systems_are_known_by_their_tags(name, platform):
     assert other_system(name) == platform
 
 
 @pytest.mark.parametrize("command", ["scan", "repair", "ci"])
-def test_a_run_of_nothing_but_other_systems_is_a_usage_error(
-    dist: Path, command: str, tmp_path: Path, run: Run
-) -> None:
+def test_a_run_of_nothing_but_other_systems_is_a_usage_error(dist, command, tmp_path, run):
     more = [] if command == "scan" else ["-w", str(tmp_path / "out")]
     assert "no Windows wheel among the inputs" in run(command, dist / LINUX, *more, code=2).err
     assert not (tmp_path / "out").exists()
 
 
-def test_skipped_wheels_are_counted_apart(dist: Path, run: Run) -> None:
+def test_skipped_wheels_are_counted_apart(dist, run):
     out, err = run("scan", dist, "--no-discover")
     assert f"skipped: {LINUX} is not a Windows wheel" in err
     assert "2 inputs: 1 ok, 1 skipped, not for Windows" in out
@@ -69,12 +66,12 @@ def test_skipped_wheels_are_counted_apart(dist: Path, run: Run) -> None:
             assert LINUX in text.replace("\\_", "_")
 
 
-def test_pure_python_is_for_no_processor(tmp_path: Path) -> None:
+def test_pure_python_is_for_no_processor(tmp_path):
     wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-any", {"pkg/__init__.py": b""})
     assert wheelfix.scan(wheel).machine.value == "unknown"
 
 
-def test_an_explicit_request_that_cannot_be_met_is_an_error(dist: Path, tmp_path: Path, run: Run) -> None:
+def test_an_explicit_request_that_cannot_be_met_is_an_error(dist, tmp_path, run):
     out = ["-w", str(tmp_path / "out"), "--no-discover"]
     assert "no root has foo.dll" in run("repair", dist / WINDOWS, "--include", "foo.dll", *out, code=2).err
     image = forge_dll("x.dll", imports=[("msvcp140.dll", ["f"])])
@@ -84,7 +81,7 @@ def test_an_explicit_request_that_cannot_be_met_is_an_error(dist: Path, tmp_path
     assert not list((tmp_path / "out").glob("*.whl")) if (tmp_path / "out").exists() else True
 
 
-def test_a_linux_environment_an_empty_folder_and_an_sdist_say_what_they_are(tmp_path: Path, run: Run) -> None:
+def test_a_linux_environment_an_empty_folder_and_an_sdist_say_what_they_are(tmp_path, run):
     site = tmp_path / "venv" / "lib" / "python3.11" / "site-packages" / "pkg"
     site.mkdir(parents=True)
     (site / "_x.cpython-311-x86_64-linux-gnu.so").write_bytes(b"\x7fELF")
@@ -96,7 +93,7 @@ def test_a_linux_environment_an_empty_folder_and_an_sdist_say_what_they_are(tmp_
     assert "source distribution" in run("scan", tmp_path / "pkg-1.0.tar.gz", code=3).err
 
 
-def test_the_interface_refuses_what_means_nothing(tmp_path: Path) -> None:
+def test_the_interface_refuses_what_means_nothing(tmp_path):
     wheel = write_wheel(kepler_cu117(), tmp_path)
     hermetic = RootOptions(discover=False)
     with pytest.raises(UsageError, match="WF999"):

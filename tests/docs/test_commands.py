@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -51,7 +50,7 @@ def test_exit_codes():
     assert rows[2:] == [str(code.value) for code in Exit]
 
 
-def test_the_readme_is_short_and_begins_with_error_command_and_result() -> None:
+def test_the_readme_is_short_and_begins_with_error_command_and_result():
     lines = (HERE / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
     screen = "\n".join(lines[:34])
@@ -69,9 +68,7 @@ def readme_commands() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("words", list(readme_commands()), ids=" ".join)
-def test_commands_of_the_readme_work_when_they_are_pasted(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_of_the_readme_work_when_they_are_pasted(words, tmp_path, monkeypatch):
     """In a folder with a wheel in ``dist``; what needs a network or Windows is only understood."""
     monkeypatch.chdir(tmp_path)
     example = kepler_cu117()

@@ -30,7 +30,7 @@ def check(*words: object) -> None:
 
 
 @pytest.mark.slow
-def test_the_schemas_of_github_accept_them() -> None:
+def test_the_schemas_of_github_accept_them():
     pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed (the extra tiers has it)")
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
     check(*command, "vendor.github-workflows", *WORKFLOWS)
@@ -38,12 +38,12 @@ def test_the_schemas_of_github_accept_them() -> None:
 
 
 @pytest.mark.skipif(shutil.which("actionlint") is None, reason=f"{IMPOSSIBLE}Debian has no package of actionlint")
-def test_actionlint_accepts_them() -> None:
+def test_actionlint_accepts_them():
     check("actionlint", *WORKFLOWS)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_every_workflow_is_careful(path) -> None:
+def test_every_workflow_is_careful(path):
     """It may only read unless a job says otherwise, ends in bounded time, and gets no text of others into a script."""
     tree = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert tree["permissions"] == {"contents": "read"}
@@ -57,14 +57,14 @@ def test_every_workflow_is_careful(path) -> None:
                 assert step["with"] == {"persist-credentials": False}
 
 
-def test_tests_run_on_every_system_and_python() -> None:
+def test_tests_run_on_every_system_and_python():
     matrix = read("test.yml")["jobs"]["test"]["strategy"]["matrix"]
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "windows", "macos"}
     text = (HERE / "pyproject.toml").read_text(encoding="utf-8")
     assert matrix["python"] == re.findall(r"Programming Language :: Python :: (3\.\d+)", text)
 
 
-def test_the_windows_job_calls_the_script_as_it_is(monkeypatch, capsys) -> None:
+def test_the_windows_job_calls_the_script_as_it_is(monkeypatch, capsys):
     (step,) = [one for one in read("windows.yml")["jobs"]["compare"]["steps"] if "windows_check" in one.get("run", "")]
     words = step["run"].split()
     assert words[1:3] == ["-m", "tools.windows_check"]
@@ -77,7 +77,7 @@ def test_the_windows_job_calls_the_script_as_it_is(monkeypatch, capsys) -> None:
     assert seen == [((r"clean\Scripts\python.exe", []), {"pip": True})]
 
 
-def test_a_difference_fails_the_job(monkeypatch, capsys, tmp_path) -> None:
+def test_a_difference_fails_the_job(monkeypatch, capsys, tmp_path):
     rows = [
         windows_check.Row("a", "about a", 126, 126, "ImportError"),
         windows_check.Row("b", "about b", 0, 126, "ImportError: DLL load failed"),
@@ -96,7 +96,7 @@ def test_a_difference_fails_the_job(monkeypatch, capsys, tmp_path) -> None:
     assert windows_check.main([]) == 0
 
 
-def test_tables_are_made_again_every_week() -> None:
+def test_tables_are_made_again_every_week():
     tree = read("refresh.yml")
     assert tree[True]["schedule"]  # YAML reads the key "on" as a truth value
     steps = tree["jobs"]["refresh"]["steps"]
@@ -109,7 +109,7 @@ def test_tables_are_made_again_every_week() -> None:
     assert "python -m tools.export_tables wheelfix-tables.json" in str(read("release.yml")["jobs"]["build"]["steps"])
 
 
-def test_a_release_needs_no_password() -> None:
+def test_a_release_needs_no_password():
     jobs = read("release.yml")["jobs"]
     assert jobs["publish"]["needs"] == "build"
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
@@ -123,13 +123,13 @@ def test_a_release_needs_no_password() -> None:
 
 
 @pytest.mark.slow
-def test_pre_commit_accepts_the_hooks() -> None:
+def test_pre_commit_accepts_the_hooks():
     pytest.importorskip("pre_commit", reason="pre-commit is not installed (the extra tiers has it)")
     check(sys.executable, "-m", "pre_commit", "validate-manifest", HERE / ".pre-commit-hooks.yaml")
 
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
-def test_a_hook_is_a_command(hook) -> None:
+def test_a_hook_is_a_command(hook):
     tool, name = hook["entry"].split()
     assert tool == "wheelfix"
     assert name in COMMANDS
@@ -143,7 +143,7 @@ def test_a_hook_is_a_command(hook) -> None:
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.long
-def test_pre_commit_runs_the_hooks(tmp_path) -> None:
+def test_pre_commit_runs_the_hooks(tmp_path):
     """The real thing: pre-commit installs this checkout and runs its hooks on a good and on a broken wheel."""
     from tests.support.wheels import build_wheel, extension
 

@@ -10,7 +10,6 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
@@ -57,7 +56,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_the_wheels_that_an_installer_adds(subject: Path) -> None:
+def test_the_wheels_that_an_installer_adds(subject):
     with Client(RemoteOptions()) as client:
         found = required_wheels([subject], Profile(Machine.AMD64, (3, 11)), client, Limits())
     assert {name: wheel.name.split("-")[1] for name, wheel in found.files.items()} == {
@@ -106,11 +105,11 @@ def chosen(releases: Releases, *wanted: str) -> tuple[dict[str, str], dict[str, 
         pytest.param({"a": {"1": ["there>9"]}}, ["a", "there>3"], {"a": "1"}, id="what is there"),
     ],
 )
-def test_versions_are_chosen_as_pip_does(releases: Releases, wanted: list[str], expected: dict[str, str]) -> None:
+def test_versions_are_chosen_as_pip_does(releases, wanted, expected):
     assert chosen(releases, *wanted) == (expected, {})
 
 
-def test_versions_that_do_not_fit_together_are_absent_with_the_reason() -> None:
+def test_versions_that_do_not_fit_together_are_absent_with_the_reason():
     releases: Releases = {"a": {"1": ["c<2"]}, "b": {"1": ["c>=2"]}, "c": {"1": [], "2": []}}
     found, absent = chosen(releases, "a", "b")
     assert not found
@@ -118,12 +117,12 @@ def test_versions_that_do_not_fit_together_are_absent_with_the_reason() -> None:
     assert "no versions fit together: c<2 and c>=2" in absent["a"]
 
 
-def test_a_distribution_without_wheels_does_not_stop_the_others() -> None:
+def test_a_distribution_without_wheels_does_not_stop_the_others():
     found, absent = chosen({"a": {"1": ["gone"]}}, "a", "lost>=2")
     assert (found, sorted(absent)) == ({"a": "1"}, ["gone", "lost"])
 
 
-def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, run: Run) -> None:
+def test_a_wheel_alone_gets_a_certain_verdict(subject, run):
     for words, verdict in (((), "unsure"), (("--deps",), "ok")):
         said = run("scan", subject, "--no-discover", "--format", "json", *words, code=None).out
         assert json.loads(said)["wheels"][0]["verdict"] == verdict
@@ -131,7 +130,7 @@ def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("versions", [1, pytest.param(30, marks=pytest.mark.slow)])
-def test_a_distribution_that_requires_itself_again_and_again(versions: int, tmp_path: Path) -> None:
+def test_a_distribution_that_requires_itself_again_and_again(versions, tmp_path):
     """Each of 200 lines chose a version and asked for its METADATA again: 150 s for one wheel."""
     subject = build_wheel(tmp_path / "dist", "demo", "2.0", files={}, requires=["b"])
     wheels = [
@@ -149,7 +148,7 @@ def test_a_distribution_that_requires_itself_again_and_again(versions: int, tmp_
     assert len(server.asked) < MOST_ASKED
 
 
-def test_more_lines_than_any_distribution_has(tmp_path: Path, run: Run) -> None:
+def test_more_lines_than_any_distribution_has(tmp_path, run):
     lines = [f"b!=9.{number}" for number in range(MOST_LINES + 1)]
     subject = build_wheel(tmp_path / "dist", "demo", "2.0", files={}, requires=lines)
     assert f"more than {MOST_LINES} requirements" in run("scan", subject, "--no-discover", "--deps", code=3).err

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import random
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.real.listing import listed
-from tests.support.commands import Run
 from tests.support.tiers import cache_folder, unavailable
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
@@ -171,7 +169,7 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
         ),
     ],
 )
-def test_verdict_and_codes(tmp_path: Path, run: Run, files: Mapping[str, bytes | str], tag: str, expected: str) -> None:
+def test_verdict_and_codes(tmp_path, run, files, tag, expected):
     path = build_wheel(tmp_path, "pkg", "1.0", tag, files)
     (wheel,) = json.loads(run("scan", path, "--no-discover", "--format", "json", code=None).out)["wheels"]
     assert " ".join([wheel["verdict"], *sorted({found["code"] for found in wheel["findings"]})]) == expected
@@ -207,7 +205,7 @@ def agrees(path: Path) -> None:
 
 
 @pytest.mark.real
-def test_small_real_wheels_as_they_are_and_without_one_image(tmp_path: Path) -> None:
+def test_small_real_wheels_as_they_are_and_without_one_image(tmp_path):
     for wheel in small_wheels():
         draw = random.Random(wheel.name)  # the same image with any other files in the cache
         agrees(wheel)

@@ -63,7 +63,7 @@ def found_in(env: Path) -> list[tuple[str, str, str]]:
 
 
 class TestPython:
-    def test_the_environments_own_python_counts(self, tmp_path: Path) -> None:
+    def test_the_environments_own_python_counts(self, tmp_path):
         """Seven distributions for Python 3.10 in an environment of 3.11 were all ok."""
         env = environment(tmp_path, module(tmp_path, "cp310"))
         assert found_in(env) == [("pkg", "WF401", "error")]
@@ -71,10 +71,10 @@ class TestPython:
         assert failure is not None
         assert failure.message == "ModuleNotFoundError: No module named 'pkg._x'"
 
-    def test_the_right_python(self, tmp_path: Path) -> None:
+    def test_the_right_python(self, tmp_path):
         assert found_in(environment(tmp_path, module(tmp_path))) == []
 
-    def test_a_module_that_the_code_does_without(self, tmp_path: Path) -> None:
+    def test_a_module_that_the_code_does_without(self, tmp_path):
         """yaml goes on without its extension module."""
         code = "try:\n    from .fast import *\nexcept ImportError:\n    pass\n"
         wheel = module(tmp_path, "cp310", code)
@@ -83,18 +83,18 @@ class TestPython:
         record.write_text(record.read_text("utf-8") + "pkg/fast.py,,\n", "utf-8")
         assert found_in(env) == [("pkg", "WF401", "warning")]
 
-    def test_modules_without_a_tag_in_their_names(self, tmp_path: Path) -> None:
+    def test_modules_without_a_tag_in_their_names(self, tmp_path):
         files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
         wheel = build_wheel(tmp_path, "pkg", "1.0", "cp312-cp312-win_amd64", files)
         assert found_in(environment(tmp_path, wheel)) == [("pkg", "WF401", "error")]
 
-    def test_one_module_of_another_python(self, tmp_path: Path) -> None:
+    def test_one_module_of_another_python(self, tmp_path):
         """The tags are right, and WHEEL cannot know what was copied there."""
         files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
         wheel = build_wheel(tmp_path, files=files)
         assert ("pkg", "WF401", "error") in found_in(environment(tmp_path, wheel))
 
-    def test_a_program_with_a_python_of_its_own(self, tmp_path: Path) -> None:
+    def test_a_program_with_a_python_of_its_own(self, tmp_path):
         files = {
             "tool/__init__.py": "",
             "tool/run/tool.exe": forge_dll("tool.exe", imports={"python39.dll": ["Py_Main"]}),
@@ -103,7 +103,7 @@ class TestPython:
         wheel = build_wheel(tmp_path, "tool", "1.0", "py3-none-win_amd64", files)
         assert "WF401" not in {code for _, code, _ in found_in(environment(tmp_path, wheel))}
 
-    def test_most_distributions_say_which_python_it_is(self, tmp_path: Path) -> None:
+    def test_most_distributions_say_which_python_it_is(self, tmp_path):
         """A folder of 'pip install --target' does not name its Python."""
         files = {"other/__init__.py": "", "other/_x.cp311-win_amd64.pyd": pyd()}
         others = [build_wheel(tmp_path, name, "1.0", files=files) for name in ("a", "b")]
@@ -111,12 +111,12 @@ class TestPython:
         assert found_in(env) == [("pkg", "WF401", "error")]
 
     @pytest.mark.parametrize(("tag", "expected"), [("cp39", []), ("cp312", [("pkg", "WF401", "warning")])])
-    def test_the_stable_abi(self, tmp_path: Path, tag: str, expected: list[tuple[str, str, str]]) -> None:
+    def test_the_stable_abi(self, tmp_path, tag, expected):
         files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python3.dll")}
         wheel = build_wheel(tmp_path, "pkg", "1.0", f"{tag}-abi3-win_amd64", files)
         assert found_in(environment(tmp_path, wheel)) == expected
 
-    def test_a_symbol_that_this_python_does_not_have(self, tmp_path: Path) -> None:
+    def test_a_symbol_that_this_python_does_not_have(self, tmp_path):
         image = extension("python3.dll:PyType_GetTypeDataSize")
         files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": image}
         wheel = build_wheel(tmp_path, "pkg", "1.0", "cp312-abi3-win_amd64", files)
@@ -133,9 +133,7 @@ class TestNumpy:
         ],
         ids=["torch 2.0.1 with NumPy 2", "with NumPy 1", "torch 2.9"],
     )
-    def test_the_numpy_of_a_dll(
-        self, tmp_path: Path, numpy: str, mark: bytes, expected: list[tuple[str, str, str]]
-    ) -> None:
+    def test_the_numpy_of_a_dll(self, tmp_path, numpy, mark, expected):
         """torch requires no NumPy, and what uses it is torch_python.dll: "No fault found" with NumPy 2."""
         dll = forge_dll("torch_python.dll", imports={"python311.dll": ["PyObject_Call"]}, exports=["f"])
         files = {
@@ -155,9 +153,7 @@ class TestNumpy:
         ("numpy", "expected"),
         [("2.1.3", [("pkg", "WF410", "error")]), ("1.26.4", []), ("", [("pkg", "WF410", "warning")])],
     )
-    def test_the_numpy_that_is_installed(
-        self, tmp_path: Path, numpy: str, expected: list[tuple[str, str, str]]
-    ) -> None:
+    def test_the_numpy_that_is_installed(self, tmp_path, numpy, expected):
         """numpy 2.1.3 with pandas 2.0.3 and h5py 3.8 was "5 ok"; a wheel by itself allows what its metadata allows."""
         name = "pkg/_x.cp311-win_amd64.pyd"
         files = {"pkg/__init__.py": "from . import _x\n", name: pyd() + b"\0numpy.core._multiarray_umath\0"}
@@ -170,7 +166,7 @@ class TestNumpy:
 
 
 class TestRequirements:
-    def test_pure_python_is_an_input_where_something_is_gone(self, tmp_path: Path) -> None:
+    def test_pure_python_is_an_input_where_something_is_gone(self, tmp_path):
         """faster-whisper without ctranslate2: nothing was scanned, so nothing was wrong."""
         env = environment(tmp_path, pure(tmp_path, "user", code="import flux\n", requires=["flux>=2"]))
         assert found_in(env) == [("user", "WF320", "error")]
@@ -191,12 +187,12 @@ class TestRequirements:
             (["flux >= two !"], "1.0", ""),
         ],
     )
-    def test_what_metadata_requires(self, tmp_path: Path, requires: list[str], flux: str, expected: str) -> None:
+    def test_what_metadata_requires(self, tmp_path, requires, flux, expected):
         wheels = [pure(tmp_path, "user", requires=requires), *([pure(tmp_path, "flux", flux)] if flux else [])]
         found = [item for report in scanned(environment(tmp_path, *wheels)).values() for item in report.findings]
         assert [(item.code, item.message) for item in found] == ([("WF330", expected)] if expected else [])
 
-    def test_a_python_that_is_not_allowed(self, tmp_path: Path) -> None:
+    def test_a_python_that_is_not_allowed(self, tmp_path):
         more = ["Requires-Python: >=3.12"]
         env = environment(
             tmp_path, pure(tmp_path, "user", requires=["flux"], extra_metadata=more), pure(tmp_path, "flux")
@@ -204,16 +200,16 @@ class TestRequirements:
         found = [item.message for report in named(env, "user") for item in report.findings]
         assert found == ["user 1.0 requires Python >=3.12, but the environment has Python 3.11"]
 
-    def test_a_module_that_was_put_there_without_metadata(self, tmp_path: Path) -> None:
+    def test_a_module_that_was_put_there_without_metadata(self, tmp_path):
         env = environment(tmp_path, pure(tmp_path, "user", requires=["flux"]))
         assert found_in(lay(env, {f"{SITE}/flux/__init__.py": ""})) == []
 
-    def test_packages_of_the_base_python(self, tmp_path: Path) -> None:
+    def test_packages_of_the_base_python(self, tmp_path):
         """What a venv with --system-site-packages does not have may be in the Python that it was made from."""
         wheel = module(tmp_path, code="import flux\n", requires=["flux"])
         assert found_in(environment(tmp_path, wheel, config=VENV + "include-system-site-packages = true\n")) == []
 
-    def test_an_import_in_a_file_whose_import_is_caught(self, tmp_path: Path) -> None:
+    def test_an_import_in_a_file_whose_import_is_caught(self, tmp_path):
         """The failure of a module that is imported in a ``try`` is caught, wherever in it that is."""
         files = {
             "user/__init__.py": "try:\n    from . import fast\nexcept ImportError:\n    pass\n",
@@ -222,7 +218,7 @@ class TestRequirements:
         env = environment(tmp_path, build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"]))
         assert found_in(env) == [("user", "WF330", "warning")]
 
-    def test_the_first_file_that_imports_it_is_named(self, tmp_path: Path) -> None:
+    def test_the_first_file_that_imports_it_is_named(self, tmp_path):
         files = {"user/__init__.py": "import flux\nfrom . import zz\n", "user/zz.py": "import flux\n"}
         env = environment(tmp_path, build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"]))
         (item,) = scanned(env)["user"].findings
@@ -231,7 +227,7 @@ class TestRequirements:
 
 class TestRecord:
     @pytest.mark.parametrize("name", ["pkg/flux.dll", "pkg/_x.cp311-win_amd64.pyd"])
-    def test_a_file_that_was_deleted(self, tmp_path: Path, name: str) -> None:
+    def test_a_file_that_was_deleted(self, tmp_path, name):
         files = {
             "pkg/__init__.py": "",
             "pkg/_x.cp311-win_amd64.pyd": pyd("python311.dll", "flux.dll"),
@@ -242,7 +238,7 @@ class TestRecord:
         (env / SITE / name).unlink()
         assert ("pkg", "WF102", "error") in found_in(env)
 
-    def test_a_folder_of_data_is_there(self, tmp_path: Path) -> None:
+    def test_a_folder_of_data_is_there(self, tmp_path):
         """pvporcupine lists the files of such a folder when it is imported."""
         code = "import ctypes, os\nhere = os.path.dirname(__file__)\nos.listdir(os.path.join(here, 'data'))\n"
         code += "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
@@ -252,12 +248,12 @@ class TestRecord:
         lay(env, {f"{SITE}/pkg/data/words.ppn": b"x"})
         assert found_in(env) == []
 
-    def test_the_only_image_of_a_distribution(self, tmp_path: Path) -> None:
+    def test_the_only_image_of_a_distribution(self, tmp_path):
         env = environment(tmp_path, module(tmp_path))
         (env / SITE / "pkg/_x.cp311-win_amd64.pyd").unlink()
         assert found_in(env) == [("pkg", "WF102", "error"), ("pkg", "WF332", "error")]
 
-    def test_other_spelling_of_the_same_file(self, tmp_path: Path) -> None:
+    def test_other_spelling_of_the_same_file(self, tmp_path):
         files = {"pkg/__init__.py": "", "pkg/flux.dll": forge_dll("flux.dll", exports=["f"])}
         env = environment(tmp_path, build_wheel(tmp_path, files=files))
         path = env / SITE / "pkg/flux.dll"
@@ -271,7 +267,7 @@ class TestOpenmp:
         [("try:\n    import torque\nexcept ImportError:\n    pass\n", ["warning"]), ("", ["info"])],
         ids=["imports the other", "by itself"],
     )
-    def test_two_runtimes_in_one_process(self, tmp_path: Path, code: str, expected: list[str]) -> None:
+    def test_two_runtimes_in_one_process(self, tmp_path, code, expected):
         """ctranslate2 imports torch if it is there, and each loads a libiomp5md.dll of its own."""
         runtime = forge_dll("libiomp5md.dll", exports=["f"])
         load = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'libiomp5md.dll'))\n"
@@ -314,7 +310,7 @@ def pip_check(env: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["absent", "imported", "other version", "other Python", "python", "deleted"])
-def test_the_command_in_a_hint_makes_the_finding_go(tmp_path: Path, case: str) -> None:
+def test_the_command_in_a_hint_makes_the_finding_go(tmp_path, case):
     good, bad = tmp_path / "good", tmp_path / "bad"
     user = pure(bad, "user", code="import flux\n" if case == "imported" else "", requires=["flux>=2"])
     if case in ("absent", "imported"):

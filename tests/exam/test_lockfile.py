@@ -1,7 +1,6 @@
 """What lock files of real tools say is installed on Windows, and what is said about a bad one."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -282,7 +281,7 @@ class TestRefused:
             read(tmp_path, text, name, parts)
 
 
-def test_requirements_files_that_include_each_other_often(tmp_path: Path) -> None:
+def test_requirements_files_that_include_each_other_often(tmp_path):
     """Each of 40 files includes the next one twice: 2 to the power of 40 reads."""
     for number in range(40):
         (tmp_path / f"{number}.txt").write_text(f"-r {number + 1}.txt\n-r ./x/../{number + 1}.txt\n", "utf-8")
@@ -297,7 +296,7 @@ def test_requirements_files_that_include_each_other_often(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(os.name == "nt", reason="no such files there")
 @pytest.mark.parametrize("name", ["pylock.toml", "uv.lock", "requirements.txt"])
-def test_a_lock_file_that_is_not_a_regular_file(name: str, tmp_path: Path) -> None:
+def test_a_lock_file_that_is_not_a_regular_file(name, tmp_path):
     (tmp_path / name).symlink_to("/dev/zero")
     with pytest.raises(InputError, match="a device or pipe, not a regular file"):
         read_lockfile(tmp_path / name, TARGET)

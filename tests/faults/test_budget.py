@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -38,12 +37,12 @@ def helper() -> Iterator[Helper]:
         print(f"{run.seconds:6.1f} s {run.megabytes:6.0f} MB  exit {run.code}  {name}")
 
 
-def test_the_corpus_is_large_enough() -> None:
+def test_the_corpus_is_large_enough():
     assert len(CORPUS) >= 300
 
 
 @pytest.mark.parametrize("name", every(6, CORPUS))
-def test_an_input_within_the_budget(name: str, helper: Helper, tmp_path: Path) -> None:
+def test_an_input_within_the_budget(name, helper, tmp_path):
     words = CORPUS[name](tmp_path)
     run = SEEN[name] = helper.run(*words, cwd=tmp_path)
     assert run.seconds < SECONDS or run.seconds < patience(SECONDS)

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.faults.workshop import Bench, digest, leftovers, single, small, snapshot
-from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.tiers import program
 from tests.support.wheels import folder_of, needing
@@ -74,7 +73,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("change", ["append", "truncate", "overwrite"])
-def test_the_input_changes(tmp_path: Path, meanwhile, capsys, moment, change: str) -> None:
+def test_the_input_changes(tmp_path, meanwhile, capsys, moment, change):
     bench = small(tmp_path) if change == "truncate" else single(tmp_path, DLL)  # what is cut off has to be copied
 
     def happens() -> None:
@@ -96,7 +95,7 @@ def test_the_input_changes(tmp_path: Path, meanwhile, capsys, moment, change: st
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps open files from being removed")
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_the_input_is_removed(bench: Bench, meanwhile, capsys, moment, run: Run) -> None:
+def test_the_input_is_removed(bench, meanwhile, capsys, moment, run):
     """It is still open, so that its bytes are there to the end; nothing may be half-made either way."""
     run(*bench.command())
     expected = digest(bench.target)
@@ -108,7 +107,7 @@ def test_the_input_is_removed(bench: Bench, meanwhile, capsys, moment, run: Run)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps open files from being replaced")
-def test_a_newer_build_is_not_overwritten_in_place(bench: Bench, meanwhile, capsys) -> None:
+def test_a_newer_build_is_not_overwritten_in_place(bench, meanwhile, capsys):
     """A build that finishes during a repair in place replaces the wheel; ours must not replace it again."""
     newer = bench.folder / "newer.whl"
     newer.write_bytes(b"a newer build")
@@ -121,14 +120,14 @@ def test_a_newer_build_is_not_overwritten_in_place(bench: Bench, meanwhile, caps
 
 
 @pytest.mark.parametrize("moment", MOMENTS[:3])
-def test_a_source_that_is_not_the_planned_one_is_not_copied(bench: Bench, meanwhile, run: Run, moment) -> None:
+def test_a_source_that_is_not_the_planned_one_is_not_copied(bench, meanwhile, run, moment):
     """Hashed when planned, and again when copied: what is exchanged in between does not get in."""
     meanwhile(*moment, lambda: spoil(find(bench, DLL)))
     assert "is not the file that was planned" in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert snapshot(bench.out) == {}
 
 
-def test_a_source_is_removed(tmp_path: Path, meanwhile, run: Run) -> None:
+def test_a_source_is_removed(tmp_path, meanwhile, run):
     bench = small(tmp_path)
     meanwhile(writing, "rewrite", lambda: find(bench, DLL).unlink())
     assert DLL in run(*bench.command(), code=Exit.ENVIRONMENT).err
@@ -136,7 +135,7 @@ def test_a_source_is_removed(tmp_path: Path, meanwhile, run: Run) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
-def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, run: Run) -> None:
+def test_a_source_becomes_a_link_out_of_its_root(bench, meanwhile, run):
     dll = find(bench, DLL)
     outside = bench.folder / "outside.dll"
     shutil.copy(dll, outside)
@@ -152,7 +151,7 @@ def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, run: R
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps folders of open files from being removed")
 @pytest.mark.parametrize("moment", [(Assembly, "add"), (Assembly, "close"), (AtomicFile, "commit")], ids=lambda m: m[1])
-def test_the_target_folder_vanishes(bench: Bench, meanwhile, run: Run, moment) -> None:
+def test_the_target_folder_vanishes(bench, meanwhile, run, moment):
     meanwhile(*moment, lambda: shutil.rmtree(bench.out))
     original = digest(bench.wheel)
     assert "should not have happened" not in run(*bench.command(), code=Exit.ENVIRONMENT).err
@@ -160,20 +159,20 @@ def test_the_target_folder_vanishes(bench: Bench, meanwhile, run: Run, moment) -
     assert not bench.out.exists() or snapshot(bench.out) == {}
 
 
-def test_the_folder_is_a_file(bench: Bench, run: Run) -> None:
+def test_the_folder_is_a_file(bench, run):
     bench.out.write_bytes(b"")
     assert "--wheel-dir" in run(*bench.command(), code=Exit.USAGE).err
     assert leftovers(bench.folder) == []
 
 
-def test_the_wheel_is_a_folder(bench: Bench, run: Run) -> None:
+def test_the_wheel_is_a_folder(bench, run):
     bench.target.mkdir(parents=True)
     assert "wheelfix: error: cannot write" in run(*bench.command(), code=Exit.ENVIRONMENT).err
     assert leftovers(bench.folder) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="rights of folders do not stop anybody on Windows")
-def test_a_folder_that_may_not_be_written(bench: Bench) -> None:
+def test_a_folder_that_may_not_be_written(bench):
     """Root may write everywhere: there the command runs without that privilege."""
     bench.out.mkdir()
     bench.out.chmod(0o555)
@@ -273,7 +272,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_file_that_is_read_is_not_written(line: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_read_is_not_written(line, place, capsys):
     before = contents(place)
     code = main([*line.split(), *(["--no-discover"] if line.split()[0] in ("scan", "repair", "ci", "roots") else [])])
     after = contents(place)
@@ -285,7 +284,7 @@ def test_a_file_that_is_read_is_not_written(line: str, place: Path, capsys: pyte
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 @pytest.mark.parametrize("kind", ["folder", "file", "hard"])
-def test_links_are_seen_through(kind: str, place: Path, run: Run) -> None:
+def test_links_are_seen_through(kind, place, run):
     target = place / "elsewhere"
     if kind == "folder":
         target.symlink_to(place / "oi")
@@ -300,7 +299,7 @@ def test_links_are_seen_through(kind: str, place: Path, run: Run) -> None:
     assert contents(place) == before
 
 
-def test_a_mount_is_seen_through(place: Path, run: Run) -> None:
+def test_a_mount_is_seen_through(place, run):
     other = place / "mounted"
     other.mkdir()
     mounted = subprocess.run(["mount", "--bind", "oi", "mounted"], check=False, capture_output=True).returncode == 0
@@ -314,7 +313,7 @@ def test_a_mount_is_seen_through(place: Path, run: Run) -> None:
         subprocess.run(["umount", "mounted"], check=True)
 
 
-def test_another_input_is_not_the_target_of_a_repair(place: Path, run: Run) -> None:
+def test_another_input_is_not_the_target_of_a_repair(place, run):
     """Of two wheels of one name the first would be written over the second, also where processes share the work."""
     (place / "b").mkdir()
     shutil.copy(place / WHEEL, place / "b" / NAME)
@@ -323,14 +322,14 @@ def test_another_input_is_not_the_target_of_a_repair(place: Path, run: Run) -> N
     assert (place / "b" / NAME).read_bytes() == before
 
 
-def test_python_callers_are_refused_too(place: Path) -> None:
+def test_python_callers_are_refused_too(place):
     before = contents(place)
     with pytest.raises(UsageError, match="is not overwritten"):
         repair_wheel(place / WHEEL, RepairOptions(wheel_dir=place / "oi"))
     assert contents(place) == before
 
 
-def test_what_may_be_written_is_written(place: Path, run: Run) -> None:
+def test_what_may_be_written_is_written(place, run):
     """The same files twice, in place, and reports over earlier reports."""
     for _ in range(2):
         run("repair", WHEEL, "--root", "root", "--no-discover", "-w", "out", "--lock", "new.json")

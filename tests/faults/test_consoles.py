@@ -35,7 +35,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file names and streams
         "e\u0301 decomposed",
     ],
 )
-def test_odd_folders(tmp_path: Path, name: str) -> None:
+def test_odd_folders(tmp_path, name):
     bench = small(tmp_path / name)
     done = wheelfix_here(*bench.command())
     assert done.code == Exit.OK, done.err
@@ -44,7 +44,7 @@ def test_odd_folders(tmp_path: Path, name: str) -> None:
 
 
 @posix
-def test_a_path_that_is_no_text(tmp_path: Path) -> None:
+def test_a_path_that_is_no_text(tmp_path):
     bench = small(tmp_path / os.fsdecode(b"caf\xe9"))
     for more in ((), ("--format", "json"), ("--lock", str(tmp_path / "lock.json"))):
         done = wheelfix_here(*bench.command(*more))
@@ -56,7 +56,7 @@ def test_a_path_that_is_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [300, 5000], ids=["component", "path"])
 @pytest.mark.parametrize("where", ["input", "output", "root", "lock"])
-def test_paths_that_are_too_long(tmp_path: Path, length: int, where: str) -> None:
+def test_paths_that_are_too_long(tmp_path, length, where):
     bench = small(tmp_path)
     long = tmp_path / ("x" * length if length < 4096 else "/".join(["x" * 100] * 50))
     commands = {
@@ -73,7 +73,7 @@ def test_paths_that_are_too_long(tmp_path: Path, length: int, where: str) -> Non
 
 @posix
 @pytest.mark.parametrize("command", ["scan", "repair", "explain"])
-def test_an_output_that_is_full_or_closed(tmp_path: Path, command: str) -> None:
+def test_an_output_that_is_full_or_closed(tmp_path, command):
     bench = small(tmp_path)
     commands = {
         "scan": ["scan", str(bench.wheel), "--no-discover"],
@@ -95,7 +95,7 @@ def test_an_output_that_is_full_or_closed(tmp_path: Path, command: str) -> None:
 
 
 @posix
-def test_a_reader_that_goes_away(tmp_path: Path) -> None:
+def test_a_reader_that_goes_away(tmp_path):
     bench = small(tmp_path)
     command = [sys.executable, "-m", "wheelfix", "scan", "-v", str(bench.wheel), "--no-discover", "--format", "json"]
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -81,7 +80,7 @@ def faulty(shim: str, bench: Bench, fault: str, path: str = ".wheelfix-", *more:
         f"open:{EROFS}:1",
     ],
 )
-def test_a_disk_that_fails(shim: str, bench: Bench, expected: str, fault: str) -> None:
+def test_a_disk_that_fails(shim, bench, expected, fault):
     original = digest(bench.wheel)
     assert faulty(shim, bench, fault) == Exit.ENVIRONMENT
     assert digest(bench.wheel) == original
@@ -93,7 +92,7 @@ def test_a_disk_that_fails(shim: str, bench: Bench, expected: str, fault: str) -
 
 @pytest.mark.parametrize("call", ["write", "copy", "sendfile", "fsync", "rename", "read"])
 @pytest.mark.parametrize("nth", every(3, range(1, 9)))
-def test_the_nth_call_fails(shim: str, bench: Bench, expected: str, call: str, nth: int) -> None:
+def test_the_nth_call_fails(shim, bench, expected, call, nth):
     """After any failed call: the complete new wheel, or none and exit 4."""
     code = faulty(shim, bench, f"{call}:{EIO}:{nth}")
     assert (code, snapshot(bench.out)) in ((4, {}), (0, {bench.wheel.name: expected}))
@@ -101,31 +100,31 @@ def test_the_nth_call_fails(shim: str, bench: Bench, expected: str, call: str, n
 
 
 @pytest.mark.parametrize("call", ["write", "copy", "read"])
-def test_a_disk_that_does_only_part_of_it(shim: str, bench: Bench, expected: str, call: str) -> None:
+def test_a_disk_that_does_only_part_of_it(shim, bench, expected, call):
     assert faulty(shim, bench, f"{call}:short", "") == Exit.OK
     assert snapshot(bench.out) == {bench.wheel.name: expected}
     shutil.rmtree(bench.out)
 
 
-def test_a_file_system_without_kernel_copies(shim: str, bench: Bench, expected: str) -> None:
+def test_a_file_system_without_kernel_copies(shim, bench, expected):
     assert faulty(shim, bench, f"copy:{EINVAL}:1") == Exit.OK
     assert snapshot(bench.out) == {bench.wheel.name: expected}
     shutil.rmtree(bench.out)
 
 
 @pytest.mark.parametrize("nth", [1, 3, 20])
-def test_the_input_cannot_be_read(shim: str, bench: Bench, nth: int) -> None:
+def test_the_input_cannot_be_read(shim, bench, nth):
     assert faulty(shim, bench, f"read:{EIO}:{nth}", bench.wheel.name) == Exit.ENVIRONMENT
     assert not bench.out.exists() or snapshot(bench.out) == {}
 
 
-def test_a_source_cannot_be_read(shim: str, bench: Bench) -> None:
+def test_a_source_cannot_be_read(shim, bench):
     assert faulty(shim, bench, f"read:{EIO}:1", "libiomp5md.dll") == Exit.ENVIRONMENT
     assert not bench.out.exists() or snapshot(bench.out) == {}
 
 
 @pytest.mark.parametrize("fault", [f"write:{ENOSPC}:3", f"write:{EIO}:9", f"rename:{EACCES}:5", f"fsync:{EIO}:4"])
-def test_an_environment_is_as_before_when_its_disk_fails(shim: str, bench: Bench, fault: str) -> None:
+def test_an_environment_is_as_before_when_its_disk_fails(shim, bench, fault):
     prefix = installed(bench)
     before = snapshot(prefix)
     command = ["repair", "--env", str(prefix), "--package", "torch", *bench.root_options]
@@ -139,7 +138,7 @@ def test_an_environment_is_as_before_when_its_disk_fails(shim: str, bench: Bench
 
 @root_only
 @pytest.mark.parametrize("size", ["4k", "12k", "16k"])
-def test_a_full_disk(bench: Bench, expected: str, tmp_path: Path, size: str) -> None:
+def test_a_full_disk(bench, expected, tmp_path, size):
     original = digest(bench.wheel)
     with tiny_disk(tmp_path / "disk", size) as disk:
         command = ["repair", str(bench.wheel), *bench.root_options, "-w", str(disk)]
@@ -154,7 +153,7 @@ def test_a_full_disk(bench: Bench, expected: str, tmp_path: Path, size: str) -> 
 
 
 @root_only
-def test_a_full_disk_in_place(bench: Bench, expected: str, tmp_path: Path) -> None:
+def test_a_full_disk_in_place(bench, expected, tmp_path):
     with tiny_disk(tmp_path / "disk", "24k") as disk:
         wheel = disk / bench.wheel.name
         shutil.copy(bench.wheel, wheel)
@@ -164,7 +163,7 @@ def test_a_full_disk_in_place(bench: Bench, expected: str, tmp_path: Path) -> No
 
 
 @root_only
-def test_a_full_disk_for_temporary_files_and_results(bench: Bench, tmp_path: Path) -> None:
+def test_a_full_disk_for_temporary_files_and_results(bench, tmp_path):
     with tiny_disk(tmp_path / "disk", "4k") as disk:
         done = wheelfix_here(
             "scan", str(bench.wheel), "--no-discover", "--format", "json", "-o", str(disk / "scan.json")
@@ -178,7 +177,7 @@ def test_a_full_disk_for_temporary_files_and_results(bench: Bench, tmp_path: Pat
 
 
 @root_only
-def test_a_file_system_that_is_read_only(bench: Bench, tmp_path: Path) -> None:
+def test_a_file_system_that_is_read_only(bench, tmp_path):
     with tiny_disk(tmp_path / "disk", "10m", "ro") as disk:
         done = wheelfix_here("repair", str(bench.wheel), *bench.root_options, "-w", str(disk / "out"))
         assert done.code == Exit.ENVIRONMENT
@@ -186,7 +185,7 @@ def test_a_file_system_that_is_read_only(bench: Bench, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 4096, 12_000])
-def test_a_quota(bench: Bench, limit: int) -> None:
+def test_a_quota(bench, limit):
     """Files larger than a limit are refused by the system, as with a quota; needs no rights."""
     script = (
         "import resource, sys; from wheelfix.cli.main import main;"
@@ -203,7 +202,7 @@ def test_a_quota(bench: Bench, limit: int) -> None:
 
 
 @pytest.mark.parametrize("fault", [f"write:{ENOSPC}:{nth}" for nth in (1, 3, 30)] + [f"rename:{EACCES}:1"])
-def test_signing_on_a_disk_that_fails(shim: str, tmp_path: Path, fault: str) -> None:
+def test_signing_on_a_disk_that_fails(shim, tmp_path, fault):
     """Unpacking the files or writing the wheel fails: the wheel is what it was, and no temporary file stays."""
     bench = small(tmp_path)
     temporary = tmp_path / "tmp"

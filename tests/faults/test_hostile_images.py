@@ -165,7 +165,7 @@ def members(data: bytes) -> list[Entry]:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_no_image_is_a_finding(helper: Helper, name: str, tmp_path: Path) -> None:
+def test_what_is_no_image_is_a_finding(helper, name, tmp_path):
     report = scan(helper, tmp_path, members(BROKEN[name]), "-v")
     found = {finding["code"] for finding in report["findings"] if "bad.dll" in finding["subject"]}
     assert found & {"WF201", "WF202", "WF203"}
@@ -173,14 +173,14 @@ def test_what_is_no_image_is_a_finding(helper: Helper, name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_image_does_not_stop_the_others(helper: Helper, name: str, tmp_path: Path) -> None:
+def test_an_odd_image_does_not_stop_the_others(helper, name, tmp_path):
     report = scan(helper, tmp_path, members(ODD[name]), "-v", "--gpu", "sm_86")
     others_are_read(report)
     reported = {finding["code"] for finding in report["findings"] if "bad.dll" in finding["subject"]}
     assert bool(reported & {"WF201", "WF206"}) == (name not in REGULAR)
 
 
-def test_a_dll_that_unpacks_to_a_gigabyte(helper: Helper, tmp_path: Path) -> None:
+def test_a_dll_that_unpacks_to_a_gigabyte(helper, tmp_path):
     """A header, then zeros: the ratio stays below the limit because the wheel is padded."""
     size = 900 << 20
     bomb = Entry("pkg/bad.dll", b"", packed=zeros(size), both={"usize": size, "crc": crc_of_zeros(size)})
@@ -189,7 +189,7 @@ def test_a_dll_that_unpacks_to_a_gigabyte(helper: Helper, tmp_path: Path) -> Non
     others_are_read(report)
 
 
-def test_a_hundred_and_fifty_dlls_that_all_import_each_other(helper: Helper, tmp_path: Path) -> None:
+def test_a_hundred_and_fifty_dlls_that_all_import_each_other(helper, tmp_path):
     names = [f"d{number:03}.dll" for number in range(150)]
     entries = [
         Entry(f"pkg/{name}", forge_dll(name, imports={other: ["f"] for other in names}, exports=["f"]))
@@ -203,7 +203,7 @@ def test_a_hundred_and_fifty_dlls_that_all_import_each_other(helper: Helper, tmp
     assert drawn.seconds < 40
 
 
-def test_a_chain_of_three_thousand_dlls(helper: Helper, tmp_path: Path) -> None:
+def test_a_chain_of_three_thousand_dlls(helper, tmp_path):
     """Each needs the next; the last needs what nobody has."""
     entries = [
         Entry(f"pkg/c{n}.dll", forge_dll(f"c{n}.dll", imports={f"c{n + 1}.dll": ["f"]}, exports=["f"]))
@@ -216,7 +216,7 @@ def test_a_chain_of_three_thousand_dlls(helper: Helper, tmp_path: Path) -> None:
     assert "c3000.dll" in [missing["name"] for missing in report["missing"]]
 
 
-def test_a_folder_of_torch_in_which_every_load_fails_at_the_end_of_a_long_chain(helper: Helper, tmp_path: Path) -> None:
+def test_a_folder_of_torch_in_which_every_load_fails_at_the_end_of_a_long_chain(helper, tmp_path):
     """Each of five thousand loads walks through all the others; the work is bounded, and the bound is told."""
     entries = [
         Entry(f"torch/lib/c{n:05}.dll", forge_dll(f"c{n:05}.dll", imports={f"c{n + 1:05}.dll": ["f"]}, exports=["f"]))
@@ -231,7 +231,7 @@ def test_a_folder_of_torch_in_which_every_load_fails_at_the_end_of_a_long_chain(
     assert run.seconds < 40
 
 
-def test_forwarders_from_dll_to_dll(helper: Helper, tmp_path: Path) -> None:
+def test_forwarders_from_dll_to_dll(helper, tmp_path):
     """Two DLLs that forward to each other, and a chain of a thousand forwarders."""
     entries = [
         Entry("pkg/x.dll", forge_dll("x.dll", forwarders={"f": "y.f"})),

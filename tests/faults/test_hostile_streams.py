@@ -9,7 +9,6 @@ import functools
 import random
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -101,7 +100,7 @@ STREAMS: dict[str, Callable[[], tuple[bytes, bytes]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("verify", [False, True], ids=["believed", "verified"])
 @pytest.mark.parametrize("name", STREAMS)
-def test_the_number_of_threads_does_not_matter(tmp_path: Path, name: str, verify: bool) -> None:
+def test_the_number_of_threads_does_not_matter(tmp_path, name, verify):
     data, stream = STREAMS[name]()
     path = tmp_path / NAME
     path.write_bytes(build_zip(wheel_entries([Entry("pkg/x.pyd", data, packed=stream)])))

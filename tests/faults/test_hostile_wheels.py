@@ -90,7 +90,7 @@ def must_be_clean(wheel: Path) -> None:
 
 
 @pytest.mark.parametrize("name", every(4, CASES))
-def test_an_irregular_archive(helper: Helper, name: str, tmp_path: Path) -> None:
+def test_an_irregular_archive(helper, name, tmp_path):
     case = CASES[name]
     wheel = tmp_path / "dist" / NAME
     wheel.parent.mkdir()
@@ -108,5 +108,5 @@ def test_an_irregular_archive(helper: Helper, name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.long] if name in LIKE_ANOTHER else []) for name in ATTACKS]
 )
-def test_an_attack(helper: Helper, name: str, tmp_path: Path) -> None:
+def test_an_attack(helper, name, tmp_path):
     attack(helper, write(name, tmp_path / "dist"))

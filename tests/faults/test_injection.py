@@ -65,9 +65,7 @@ def must_be_mute(text: str) -> None:
 
 @pytest.mark.parametrize("kind", ["text", "github", "markdown", "junit", "sarif", "json"])
 @pytest.mark.parametrize("colour", ["0", "1"], ids=["plain", "colour"])
-def test_reports(
-    wheel: Path, wheelfix: Callable[..., Run], kind: str, colour: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reports(wheel, wheelfix, kind, colour, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("FORCE_COLOR" if colour == "1" else "NO_COLOR", "1")
@@ -84,7 +82,7 @@ def test_reports(
 
 
 @pytest.mark.parametrize("command", ["verify", "repair"])
-def test_other_commands(wheel: Path, wheelfix: Callable[..., Run], command: str, tmp_path: Path) -> None:
+def test_other_commands(wheel, wheelfix, command, tmp_path):
     more = ["--no-discover", "-w", str(tmp_path / "out"), "-v"] if command == "repair" else ["-v"]
     done = wheelfix(command, str(wheel), "--no-config", *more)
     assert done.code == Exit.FINDINGS

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -45,7 +44,7 @@ def shoot(*arguments: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither fork nor these signals")
 @pytest.mark.parametrize("signal", ["KILL", "TERM"])
-def test_a_few_of_each_kind(signal: str) -> None:
+def test_a_few_of_each_kind(signal):
     shoot("--runs", "8", "--signal", signal, "--modes", "fresh,over,in-place,env")
 
 
@@ -53,7 +52,7 @@ def test_a_few_of_each_kind(signal: str) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither fork nor these signals")
 @pytest.mark.long
 @pytest.mark.parametrize("signal", ["KILL", "TERM", "HUP", "INT"])
-def test_many(signal: str) -> None:
+def test_many(signal):
     shoot("--runs", "24", "--signal", signal, "--seed", "2")
 
 
@@ -83,7 +82,7 @@ def all_at_once(commands: list[list[str]]) -> list[Run]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.long)])
-def test_the_same_wheel_into_one_folder(tmp_path: Path, count: int) -> None:
+def test_the_same_wheel_into_one_folder(tmp_path, count):
     bench = small(tmp_path)
     original = digest(bench.wheel)
     runs = all_at_once([bench.command()] * count)
@@ -98,7 +97,7 @@ def test_the_same_wheel_into_one_folder(tmp_path: Path, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_four_different_wheels_into_one_folder(tmp_path: Path) -> None:
+def test_four_different_wheels_into_one_folder(tmp_path):
     benches = [large(tmp_path / str(number), megabytes=6) for number in range(4)]
     out = tmp_path / "out"
     commands = []
@@ -113,7 +112,7 @@ def test_four_different_wheels_into_one_folder(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.long)])
-def test_the_same_wheel_in_place(tmp_path: Path, count: int) -> None:
+def test_the_same_wheel_in_place(tmp_path, count):
     """The second process finds the wheel replaced, or repaired: either way it is whole."""
     bench = small(tmp_path)
     command = ["repair", str(bench.wheel), *bench.root_options, "--in-place"]
@@ -126,7 +125,7 @@ def test_the_same_wheel_in_place(tmp_path: Path, count: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.long)])
-def test_the_same_environment(tmp_path: Path, count: int) -> None:
+def test_the_same_environment(tmp_path, count):
     bench: Bench = small(tmp_path)
     prefix = installed(bench)
     before = snapshot(prefix)

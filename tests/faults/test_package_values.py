@@ -65,13 +65,13 @@ def assert_within_budget(source: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", every(8, VALUES))
-def test_a_value_that_would_exhaust_python(name: str) -> None:
+def test_a_value_that_would_exhaust_python(name):
     assert_within_budget(package_source(VALUES[name]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", every(5, range(0, 2000, 100)))
-def test_packages_made_at_random(first: int) -> None:
+def test_packages_made_at_random(first):
     for seed in range(first, first + 10):
         assert_within_budget(made_source(seed))
 

@@ -51,14 +51,14 @@ def nothing_came_in(bench: Bench, done: Run) -> None:
 
 
 @pytest.mark.parametrize("discover", [(), ("--no-discover",)], ids=["discovery", "no-discovery"])
-def test_not_from_the_current_folder_or_from_beside_the_wheel(bench: Bench, discover: tuple[str, ...]) -> None:
+def test_not_from_the_current_folder_or_from_beside_the_wheel(bench, discover):
     here = bait(bench.folder / "here")
     bait(bench.wheel.parent)
     bait(bench.folder / "here" / "bin")
     nothing_came_in(bench, repair(bench, *discover, cwd=here))
 
 
-def test_not_from_path_unless_asked(bench: Bench) -> None:
+def test_not_from_path_unless_asked(bench):
     folder = bait(bench.folder / "on path")
     path = os.pathsep.join([str(folder), os.environ.get("PATH", "")])
     nothing_came_in(bench, repair(bench, PATH=path))
@@ -68,7 +68,7 @@ def test_not_from_path_unless_asked(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("variable", ["CUDA_PATH", "ONEAPI_ROOT", "MKLROOT", "CONDA_PREFIX", "CUDNN_PATH", "PATH"])
-def test_a_variable_with_a_relative_path_means_nothing(bench: Bench, variable: str) -> None:
+def test_a_variable_with_a_relative_path_means_nothing(bench, variable):
     """Otherwise the current folder would decide what is vendored."""
     bait(bench.folder / "here" / "bin")
     bait(bench.folder / "here")
@@ -78,7 +78,7 @@ def test_a_variable_with_a_relative_path_means_nothing(bench: Bench, variable: s
 
 
 @posix
-def test_a_root_that_others_can_write_to_is_warned_about(bench: Bench) -> None:
+def test_a_root_that_others_can_write_to_is_warned_about(bench):
     openmp(bench).parent.chmod(0o777)
     done = wheelfix(*[word for word in bench.command() if word != "-q"])
     assert done.code == Exit.OK
@@ -87,7 +87,7 @@ def test_a_root_that_others_can_write_to_is_warned_about(bench: Bench) -> None:
 
 @posix
 @pytest.mark.parametrize("kind", ["file", "folder", "hops", "relative", "loop", "dangling"])
-def test_links_that_lead_out_of_a_root_are_not_followed(bench: Bench, kind: str) -> None:
+def test_links_that_lead_out_of_a_root_are_not_followed(bench, kind):
     outside = bait(bench.folder / "outside")
     dll = openmp(bench)
     if kind == "folder":
@@ -112,7 +112,7 @@ def test_links_that_lead_out_of_a_root_are_not_followed(bench: Bench, kind: str)
 
 
 @posix
-def test_a_link_inside_a_root_is_followed(bench: Bench) -> None:
+def test_a_link_inside_a_root_is_followed(bench):
     dll = openmp(bench)
     dll.rename(dll.with_name("real-openmp.bin"))
     dll.symlink_to("real-openmp.bin")
@@ -123,7 +123,7 @@ def test_a_link_inside_a_root_is_followed(bench: Bench) -> None:
 
 @posix
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
-def test_what_is_no_file_is_no_candidate(bench: Bench, kind: str) -> None:
+def test_what_is_no_file_is_no_candidate(bench, kind):
     dll = openmp(bench)
     dll.unlink()
     if kind == "pipe":
@@ -137,7 +137,7 @@ def test_what_is_no_file_is_no_candidate(bench: Bench, kind: str) -> None:
     assert not bench.out.exists()
 
 
-def test_a_wheel_as_a_root_gives_only_what_can_be_trusted_in_it(bench: Bench) -> None:
+def test_a_wheel_as_a_root_gives_only_what_can_be_trusted_in_it(bench):
     """Members that installers would disagree about, or that lie about themselves, are no candidates."""
     other = bench.folder / "other-1.0-py3-none-win_amd64.whl"
     good = openmp(bench).read_bytes()
@@ -150,7 +150,7 @@ def test_a_wheel_as_a_root_gives_only_what_can_be_trusted_in_it(bench: Bench) ->
     assert not bench.out.exists()
 
 
-def test_with_a_lock_nothing_else_gets_in(bench: Bench) -> None:
+def test_with_a_lock_nothing_else_gets_in(bench):
     lock = bench.folder / "lock.json"
     assert wheelfix(*bench.command("--lock", str(lock))).code == Exit.OK
     made = bench.target.read_bytes()

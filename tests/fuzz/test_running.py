@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,29 +17,24 @@ from wheelfix.model import Image
 from wheelfix.pe.image import read_image
 from wheelfix.streams.source import MemorySource
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def first(name: str, seed: int) -> list[bytes]:
     return list(itertools.islice(fuzzer.damaged(name, seed), 200))
 
 
-def test_the_same_number_gives_the_same_inputs() -> None:
+def test_the_same_number_gives_the_same_inputs():
     assert first("record", 1) == first("record", 1)
     assert first("record", 1) != first("record", 2)
 
 
-def test_a_clean_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_clean_run(capsys):
     assert fuzzer.main(["record", "config", "--seconds", "0.2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["record", "config"]
     assert all("0 findings" in line for line in lines)
 
 
-def test_a_finding_fails_the_run_and_can_be_fed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finding_fails_the_run_and_can_be_fed_again(tmp_path, monkeypatch, capsys):
     def target(data: bytes) -> None:
         if b"," not in data:
             raise ValueError("no comma")
@@ -52,14 +46,14 @@ def test_a_finding_fails_the_run_and_can_be_fed_again(
     assert "ValueError: no comma" in capsys.readouterr().out
 
 
-def test_an_unknown_target(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_target(capsys):
     with pytest.raises(SystemExit) as stopped:
         fuzzer.main(["nothing"])
     assert stopped.value.code == 2
     assert "there is no target 'nothing'" in capsys.readouterr().err
 
 
-def test_zipfile_is_really_asked(tmp_path: Path) -> None:
+def test_zipfile_is_really_asked(tmp_path):
     data = build_zip(wheel_entries([Entry("a.txt", b"text")]))
     path = tmp_path / "pkg-1.0-py3-none-any.whl"
     path.write_bytes(data)
@@ -71,7 +65,7 @@ def test_zipfile_is_really_asked(tmp_path: Path) -> None:
             ask_zipfile(archive, build_zip(wheel_entries([Entry("a.txt", b"else")])))
 
 
-def test_csv_and_installer_are_really_asked() -> None:
+def test_csv_and_installer_are_really_asked():
     parsed = Record.parse(b"a.py,,1\n")
     ask_csv(b"a.py,,1\n", parsed)
     with pytest.raises(Disagreement, match="csv reads other paths"):
@@ -80,7 +74,7 @@ def test_csv_and_installer_are_really_asked() -> None:
         ask_csv(b"a.py,,2\n", parsed)
 
 
-def test_lief_and_pefile_are_really_asked() -> None:
+def test_lief_and_pefile_are_really_asked():
     data = forge_dll("a.dll", imports={"b.dll": ["f"]}, exports=["g"])
     facts = read_image(MemorySource(data))
     assert isinstance(facts, Image)

@@ -43,7 +43,7 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in TARGETS])
-def test_every_seed(name: str) -> None:
+def test_every_seed(name):
     for data in dict.fromkeys(corpus(name)):
         TARGETS[name](data)
 
@@ -51,7 +51,7 @@ def test_every_seed(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.long  # `python dev.py fuzz` does the same in CI
 @pytest.mark.parametrize("name", TARGETS)
-def test_damaged_seeds(name: str) -> None:
+def test_damaged_seeds(name):
     @few(25 if name in SLOW else 120)
     @given(damaged(name))
     def holds(data: bytes) -> None:
@@ -68,14 +68,14 @@ QUOTED = st.one_of(FIELDS, FIELDS.map(lambda text: '"' + text.replace('"', '""')
 @pytest.mark.slow
 @few(80)
 @given(st.lists(st.lists(QUOTED | HASHES | st.integers().map(str), max_size=4).map(",".join)), st.sampled_from("\n\r"))
-def test_rows(rows: list[str], end: str) -> None:
+def test_rows(rows, end):
     TARGETS["record"](end.join(rows).encode())
 
 
 @pytest.mark.slow
 @few(80)
 @given(st.text(st.characters(codec="utf-8")), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32"]))
-def test_texts(text: str, encoding: str) -> None:
+def test_texts(text, encoding):
     TARGETS["error-text"](f'OSError: [WinError 126] {text} Error loading "C:\\{text}.dll"'.encode(encoding))
 
 
@@ -86,21 +86,19 @@ SYMBOLS = st.lists(NAMES | st.integers(1, 0xFFFF), max_size=5, unique=True)
 @pytest.mark.slow
 @few(50)
 @given(st.dictionaries(NAMES, SYMBOLS, max_size=4), st.dictionaries(NAMES, SYMBOLS, max_size=3), SYMBOLS)
-def test_images(
-    imports: dict[str, list[str | int]], late: dict[str, list[str | int]], exports: list[str | int]
-) -> None:
+def test_images(imports, late, exports):
     TARGETS["image"](forge_dll("a.dll", imports=imports, delay_imports=late, exports=exports))
 
 
 @pytest.mark.slow
 @few(30)
 @given(st.text(st.characters(codec="utf-8"), max_size=40), st.sampled_from(["scan", "repair"]))
-def test_names_of_members(name: str, command: str) -> None:
+def test_names_of_members(name, command):
     TARGETS[command](bytes([SLOTS.index("the name of a member")]) + name.encode())
 
 
 @pytest.mark.slow
 @few(30)
 @given(st.sampled_from(sorted(PARTS)), st.binary(max_size=200), st.sampled_from(["scan", "repair"]))
-def test_parts_that_are_something_else(part: str, data: bytes, command: str) -> None:
+def test_parts_that_are_something_else(part, data, command):
     TARGETS[command](bytes([SLOTS.index(part)]) + data)

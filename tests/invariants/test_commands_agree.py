@@ -227,7 +227,7 @@ def check_damaged(path: Path, gone: str, module: str, tmp_path: Path) -> None:
 
 @EACH
 @ROW
-def test_every_command_misses_a_dll_that_was_deleted(package: Package, row_left: bool, tmp_path: Path) -> None:
+def test_every_command_misses_a_dll_that_was_deleted(package, row_left, tmp_path):
     path = package.wheel(tmp_path / "whole")
     damaged = tmp_path / path.name
     write_without(path, package.gone, damaged, row_left=row_left)
@@ -235,7 +235,7 @@ def test_every_command_misses_a_dll_that_was_deleted(package: Package, row_left:
 
 
 @ROW
-def test_no_command_succeeds_where_only_an_extra_has_the_dll(row_left: bool, tmp_path: Path) -> None:
+def test_no_command_succeeds_where_only_an_extra_has_the_dll(row_left, tmp_path):
     """RECORD says whose file it is; without its row nothing does, and that is no success either."""
     path, out = OPTIONAL.wheel(tmp_path / "whole"), tmp_path / "out"
     damaged = tmp_path / path.name
@@ -251,7 +251,7 @@ def test_no_command_succeeds_where_only_an_extra_has_the_dll(row_left: bool, tmp
     assert predicted(damaged, OPTIONAL.module, tmp_path / "prefix") is not ImportAnswer.WORKS
 
 
-def test_diagnose_cannot_tell_where_scan_cannot(tmp_path: Path) -> None:
+def test_diagnose_cannot_tell_where_scan_cannot(tmp_path):
     """It said "No fault found. Everything loads in the model." about what scan called unsure."""
     path = OPTIONAL.wheel(tmp_path / "whole")
     damaged = tmp_path / path.name
@@ -264,7 +264,7 @@ def test_diagnose_cannot_tell_where_scan_cannot(tmp_path: Path) -> None:
 
 
 @EACH
-def test_every_command_accepts_the_whole_wheel(package: Package, tmp_path: Path) -> None:
+def test_every_command_accepts_the_whole_wheel(package, tmp_path):
     path, out = package.wheel(tmp_path), tmp_path / "out"
     scanned = ask("scan", "--no-discover", path, form="json")
     assert (scanned.wheel()["verdict"], scanned.exit) == ("ok", 0), scanned.wheel()["findings"]
@@ -274,13 +274,13 @@ def test_every_command_accepts_the_whole_wheel(package: Package, tmp_path: Path)
 
 
 @EACH
-def test_and_try_predicts_that_it_works(package: Package, tmp_path: Path) -> None:
+def test_and_try_predicts_that_it_works(package, tmp_path):
     assert predicted(package.wheel(tmp_path), package.module, tmp_path / "prefix") is ImportAnswer.WORKS
 
 
 @EACH
 @ROW
-def test_a_repair_puts_the_deleted_dll_back(package: Package, row_left: bool, tmp_path: Path) -> None:
+def test_a_repair_puts_the_deleted_dll_back(package, row_left, tmp_path):
     """With a folder that has it, the result is a wheel that every command accepts."""
     path, out = package.wheel(tmp_path / "whole"), tmp_path / "out"
     damaged, root = tmp_path / path.name, lay(tmp_path / "root", {package.dll: dll(package.dll)})
@@ -296,7 +296,7 @@ def test_a_repair_puts_the_deleted_dll_back(package: Package, row_left: bool, tm
 @pytest.mark.wine_x64
 @pytest.mark.slow
 @pytest.mark.parametrize("package", some(PACKAGES.values()), ids=PACKAGES)
-def test_and_a_windows_python_fails_as_predicted(package: Package, tmp_path: Path) -> None:
+def test_and_a_windows_python_fails_as_predicted(package, tmp_path):
     wine = wine_options()
     path = package.wheel(tmp_path / "whole")
     damaged = tmp_path / path.name
@@ -316,7 +316,7 @@ REAL = {
 @pytest.mark.real
 @ROW
 @pytest.mark.parametrize("file", some(REAL))
-def test_and_so_with_real_wheels(file: str, row_left: bool, tmp_path: Path) -> None:
+def test_and_so_with_real_wheels(file, row_left, tmp_path):
     path, (gone, module) = wheel(file), REAL[file]
     damaged = tmp_path / path.name
     write_without(path, gone, damaged, row_left=row_left)

@@ -39,13 +39,13 @@ def _each(start: int, count: int, tmp_path, *checks) -> None:
         pytest.param([check.check_lock, check.check_installed], id="plans that were written down, environments"),
     ],
 )
-def test_what_holds_for_every_package(tmp_path, checks, start) -> None:
+def test_what_holds_for_every_package(tmp_path, checks, start):
     _each(start, FEW, tmp_path, *checks)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", parts(1000, 200, MANY))
-def test_all_of_it_over_two_thousand_packages(tmp_path, start) -> None:
+def test_all_of_it_over_two_thousand_packages(tmp_path, start):
     _each(
         start,
         MANY,

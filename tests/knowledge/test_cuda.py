@@ -44,7 +44,7 @@ from wheelfix.model import FileVersion
         pytest.param("zlib1.dll", set(), id="not of CUDA"),
     ],
 )
-def test_toolkits_that_have_a_name(name: str, expected: set[str]) -> None:
+def test_toolkits_that_have_a_name(name, expected):
     assert cuda_versions_for(name) == expected
 
 
@@ -61,22 +61,22 @@ def test_toolkits_that_have_a_name(name: str, expected: set[str]) -> None:
         ("no-such-library", "11.7", None),
     ],
 )
-def test_the_name_in_a_toolkit(library: str, cuda: str, expected: str | None) -> None:
+def test_the_name_in_a_toolkit(library, cuda, expected):
     assert expected_name(library, cuda) == expected
 
 
-def test_cupti_has_a_name_per_patch() -> None:
+def test_cupti_has_a_name_per_patch():
     assert cupti_names("11.7") == ("cupti64_2022.2.0.dll", "cupti64_2022.2.1.dll")
     assert cupti_names("11.7.1") == ("cupti64_2022.2.1.dll",)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("11.7", (11, 7)), ("v12.1", (12, 1)), ("11.8.20220929", (11, 8))])
-def test_release_takes_the_first_two_numbers(text: str, expected: tuple[int, int]) -> None:
+def test_release_takes_the_first_two_numbers(text, expected):
     assert release(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "cuda", "11"])
-def test_release_refuses_what_is_no_version(text: str) -> None:
+def test_release_refuses_what_is_no_version(text):
     with pytest.raises(ValueError, match="not a CUDA version"):
         release(text)
 
@@ -91,17 +91,17 @@ def test_release_refuses_what_is_no_version(text: str) -> None:
         ("2.7.1", None),
     ],
 )
-def test_the_toolkit_in_a_local_version(version: str, expected: tuple[int, int] | None) -> None:
+def test_the_toolkit_in_a_local_version(version, expected):
     assert release_of_local_version(version) == expected
 
 
-def test_only_cupti_and_the_built_ins_must_fit_to_the_patch() -> None:
+def test_only_cupti_and_the_built_ins_must_fit_to_the_patch():
     assert is_versioned_by_patch("cupti64_2022.2.1.dll")
     assert is_versioned_by_patch("nvrtc-builtins64_117.dll")
     assert not is_versioned_by_patch("cudart64_110.dll")
 
 
-def test_every_release_from_11_on_has_a_runtime_and_a_cupti() -> None:
+def test_every_release_from_11_on_has_a_runtime_and_a_cupti():
     table = cuda_table()
     for major, minor in table.releases:
         assert expected_name("cudart", f"{major}.{minor}")
@@ -118,7 +118,7 @@ def test_every_release_from_11_on_has_a_runtime_and_a_cupti() -> None:
         ("", None),
     ],
 )
-def test_the_toolkit_in_a_version_resource(product: str, expected: tuple[int, int] | None) -> None:
+def test_the_toolkit_in_a_version_resource(product, expected):
     assert release_of_product(product) == expected
 
 
@@ -145,7 +145,7 @@ def stated(number: int, text: str = "", product: str = "") -> FileVersion:
         ("curand64_10.dll", None, ()),
     ],
 )
-def test_library_version(name: str, version: FileVersion | None, expected: tuple[int, ...]) -> None:
+def test_library_version(name, version, expected):
     assert library_version(name, version) == expected
 
 
@@ -160,11 +160,11 @@ def test_library_version(name: str, version: FileVersion | None, expected: tuple
         ("nvrtc64_112_0.dll", 9000, ()),
     ],
 )
-def test_the_number_alone(name: str, number: int, expected: tuple[int, ...]) -> None:
+def test_the_number_alone(name, number, expected):
     assert library_version(name, stated(number)) == expected
 
 
-def test_a_newer_library_compares_as_newer_although_its_file_version_is_smaller() -> None:
+def test_a_newer_library_compares_as_newer_although_its_file_version_is_smaller():
     assert library_version("curand64_10.dll", stated(1030)) > library_version("curand64_10.dll", stated(10210))
 
 
@@ -179,16 +179,16 @@ def test_a_newer_library_compares_as_newer_although_its_file_version_is_smaller(
         ("uv.dll", (1, 2, 3), set()),
     ],
 )
-def test_toolkits_of_a_version(name: str, version: tuple[int, ...], toolkits: set[str]) -> None:
+def test_toolkits_of_a_version(name, version, toolkits):
     assert toolkits_of(name, version) == toolkits
 
 
-def test_toolkits_of_a_file() -> None:
+def test_toolkits_of_a_file():
     assert toolkits_of_file("nvrtc64_112_0.dll", stated(9000, "", "NVIDIA CUDA 11.8.89 NVRTC Library")) == {"11.8"}
     assert toolkits_of_file("nvrtc64_112_0.dll", None) == frozenset()
 
 
-def test_every_library_of_a_toolkit_has_a_version_that_its_name_admits() -> None:
+def test_every_library_of_a_toolkit_has_a_version_that_its_name_admits():
     assert {"cublas", "cufft", "curand", "cusolver", "cusparse"} <= set(cuda_libraries().versions)
     for family, versions in cuda_libraries().versions.items():
         ordered = [versions[cuda] for cuda in sorted(versions, key=lambda text: tuple(map(int, text.split("."))))]
@@ -215,11 +215,11 @@ def test_every_library_of_a_toolkit_has_a_version_that_its_name_admits() -> None
         ("", None),
     ],
 )
-def test_capability(text: str, expected: tuple[int, int] | None) -> None:
+def test_capability(text, expected):
     assert capability_of_arch(text) == expected
 
 
-def test_kepler_ends_with_cuda_11_8() -> None:
+def test_kepler_ends_with_cuda_11_8():
     kepler = architecture((3, 5))
     assert kepler is not None
     assert (kepler.name, kepler.generation) == ("sm_35", "Kepler")
@@ -228,38 +228,38 @@ def test_kepler_ends_with_cuda_11_8() -> None:
     assert (kepler.cudnn_has, kepler.cudnn_without) == ("8.7.0", "8.8.0")
 
 
-def test_blackwell_begins_with_cuda_12_8() -> None:
+def test_blackwell_begins_with_cuda_12_8():
     blackwell = architecture((12, 0))
     assert blackwell is not None
     assert not blackwell.compiles_with((12, 6))
     assert blackwell.compiles_with((13, 0))
 
 
-def test_every_card_has_an_architecture_with_a_source() -> None:
+def test_every_card_has_an_architecture_with_a_source():
     table = card_table()
     known = {entry.name for entry in table.architectures.values()}
     assert all({*card.archs} <= known for card in table.cards.values())
     assert all(entry.source for entry in table.architectures.values())
 
 
-def test_build_flags() -> None:
+def test_build_flags():
     assert build_flags((12, 0)) == ("TORCH_CUDA_ARCH_LIST=12.0", "-DCMAKE_CUDA_ARCHITECTURES=120")
 
 
-def test_every_architecture_of_the_list_is_known() -> None:
+def test_every_architecture_of_the_list_is_known():
     known = known_archs() | {architecture.name for architecture in card_table().architectures.values()}
     cards = card_names()
     assert len(cards) > 600
     assert {arch for card in cards.values() for arch in card.archs} <= known
 
 
-def test_what_a_maker_says_counts_more_than_the_list() -> None:
+def test_what_a_maker_says_counts_more_than_the_list():
     """The list has an old chip under this name, too; NVIDIA's page has one."""
     (card,) = named_cards("GeForce GT 1030")
     assert card.archs == ("sm_61",)
 
 
-def test_the_series_may_be_left_out() -> None:
+def test_the_series_may_be_left_out():
     assert [card.name for card in named_cards("4090")] == ["GeForce RTX 4090"]
     assert {card.archs for card in named_cards("580")} == {("sm_20",), ("gfx803",)}
     assert named_cards("") == ()
@@ -286,12 +286,10 @@ def test_the_series_may_be_left_out() -> None:
         ("", None),
     ],
 )
-def test_the_compute_capability_of_a_name_is_told_only_where_one_card_has_it(
-    text: str, expected: tuple[int, int] | None
-) -> None:
+def test_the_compute_capability_of_a_name_is_told_only_where_one_card_has_it(text, expected):
     assert nvidia_capability(text) == expected
 
 
-def test_names_that_are_close() -> None:
+def test_names_that_are_close():
     assert close_names("RTX 5071")[0].startswith("GeForce RTX 507")
     assert close_names("Voodoo 2") == ()

@@ -41,18 +41,18 @@ from wheelfix.model import Machine, Severity
         ("vcomp140.dll", "openmp-msvc", "140"),
     ],
 )
-def test_family_and_version_are_read_from_the_name(name: str, family: str, version: str) -> None:
+def test_family_and_version_are_read_from_the_name(name, family, version):
     member = family_of(name)
     assert member is not None
     assert (member.family.id, member.version) == (family, version)
 
 
 @pytest.mark.parametrize("name", ["kernel32.dll", "zlib1.dll", "mkl.dll", "cudnn.dll", "mytorch.dll"])
-def test_other_names_have_no_family(name: str) -> None:
+def test_other_names_have_no_family(name):
     assert family_of(name) is None
 
 
-def test_a_mangled_name_is_recognised() -> None:
+def test_a_mangled_name_is_recognised():
     name = "vcomp140-0f2ea95580b32bcfc81c235d5751ce78.dll"
     member = family_of(name)
     assert demangle(name) == "vcomp140.dll"
@@ -60,7 +60,7 @@ def test_a_mangled_name_is_recognised() -> None:
     assert member.family.id == "openmp-msvc"
 
 
-def test_parts_of_one_release_belong_together() -> None:
+def test_parts_of_one_release_belong_together():
     cudnn = family_of("cudnn64_8.dll")
     assert cudnn is not None
     assert cudnn.together() == ("cudnn*64_8.dll",)
@@ -69,18 +69,18 @@ def test_parts_of_one_release_belong_together() -> None:
     assert not cudnn.belongs_with("cudnn_ops64_9.dll")
 
 
-def test_visual_studios_llvm_openmp_may_not_be_passed_on() -> None:
+def test_visual_studios_llvm_openmp_may_not_be_passed_on():
     member = family_of("libomp140.x86_64.dll")
     assert member is not None
     assert not member.family.redistribute
     assert "debug_nonredist" in member.family.note
 
 
-def test_no_vendor_family_may_be_renamed() -> None:
+def test_no_vendor_family_may_be_renamed():
     assert [family.id for family in families() if family.rename] == []
 
 
-def test_openmp_runtimes_are_counted_without_stubs() -> None:
+def test_openmp_runtimes_are_counted_without_stubs():
     names = ["libiomp5md.dll", "libiompstubs5md.dll", "VCOMP140.DLL", "libomp.dll", "omptarget.dll", "libgomp-1.dll"]
     assert [name for name in names if is_openmp(name)] == [
         "libiomp5md.dll",
@@ -90,12 +90,12 @@ def test_openmp_runtimes_are_counted_without_stubs() -> None:
     ]
 
 
-def test_classify_names_the_family_of_a_vendors_dll() -> None:
+def test_classify_names_the_family_of_a_vendors_dll():
     answer = classify("cudnn64_8.dll")
     assert (answer.kind, answer.family, answer.detail) == ("vendor", "cudnn", "cuDNN, by NVIDIA")
 
 
-def test_the_tables_of_cuda_know_names_of_nvidia_only() -> None:
+def test_the_tables_of_cuda_know_names_of_nvidia_only():
     """They are not asked about others."""
     assert not [name for name in cuda_table().by_name if not is_of_nvidia(name)]
     vendors = {family.id: family.vendor for family in families()}
@@ -118,19 +118,19 @@ def test_the_tables_of_cuda_know_names_of_nvidia_only() -> None:
         ((10, 0), "Visual Studio 2010", None),
     ],
 )
-def test_linkers(version: tuple[int, int], product: str, needed: tuple[int, int] | None) -> None:
+def test_linkers(version, product, needed):
     linker = linker_of(version)
     assert linker is not None
     assert linker.product == product
     assert runtime_needed(version) == needed
 
 
-def test_an_unheard_of_linker_tells_nothing() -> None:
+def test_an_unheard_of_linker_tells_nothing():
     assert linker_of((48, 0)) is None
     assert runtime_needed((48, 0)) is None
 
 
-def test_pythons_own_runtime_is_known_for_few_releases() -> None:
+def test_pythons_own_runtime_is_known_for_few_releases():
     assert python_runtime((3, 11)) == ("3.11.9", (14, 38))
     assert python_runtime((3, 12)) is None
 
@@ -139,7 +139,7 @@ def test_pythons_own_runtime_is_known_for_few_releases() -> None:
     ("build", "toolset"),
     [(35207, (14, 44)), (35229, (14, 44)), (30151, (14, 29)), (27508, (14, 20)), (32532, (14, 35)), (21005, None)],
 )
-def test_builds_of_compilers(build: int, toolset: tuple[int, int] | None) -> None:
+def test_builds_of_compilers(build, toolset):
     assert toolset_of_build(build) == toolset
 
 
@@ -154,7 +154,7 @@ def required(name: str, **kind: str) -> set[str]:
 CUDNN_8 = {f"cudnn_{part}_{half}64_8.dll" for part in ("ops", "cnn", "adv") for half in ("infer", "train")}
 
 
-def test_cudnn_8_needs_its_six_parts() -> None:
+def test_cudnn_8_needs_its_six_parts():
     assert required("cudnn64_8.dll") == CUDNN_8
 
 
@@ -168,17 +168,17 @@ def test_cudnn_8_needs_its_six_parts() -> None:
         pytest.param("8.9.4.25", "required", id="after 8.3"),
     ],
 )
-def test_zlibwapi_depends_on_cudnns_release(version: str | None, strength: str | None) -> None:
+def test_zlibwapi_depends_on_cudnns_release(version, strength):
     needs = [need for need in companions_of("cudnn64_8.dll", version=version) if need.name == "zlibwapi.dll"]
     assert [need.strength for need in needs] == ([strength] if strength else [])
 
 
-def test_cudnn_9_links_zlib_itself_from_9_2_on() -> None:
+def test_cudnn_9_links_zlib_itself_from_9_2_on():
     assert "zlibwapi.dll" in required("cudnn64_9.dll", version="9.1.0.70")
     assert not any(need.matches("zlibwapi.dll") for need in companions_of("cudnn64_9.dll", version="9.5.0"))
 
 
-def test_cudnn_9_brings_later_parts_along() -> None:
+def test_cudnn_9_brings_later_parts_along():
     beside = [need for need in companions_of("cudnn64_9.dll") if need.strength == "beside"]
     assert [need.matches("cudnn_engines_tensor_ir64_9.dll") for need in beside] == [True]
     assert beside[0].severity is None
@@ -186,7 +186,7 @@ def test_cudnn_9_brings_later_parts_along() -> None:
 
 
 @pytest.mark.parametrize("v", ["1", "2", "3"])
-def test_mkl(v: str) -> None:
+def test_mkl(v):
     assert required(f"mkl_rt.{v}.dll") == {f"mkl_core.{v}.dll", f"mkl_intel_thread.{v}.dll"}
     assert required(f"mkl_intel_thread.{v}.dll") == {f"mkl_core.{v}.dll", "libiomp5md.dll"}
     assert required(f"mkl_tbb_thread.{v}.dll") == {f"mkl_core.{v}.dll", "tbb12.dll"}
@@ -194,19 +194,19 @@ def test_mkl(v: str) -> None:
     assert required(f"mkl_core.{v}.dll") == {f"mkl_def.{v}.dll", f"mkl_vml_def.{v}.dll"}
 
 
-def test_mkl_rt_is_content_with_any_threading_layer() -> None:
+def test_mkl_rt_is_content_with_any_threading_layer():
     layer = next(need for need in companions_of("mkl_rt.2.dll") if len(need.names) > 1)
     assert layer.met_by(["mkl_core.2.dll", "MKL_SEQUENTIAL.2.dll"]) == "MKL_SEQUENTIAL.2.dll"
     assert layer.met_by(["mkl_core.2.dll", "mkl_sequential.1.dll"]) is None
 
 
-def test_fast_kernels_are_worth_a_warning_and_come_along() -> None:
+def test_fast_kernels_are_worth_a_warning_and_come_along():
     needs = {need.name: need for need in companions_of("mkl_core.2.dll")}
     assert needs["mkl_avx2.2.dll"].severity is Severity.WARNING
     assert needs["mkl_avx2.2.dll"].vendored_by_default
 
 
-def test_statically_linked_mkl_asks_for_nothing() -> None:
+def test_statically_linked_mkl_asks_for_nothing():
     """torch_cpu.dll has the names of MKL's kernels as strings although MKL is linked into it."""
     assert companions_of("torch_cpu.dll") == ()
 
@@ -215,30 +215,30 @@ def test_statically_linked_mkl_asks_for_nothing() -> None:
     ("cuda", "first"),
     [("11.7", "nvrtc-builtins64_117.dll"), (None, "nvrtc-builtins64_118.dll"), ("12.1", "nvrtc-builtins64_118.dll")],
 )
-def test_the_wheels_toolkit_decides_which_built_ins_come_first(cuda: str | None, first: str) -> None:
+def test_the_wheels_toolkit_decides_which_built_ins_come_first(cuda, first):
     need = companions_of("nvrtc64_112_0.dll", cuda=cuda)[0]
     assert need.required
     assert need.names[0] == first
     assert need.met_by(["nvrtc-builtins64_114.dll"]) == "nvrtc-builtins64_114.dll"
 
 
-def test_a_toolkit_that_the_table_does_not_know_yet_still_has_built_ins() -> None:
+def test_a_toolkit_that_the_table_does_not_know_yet_still_has_built_ins():
     need = companions_of("nvrtc64_140_0.dll")[0]
     assert need.met_by(["nvrtc-builtins64_141.dll"]) == "nvrtc-builtins64_141.dll"
     assert need.met_by(["nvrtc64_140_0.dll"]) is None
 
 
-def test_the_delay_imports_that_matter() -> None:
+def test_the_delay_imports_that_matter():
     assert needs_in_practice("mkl_intel_thread.2.dll", "libiomp5md.dll") is not None
     assert needs_in_practice("MKL_INTEL_THREAD.2.DLL", "MKL_CORE.2.dll") is not None
     assert needs_in_practice("caffe2_nvrtc.dll", "nvcuda.dll") is None
 
 
-def test_cupti_traces_without_nvperf_host() -> None:
+def test_cupti_traces_without_nvperf_host():
     assert required("cupti64_2022.2.1.dll") == set()
 
 
-def test_the_text_of_what_happens_names_the_file() -> None:
+def test_the_text_of_what_happens_names_the_file():
     need = companions_of("cudnn64_8.dll")[0]
     assert "Could not locate cudnn_ops_infer64_8.dll." in need.without
 
@@ -255,7 +255,7 @@ def every_need() -> list[CompanionNeed]:
     return [need for parent in parents for need in companions_of(parent)]
 
 
-def test_no_companion_is_something_that_may_not_be_vendored() -> None:
+def test_no_companion_is_something_that_may_not_be_vendored():
     for need in every_need():
         for name in need.names:
             assert classify(name, Machine.AMD64).kind == "vendor", name
@@ -264,7 +264,7 @@ def test_no_companion_is_something_that_may_not_be_vendored() -> None:
             assert member.family.redistribute
 
 
-def test_every_rule_tells_why_what_and_where_from() -> None:
+def test_every_rule_tells_why_what_and_where_from():
     for rule in companion_rules():
         assert rule.because
         assert rule.without
@@ -284,17 +284,17 @@ def test_every_rule_tells_why_what_and_where_from() -> None:
         ("", "", ""),
     ],
 )
-def test_what_is_known_about_a_name(package: str, name: str, expected: str) -> None:
+def test_what_is_known_about_a_name(package, name, expected):
     assert runtime_need(package, name) == expected
 
 
-def test_a_name_of_many_packages_tells_nothing_alone() -> None:
+def test_a_name_of_many_packages_tells_nothing_alone():
     """_core and _ext are modules of many packages; the table has only those of some."""
     names = runtime_needs().unique
     assert not {"_ext", "_core", "_c", "lib", "_lib", "core"} & set(names)
 
 
-def test_torch_is_left_out() -> None:
+def test_torch_is_left_out():
     """Its builds for CUDA need more than the runtime."""
     assert not {"torch", "torchvision", "torchaudio"} & {package for package, _ in runtime_needs().of_package}
 

@@ -32,6 +32,7 @@ from wheelfix.knowledge.provider_index import (
 from wheelfix.knowledge.providers import (
     conda_package,
     distributions,
+    dlls_with,
     is_compiled,
     module_owners,
     owners_of,
@@ -66,11 +67,11 @@ from wheelfix.model import Machine
         ("kernel32.dll", set()),
     ],
 )
-def test_owners(name: str, expected: set[str]) -> None:
+def test_owners(name, expected):
     assert {owner.distribution for owner in owners_of(name)} == expected
 
 
-def test_torch_has_its_dlls_loaded_and_mkl_has_not() -> None:
+def test_torch_has_its_dlls_loaded_and_mkl_has_not():
     assert owners_of("c10.dll")[0].preloads
     assert owners_of("c10.dll")[0].folder == "Lib/site-packages/torch/lib"
     assert not owners_of("mkl_core.2.dll")[0].preloads
@@ -78,19 +79,19 @@ def test_torch_has_its_dlls_loaded_and_mkl_has_not() -> None:
 
 
 @pytest.mark.parametrize("name", ["cublas64_12.dll", "c10_cuda.dll", "torch_cuda.dll"])
-def test_cuda_dlls_come_with_some_builds_of_torch_only(name: str) -> None:
+def test_cuda_dlls_come_with_some_builds_of_torch_only(name):
     torch = next(owner for owner in owners_of(name) if owner.distribution == "torch")
     assert "CUDA" in torch.only
 
 
-def test_the_folder_is_that_of_the_newest_version_that_has_the_dll() -> None:
+def test_the_folder_is_that_of_the_newest_version_that_has_the_dll():
     (msvc,) = owners_of("msvcp140.dll")
     newest = provider_index().looked_at("msvc-runtime")[-1].version
     assert msvc.folder in {dll.folder for dll in provider_index().shipped_by("msvc-runtime", newest) or ()}
     assert owners_of("qt6core.dll")[0].folder == "Lib/site-packages/PyQt6/Qt6/bin"
 
 
-def test_what_is_credited_to_a_distribution_is_in_its_wheels() -> None:
+def test_what_is_credited_to_a_distribution_is_in_its_wheels():
     """Wide patterns once credited any name such as qt6xyz.dll to five distributions."""
     for owner in distributions():
         if not owner.folders:
@@ -117,11 +118,11 @@ LOOKED_AT = ("1.0", "1.5", "2.0", "2.5", "3.0")
         (("1.0", "1.5", "2.5", "3.0"), "!=2.0"),
     ],
 )
-def test_the_versions_that_have_a_dll(versions: tuple[str, ...], expected: str) -> None:
+def test_the_versions_that_have_a_dll(versions, expected):
     assert versions_with([ShippedDll("a.dll", "a", "", versions, LOOKED_AT)]) == expected
 
 
-def test_a_dll_that_moved_to_another_folder() -> None:
+def test_a_dll_that_moved_to_another_folder():
     old = ShippedDll("a.dll", "a", "old", LOOKED_AT[:3], LOOKED_AT)
     new = ShippedDll("a.dll", "a", "new", LOOKED_AT[3:], LOOKED_AT)
     assert versions_with([old, new]) == ""
@@ -132,17 +133,23 @@ def test_a_module_that_newer_releases_no_longer_have():
     assert module_owners()["pkg_resources"] == ("setuptools",)
 
 
+def test_what_every_remedy_asks_for_is_found_once():
+    assert "c10.dll" in dlls_with("torch")
+    assert dlls_with("torch") is dlls_with("torch")
+    assert provider_index().names is provider_index().names
+
+
 @pytest.mark.parametrize("module", ["numpy._core._multiarray_umath", "PIL._imaging", "lxml.etree", "x._C", "x.y_cuda"])
-def test_compiled_modules_are_known(module: str) -> None:
+def test_compiled_modules_are_known(module):
     assert is_compiled(module)
 
 
 @pytest.mark.parametrize("module", ["numpy", "_C", "numpy.linalg", "x.core", "", "."])
-def test_other_modules_are_not(module: str) -> None:
+def test_other_modules_are_not(module):
     assert not is_compiled(module)
 
 
-def test_the_tool_lists_what_a_wheel_has() -> None:
+def test_the_tool_lists_what_a_wheel_has():
     members = [
         "pkg/sub/_fast.cp311-win_amd64.pyd",
         "pkg/_abi.pyd",
@@ -196,11 +203,11 @@ def test_the_tool_lists_what_a_wheel_has() -> None:
         pytest.param("never-heard-of.dll", None, (), id="unknown"),
     ],
 )
-def test_who_ships(name: str, cuda: str | None, expected: tuple[str, ...]) -> None:
+def test_who_ships(name, cuda, expected):
     assert who_ships(name, cuda=cuda) == expected
 
 
-def test_the_c_runtime_is_the_redistributable_of_the_machine() -> None:
+def test_the_c_runtime_is_the_redistributable_of_the_machine():
     assert who_ships("msvcp140.dll")[0].endswith("vc_redist.x64.exe")
     assert who_ships("msvcp140.dll", machine=Machine.ARM64)[0].endswith("vc_redist.arm64.exe")
 
@@ -215,7 +222,7 @@ def test_the_c_runtime_is_the_redistributable_of_the_machine() -> None:
         ("api-ms-win-made-up-l1-1-0.dll", "newer Windows"),
     ],
 )
-def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
+def test_what_cannot_be_had_says_why(name, part):
     assert any(part in phrase for phrase in who_ships(name))
     assert pip_packages(name) == ()
 
@@ -239,17 +246,17 @@ def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
         ("zlibwapi.dll", None, ()),
     ],
 )
-def test_what_pip_would_install(name: str, cuda: str | None, expected: tuple[str, ...]) -> None:
+def test_what_pip_would_install(name, cuda, expected):
     assert pip_packages(name, cuda=cuda) == expected
 
 
-def test_the_source_of_zlibwapi_says_that_no_wheel_has_it_as_long_as_that_is_so() -> None:
+def test_the_source_of_zlibwapi_says_that_no_wheel_has_it_as_long_as_that_is_so():
     assert provider_index().shipped("zlibwapi.dll") == ()
     assert who_ships("zlibwapi.dll")[0].endswith("(no wheel on PyPI)")
 
 
 @pytest.mark.no_cover
-def test_every_requirement_has_the_dll() -> None:
+def test_every_requirement_has_the_dll():
     """nvidia-cuda-cupti-cu12==12.0.* was named for cupti64_2022.4.0.dll, which its newest version does not have."""
     index = provider_index()
     owners = {owner.distribution for owner in distributions()}
@@ -275,7 +282,7 @@ def test_every_requirement_has_the_dll() -> None:
         ("torch_cpu.dll", None),
     ],
 )
-def test_conda_packages(name: str, expected: str | None) -> None:
+def test_conda_packages(name, expected):
     assert conda_package(name) == expected
 
 
@@ -288,11 +295,11 @@ def test_conda_packages(name: str, expected: str | None) -> None:
         ("cudnn64_8.dll", "11.7", False),
     ],
 )
-def test_what_lies_in_the_toolkits_bin_folder(name: str, cuda: str, expected: bool) -> None:
+def test_what_lies_in_the_toolkits_bin_folder(name, cuda, expected):
     assert cuda_part(name, cuda) is expected
 
 
-def test_every_family_has_someone_who_ships_it() -> None:
+def test_every_family_has_someone_who_ships_it():
     assert {family.id for family in families()} == {name for shipper in shippers() for name in shipper.families}
 
 
@@ -328,7 +335,7 @@ def index() -> ProviderIndex:
     return ProviderIndex(DISTRIBUTIONS, DLLS)
 
 
-def test_who_ships_a_name(index: ProviderIndex) -> None:
+def test_who_ships_a_name(index):
     (mkl,) = index.shipped("MKL_core.2.DLL")
     assert (mkl.distribution, mkl.folder, mkl.since, mkl.until) == ("mkl", "Library/bin", "2022.1.0", "2025.3.0")
     assert mkl.looked_at == ("2021.4.0", "2022.1.0", "2025.3.0")
@@ -340,13 +347,13 @@ def test_who_ships_a_name(index: ProviderIndex) -> None:
     assert index.shipped("mkl_core.dll") == ()
 
 
-def test_line_ends_of_windows(index: ProviderIndex) -> None:
+def test_line_ends_of_windows(index):
     windows = ProviderIndex(DISTRIBUTIONS.replace("\n", "\r\n"), DLLS.replace("\n", "\r\n"))
     assert windows.shipped("shared.dll") == index.shipped("shared.dll")
     assert windows.requirements("mkl") == index.requirements("mkl")
 
 
-def test_a_name_with_the_version_of_python(index: ProviderIndex) -> None:
+def test_a_name_with_the_version_of_python(index):
     (own,) = index.shipped("pywintypes311.dll")
     assert (own.distribution, own.folder) == ("pywin32", "Lib/site-packages/pywin32_system32")
     assert [dll.name for dll in index.shipped("core3.12-9.3.dll")] == ["core{py.}-9.3.dll"]
@@ -382,13 +389,11 @@ def test_a_name_with_the_version_of_python(index: ProviderIndex) -> None:
         pytest.param("qt", "==6.9.1", "_base.pyd", Ships.UNKNOWN, id="extension module between two"),
     ],
 )
-def test_whether_a_distribution_ships_a_name(
-    index: ProviderIndex, distribution: str, specifier: str, name: str, expected: Ships
-) -> None:
+def test_whether_a_distribution_ships_a_name(index, distribution, specifier, name, expected):
     assert index.ships(distribution, specifier, name).ships is expected
 
 
-def test_an_answer_says_how_it_is_known(index: ProviderIndex) -> None:
+def test_an_answer_says_how_it_is_known(index):
     some = index.ships("mkl", ">=2021", "mkl_core.1.dll")
     assert (some.having, some.without, some.newest) == (("2021.4.0",), ("2022.1.0", "2025.3.0"), False)
     assert some.folders == ("Library/bin",)
@@ -398,14 +403,14 @@ def test_an_answer_says_how_it_is_known(index: ProviderIndex) -> None:
     assert index.ships("qt", "", "qtcore.dll").folders == ("Lib/site-packages/qt/lib",)
 
 
-def test_another_machine_than_the_one_looked_at(index: ProviderIndex) -> None:
+def test_another_machine_than_the_one_looked_at(index):
     assert index.ships("small", "", "small.dll").ships is Ships.UNKNOWN
     assert index.ships("small", "", "small.dll", Machine.X86).ships is Ships.YES
     assert index.ships("mkl", "", "shared.dll", Machine.ARM64).ships is Ships.UNKNOWN
     assert index.ships("six", "", "shared.dll", Machine.ARM64).ships is Ships.NO
 
 
-def test_what_a_version_ships_and_requires(index: ProviderIndex) -> None:
+def test_what_a_version_ships_and_requires(index):
     assert [dll.name for dll in index.shipped_by("mkl", "2022.1") or ()] == ["mkl_core.2.dll", "shared.dll"]
     assert index.shipped_by("six", "1.17") == ()
     assert index.shipped_by("mkl", "2022.2") is None
@@ -417,7 +422,7 @@ def test_what_a_version_ships_and_requires(index: ProviderIndex) -> None:
     assert index.requirements("mkl", "1") is None
 
 
-def test_the_wheels_that_were_looked_at(index: ProviderIndex) -> None:
+def test_the_wheels_that_were_looked_at(index):
     assert [(wheel.version, wheel.tags) for wheel in index.looked_at("pywin32")] == [
         ("300", "cp39-cp39-win_amd64"),
         ("312", "cp313-cp313-win_amd64"),
@@ -427,7 +432,7 @@ def test_the_wheels_that_were_looked_at(index: ProviderIndex) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 101])
-def test_every_line_is_found(count: int) -> None:
+def test_every_line_is_found(count):
     names = sorted(f"n{number}" for number in range(count))
     text = "".join(f"{name}\t{name}!\n" for name in names)
     assert [find_line(text, name) for name in names] == [[f"{name}!"] for name in names]
@@ -437,7 +442,7 @@ def test_every_line_is_found(count: int) -> None:
 class TestShippedIndex:
     """The tables that come with wheelfix."""
 
-    def test_known_facts(self) -> None:
+    def test_known_facts(self):
         index = provider_index()
         assert index.ships("mkl", ">=2022", "mkl_intel_thread.1.dll").ships is Ships.NO
         assert index.ships("mkl", "<=2021.4.0,>=2021.1.1", "mkl_intel_thread.1.dll").ships is Ships.YES
@@ -449,11 +454,11 @@ class TestShippedIndex:
         assert "pyside6-essentials" in {required.name for required in index.requirements("pyside6") or ()}
 
     @pytest.mark.parametrize("table", [DISTRIBUTIONS_TABLE, DLLS_TABLE])
-    def test_lines_are_sorted_and_of_one_key_each(self, table: str) -> None:
+    def test_lines_are_sorted_and_of_one_key_each(self, table):
         keys = [line.partition("\t")[0] for line in entries(read_text(table))]
         assert keys == sorted(set(keys))
 
-    def test_every_line_can_be_read(self) -> None:
+    def test_every_line_can_be_read(self):
         index = provider_index()
         for name, *fields in (line.split("\t") for line in entries(read_text(DLLS_TABLE))):
             places = index.shipped(name)
@@ -461,7 +466,7 @@ class TestShippedIndex:
             assert all(place.versions for place in places), name
         assert all(index.looked_at(name) and index.requirements(name) is not None for name in index.names)
 
-    def test_what_is_covered(self) -> None:
+    def test_what_is_covered(self):
         index = provider_index()
         native = [name for name in index.names if any(wheel.machine for wheel in index.looked_at(name))]
         assert len(native) >= 1500
@@ -489,7 +494,7 @@ def _shipped_by(looked: LookedAt) -> list[str]:
 
 
 @pytest.mark.real
-def test_the_index_has_what_wheels_have() -> None:
+def test_the_index_has_what_wheels_have():
     """Every wheel of the cache that was looked at has exactly the DLLs that the index says, where it says."""
     compared = 0
     for wheel in sorted(WHEELS.glob("*.whl")):
@@ -505,7 +510,7 @@ def test_the_index_has_what_wheels_have() -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize("seed", range(10))
-def test_the_index_agrees_with_the_package_index(seed: int) -> None:
+def test_the_index_agrees_with_the_package_index(seed):
     """A DLL of the table, chosen at random, is in the wheel on the package index, with everything else of it."""
     index = provider_index()
     names = [line.partition("\t")[0] for line in read_text(DLLS_TABLE).splitlines() if not line.startswith("#")]
@@ -528,7 +533,7 @@ def _looked_at_or_none(file: str) -> LookedAt | None:
         return None
 
 
-def test_every_release_that_a_hint_about_cuda_names_was_seen_on_the_index() -> None:
+def test_every_release_that_a_hint_about_cuda_names_was_seen_on_the_index():
     """``nvidia-cuda-runtime-cu11==11.4.*`` was named, and PyPI has none before 11.7."""
     asked = 0
     for name, toolkits in cuda_table().by_name.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -49,7 +48,7 @@ AMD64, X86, ARM64 = Machine.AMD64, Machine.X86, Machine.ARM64
         ("unknown", "zlib.dll winex11.drv d3dx9_43.dll"),
     ],
 )
-def test_kind(kind: str, names: str) -> None:
+def test_kind(kind, names):
     assert {name: classify(name, AMD64).kind for name in names.split()} == dict.fromkeys(names.split(), kind)
 
 
@@ -63,28 +62,28 @@ def test_kind(kind: str, names: str) -> None:
         pytest.param(True, "ext-ms-win-made-up-l1-1-0.dll", id="extensions are optional by design"),
     ],
 )
-def test_api_sets_are_known_by_contract(expected: bool, name: str) -> None:
+def test_api_sets_are_known_by_contract(expected, name):
     answer = classify(name, AMD64)
     assert (answer.kind, answer.known, answer.on_every_machine) == ("api-set", expected, expected)
 
 
-def test_the_contract_is_the_name_without_its_last_digit() -> None:
+def test_the_contract_is_the_name_without_its_last_digit():
     assert contract("API-MS-WIN-CRT-HEAP-L1-1-0.DLL") == "api-ms-win-crt-heap-l1-1"
 
 
 @pytest.mark.parametrize(
     ("name", "expected"), [("vcruntime140d.dll", True), ("vcruntime140.dll", False), ("mfc140ud.dll", True)]
 )
-def test_debug_runtimes_are_told_apart(name: str, expected: bool) -> None:
+def test_debug_runtimes_are_told_apart(name, expected):
     assert classify(name, AMD64).debug is expected
 
 
-def test_vcruntime140_1_is_pythons_on_64_bit_machines_only() -> None:
+def test_vcruntime140_1_is_pythons_on_64_bit_machines_only():
     assert classify("vcruntime140_1.dll", ARM64).kind == "python"
     assert classify("vcruntime140_1.dll", X86).kind == "vcredist"
 
 
-def test_the_dlls_folder_is_not_where_other_packages_are_searched() -> None:
+def test_the_dlls_folder_is_not_where_other_packages_are_searched():
     assert classify("libssl-3.dll", AMD64).folder == "DLLs"
     assert not classify("libssl-3.dll", AMD64).on_every_machine
     assert classify("python311.dll", AMD64).on_every_machine
@@ -102,7 +101,7 @@ def test_the_dlls_folder_is_not_where_other_packages_are_searched() -> None:
         ((3, 13), "msvcp140.dll", False),
     ],
 )
-def test_what_a_python_version_ships(python: tuple[int, int], name: str, shipped: bool) -> None:
+def test_what_a_python_version_ships(python, name, shipped):
     assert (python_file(name, AMD64, python) is not None) is shipped
 
 
@@ -116,7 +115,7 @@ def test_what_a_python_version_ships(python: tuple[int, int], name: str, shipped
         ("kernel32.dll", None),
     ],
 )
-def test_the_interpreter_is_read_from_its_dll(name: str, expected: tuple[int, int, bool] | None) -> None:
+def test_the_interpreter_is_read_from_its_dll(name, expected):
     assert python_of(name) == expected
 
 
@@ -129,13 +128,13 @@ def test_the_interpreter_is_read_from_its_dll(name: str, expected: tuple[int, in
         ("msvcr100.dll", (10, 0), "10"),
     ],
 )
-def test_the_runtime_that_first_has_a_file(name: str, runtime: tuple[int, int], toolset: str) -> None:
+def test_the_runtime_that_first_has_a_file(name, runtime, toolset):
     entry = runtime_file(name)
     assert entry is not None
     assert (entry.runtime, entry.toolset.id) == (runtime, toolset)
 
 
-def test_known_dlls_are_a_part_of_windows() -> None:
+def test_known_dlls_are_a_part_of_windows():
     assert {name for name in system.known_dlls() if classify(name, AMD64).kind not in ("system", "ucrt")} == {
         "xtajit64.dll"
     }
@@ -143,7 +142,7 @@ def test_known_dlls_are_a_part_of_windows() -> None:
     assert not classify("dbghelp.dll", AMD64).known_dll
 
 
-def test_no_list_has_what_windows_does_not_ship() -> None:
+def test_no_list_has_what_windows_does_not_ship():
     strangers = {
         "msvcp140.dll",
         "vcruntime140.dll",
@@ -159,7 +158,7 @@ def test_no_list_has_what_windows_does_not_ship() -> None:
         assert {"kernel32.dll", "ntdll.dll", "user32.dll", "d3d12.dll", "bcrypt.dll"} <= names
 
 
-def test_a_system_dll_that_some_editions_lack_says_so() -> None:
+def test_a_system_dll_that_some_editions_lack_says_so():
     assert "Media Feature Pack" in classify("MFPlat.DLL", AMD64).detail
     assert classify("kernel32.dll", AMD64).detail == "part of Windows"
 
@@ -168,7 +167,7 @@ def test_a_system_dll_that_some_editions_lack_says_so() -> None:
 # What the interpreter's DLLs export.
 
 
-def test_the_table_has_the_pythons_of_today() -> None:
+def test_the_table_has_the_pythons_of_today():
     table = python_exports()
     assert {(2, 7), *((3, minor) for minor in range(7, 16))} == set(table)
     common = {"PyArg_ParseTuple", "Py_BuildValue", "PyExc_OSError", "Py_FatalError", "PyErr_SetFromWindowsErr"}
@@ -208,7 +207,7 @@ def test_the_table_has_the_pythons_of_today() -> None:
         "not Python's",
     ],
 )
-def test_missing_symbols(dll: str, symbols: list[str | int], missing: tuple[str, ...]) -> None:
+def test_missing_symbols(dll, symbols, missing):
     assert missing_from_python(dll, symbols) == missing
 
 
@@ -224,7 +223,7 @@ def test_missing_symbols(dll: str, symbols: list[str | int], missing: tuple[str,
         ("helper.dll", ["PyMadeUp"], ()),
     ],
 )
-def test_what_no_table_knows(dll: str, symbols: list[str | int], undecided: tuple[str, ...]) -> None:
+def test_what_no_table_knows(dll, symbols, undecided):
     assert undecided_in_python(dll, symbols) == undecided
 
 
@@ -242,7 +241,7 @@ def listed(base: str = "none", **sections: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_fact_of_our_lists_has_a_source_and_a_date(name: str) -> None:
+def test_every_fact_of_our_lists_has_a_source_and_a_date(name):
     target = known_target(name)
     facts = [*target.dlls.values(), *(fact for _, fact in target.patterns), *target.absent_exports.values()]
     assert target.name == name
@@ -267,7 +266,7 @@ def test_every_fact_of_our_lists_has_a_source_and_a_date(name: str) -> None:
         ("wine", "api-ms-win-core-file-l1-2-0.dll", State.HAS),
     ],
 )
-def test_what_targets_have(target: str, dll: str, state: State) -> None:
+def test_what_targets_have(target, dll, state):
     assert presence(known_target(target), dll).state is state
 
 
@@ -282,11 +281,11 @@ def test_what_targets_have(target: str, dll: str, state: State) -> None:
         ("wine", "kernel32.dll", "CreateFileW", False),
     ],
 )
-def test_functions_that_targets_do_not_have(target: str, dll: str, function: str, missing: bool) -> None:
+def test_functions_that_targets_do_not_have(target, dll, function, missing):
     assert (function in missing_exports(known_target(target), dll, [function])) is missing
 
 
-def test_a_list_of_a_whole_machine_knows_all_names_exports_and_contracts() -> None:
+def test_a_list_of_a_whole_machine_knows_all_names_exports_and_contracts():
     text = listed(
         has="kernel32.dll 10.0.17763.1\n CreateFileW ReadFile\n @1-2 @7\nuser32.dll\n",
         api_sets="api-ms-win-core-file-l1-2-3.dll\n",
@@ -302,7 +301,7 @@ def test_a_list_of_a_whole_machine_knows_all_names_exports_and_contracts() -> No
     assert missing_exports(target, "user32.dll", ["SetThreadDescription", "Anything"]) == {}
 
 
-def test_a_dll_may_be_known_in_part_from_several_sources() -> None:
+def test_a_dll_may_be_known_in_part_from_several_sources():
     text = listed("unknown", has_some="kernel32.dll\n CreateFileW @7\n", absent_exports="kernel32.dll Gone\n")
     target, faults = parse_target_list(text + SECTION.format(title="has some") + "kernel32.dll\n ReadFile\n")
     assert target is not None
@@ -315,7 +314,7 @@ def test_a_dll_may_be_known_in_part_from_several_sources() -> None:
 
 
 @pytest.mark.parametrize("first", ["has", "has some"])
-def test_a_dll_is_known_whole_or_in_part(first: str) -> None:
+def test_a_dll_is_known_whole_or_in_part(first):
     second = "has some" if first == "has" else "has"
     parts = [SECTION.format(title=title) + "a.dll\n" for title in (first, second)]
     target, faults = parse_target_list(HEAD.format(base="unknown") + "".join(parts))
@@ -323,7 +322,7 @@ def test_a_dll_is_known_whole_or_in_part(first: str) -> None:
     assert "a.dll for the second time" in faults[0]
 
 
-def test_the_list_of_another_processor_says_nothing() -> None:
+def test_the_list_of_another_processor_says_nothing():
     text = listed(has="kernel32.dll\n").replace("base: none", "base: none\nmachine: amd64")
     target, _ = parse_target_list(text)
     assert target is not None
@@ -353,20 +352,20 @@ def test_the_list_of_another_processor_says_nothing() -> None:
         (HEAD.format(base="windows") + "color: red\n", "line 7: 'color: red' is none of name:"),
     ],
 )
-def test_faults_of_a_list_are_named_with_their_line(text: str, fault: str) -> None:
+def test_faults_of_a_list_are_named_with_their_line(text, fault):
     target, faults = parse_target_list(text)
     assert target is None
     assert any(fault in one for one in faults), faults
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_a_file_is_a_target_however_powershell_wrote_it(tmp_path: Path, encoding: str) -> None:
+def test_a_file_is_a_target_however_powershell_wrote_it(tmp_path, encoding):
     path = tmp_path / "mine.txt"
     path.write_text(listed(has="kernel32.dll\n").replace("\n", "\r\n"), encoding=encoding)
     assert [target.name for target in chosen_targets(["windows-n", str(path), "windows-n"])] == ["windows-n", "mine"]
 
 
-def test_a_file_that_is_no_list_is_refused_with_the_reasons(tmp_path: Path) -> None:
+def test_a_file_that_is_no_list_is_refused_with_the_reasons(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("hello", encoding="utf-8")
     with pytest.raises(InputError, match="does not begin with"):
@@ -376,24 +375,24 @@ def test_a_file_that_is_no_list_is_refused_with_the_reasons(tmp_path: Path) -> N
         chosen_targets([str(path)])
 
 
-def test_an_unknown_word_is_refused_with_the_names() -> None:
+def test_an_unknown_word_is_refused_with_the_names():
     with pytest.raises(UsageError, match="neither a known target nor a file") as caught:
         chosen_targets(["windows-12"])
     assert "server-core-2022" in caught.value.hint
 
 
-def test_two_targets_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_targets_of_one_name_are_refused(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text(listed(has="kernel32.dll\n").replace("name: mine", "name: wine"), encoding="utf-8")
     with pytest.raises(UsageError, match="another target is called 'wine' too"):
         chosen_targets(["wine", str(path)])
 
 
-def test_all_means_every_target() -> None:
+def test_all_means_every_target():
     assert tuple(target.name for target in chosen_targets(["all"])) == NAMES
 
 
-def test_condas_lists_are_targets() -> None:
+def test_condas_lists_are_targets():
     """CEP 28: what conda's build tools allow and deny."""
     allow = ["C:/Windows/System32/**/*.dll"]
     target, _ = parse_cep28(json.dumps({"version": 1, "allow": allow, "deny": ["**/vcomp*.dll", "**/MF.dll"]}), "vc")
@@ -408,13 +407,13 @@ def test_condas_lists_are_targets() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"version": 2}', '{"version": 1, "allow": [1]}'])
-def test_json_that_is_no_list_of_conda_is_refused(text: str) -> None:
+def test_json_that_is_no_list_of_conda_is_refused(text):
     target, faults = parse_cep28(text, "x")
     assert target is None
     assert faults
 
 
-def test_since_when_functions_exist() -> None:
+def test_since_when_functions_exist():
     since = documented_since("Kernel32.DLL", "SetThreadDescription")
     assert since is not None
     assert since.build == 14393

@@ -28,7 +28,7 @@ from wheelfix.knowledge import (
     targets,
     winerrors,
 )
-from wheelfix.knowledge.tables import Checker, Lines, NamePattern, Table, TableFault, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, Table, TableFault, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 NAMES = Table("names.txt", Checker.names)
 
 
-def test_a_good_list_is_a_set_of_names() -> None:
+def test_a_good_list_is_a_set_of_names():
     assert NAMES.parse("# source: x\na.dll\nb.dll\n") == {"a.dll", "b.dll"}
 
 
-def test_every_table_says_in_its_first_lines_where_it_is_from_and_when() -> None:
+def test_every_table_says_in_its_first_lines_where_it_is_from_and_when():
     for path in (p for p in Path(tables.__file__).parent.iterdir() if p.suffix in (".txt", ".toml")):
         head = path.read_text(encoding="utf-8")[:1500]
         assert tables.header_field(head, "source"), path
@@ -49,17 +49,17 @@ def test_every_table_says_in_its_first_lines_where_it_is_from_and_when() -> None
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", tables.table_date(path.name)), path
 
 
-def test_what_is_not_toml_says_which_table() -> None:
+def test_what_is_not_toml_says_which_table():
     with pytest.raises(TableFault, match=r"bad\.toml cannot be used"):
         parse_toml("bad.toml", "= nonsense")
 
 
-def test_a_table_that_is_not_there_is_our_environment_failing() -> None:
+def test_a_table_that_is_not_there_is_our_environment_failing():
     with pytest.raises(EnvironmentFailure, match=r"nowhere\.toml"):
         read_text("nowhere.toml")
 
 
-def test_every_fault_of_a_table_is_told_at_once() -> None:
+def test_every_fault_of_a_table_is_told_at_once():
     check = Checker("t.toml")
     tree = {"row": [{"name": "a", "colour": "red", "source": "s"}, {"name": "b"}]}
     assert check.rows(tree, "row", ["name"]) == []
@@ -73,7 +73,7 @@ def test_every_fault_of_a_table_is_told_at_once() -> None:
     assert any("does not have source" in fault for fault in caught.value.faults)
 
 
-def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
+def test_tables_are_found_inside_a_zip(tmp_path):
     """A zipapp has no files on disk, so a path beside ``__file__`` would not do."""
     package = Path(wheelfix.__file__).parent
     archive = tmp_path / "app.zip"
@@ -107,13 +107,11 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
         (r"(?:lib)*gst\.dll|(?:a?)b\.dll", ("", "")),
     ],
 )
-def test_a_pattern_is_compiled_for_names_that_begin_like_one_of_its_alternatives(
-    pattern: str, starts: tuple[str, ...]
-) -> None:
+def test_a_pattern_is_compiled_for_names_that_begin_like_one_of_its_alternatives(pattern, starts):
     assert NamePattern(pattern).starts == starts
 
 
-def test_every_pattern_of_every_table_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_pattern_of_every_table_can_be_compiled(monkeypatch):
     seen = []
 
     class Compiled(NamePattern):
@@ -149,12 +147,10 @@ def lines(name: str) -> list[str]:
     return tables.entries(read_text(name))
 
 
-def test_a_name_is_found_among_the_lines() -> None:
+def test_comments_and_empty_lines_are_no_entries():
     text = "# about\r\n#\r\n\r\nab one two\r\n# between\r\n\r\nabc three\r\n"
     assert tables.entries(text) == ["ab one two", "abc three"]
-    assert dict(Lines(text)) == {"ab": ("one", "two"), "abc": ("three",)}
-    assert Lines(text).get("a") is None
-    assert (len(Lines(text)), tables.entries("# nothing"), len(Lines(""))) == (2, [], 0)
+    assert tables.entries("# nothing") == []
 
 
 def distinct(values: Iterable[object]) -> None:
@@ -171,12 +167,12 @@ def in_order(values: Iterable[Any]) -> None:
 @pytest.mark.parametrize(
     "name", ["system_amd64.txt", "system_arm64.txt", "system_x86.txt", "known_dlls.txt", "api_sets.txt"]
 )
-def test_lists_of_names_are_folded_and_in_order(name: str) -> None:
+def test_lists_of_names_are_folded_and_in_order(name):
     in_order(lines(name))
     assert lines(name) == [line.strip().lower() for line in lines(name)]
 
 
-def test_cards() -> None:
+def test_cards():
     known = cards.card_table().architectures
     distinct(row["capability"] for row in raw("cards.toml", "architecture"))
     for one in known.values():
@@ -190,7 +186,7 @@ def test_cards() -> None:
             assert of_name.setdefault(cards.plain_name(name), row["capability"]) == row["capability"], name
 
 
-def test_cards_of_others() -> None:
+def test_cards_of_others():
     found = cards.other_cards()
     for row in raw("othercards.toml", "card"):
         assert cards.vendor_of(row["arch"]) == row["vendor"], row
@@ -199,13 +195,13 @@ def test_cards_of_others() -> None:
     assert all(archs <= found.archs for archs in found.generic.values())
 
 
-def test_names_of_cards() -> None:
+def test_names_of_cards():
     found = cards.card_names()
     assert len(found) == len(lines("card_names.txt"))
     assert all(key and card.name and card.archs for (_, key), card in found.items())
 
 
-def test_drivers() -> None:
+def test_drivers():
     distinct(row["release"] for row in raw("drivers.toml", "cuda"))
     known = cards.drivers()
     in_order(number for one in known.generations for number in dict.fromkeys([one.first, one.last]))
@@ -216,7 +212,7 @@ def test_drivers() -> None:
     assert versions == sorted(versions)
 
 
-def test_companions() -> None:
+def test_companions():
     named: list[tuple[str, str]] = []
     for rule in companions.companion_rules():
         assert rule.strength in ("required", "expected", "beside", "optional")
@@ -230,17 +226,17 @@ def test_companions() -> None:
     distinct(named)
 
 
-def test_needs_of_runtimes() -> None:
+def test_needs_of_runtimes():
     for line in lines("runtime_needs.txt"):
         assert re.fullmatch(r"\S+ \S+ (140|120|100)( unique)?", line), line
 
 
-def test_programs_of_users() -> None:
+def test_programs_of_users():
     distinct(program.name for program in companions.programs())
     assert all(bool(program.words) is not program.feature for program in companions.programs())
 
 
-def test_cuda() -> None:
+def test_cuda():
     releases = cuda.cuda_table().releases
     in_order(releases)
     distinct(row["id"] for row in raw("cuda.toml", "library"))
@@ -258,7 +254,7 @@ def test_cuda() -> None:
         assert toolkit_of.setdefault(name, patch[:2]) == patch[:2], name
 
 
-def test_libraries_of_cuda() -> None:
+def test_libraries_of_cuda():
     found = cuda.cuda_libraries()
     assert {rule.number for rule in found.rules.values()} <= {"digits", "thousand", "none"}
     assert found.rules.keys() <= {family.id for family in families.families()}
@@ -269,7 +265,7 @@ def test_libraries_of_cuda() -> None:
     assert all(cuda.release(row["cuda"]) in known for row in raw("cuda_libraries.toml", "toolkit"))
 
 
-def test_builds_of_torch() -> None:
+def test_builds_of_torch():
     distinct(row["torch"] for row in raw("torch_builds.toml", "build"))
     extensions = parse_toml("torch_builds.toml", read_text("torch_builds.toml"))["extensions"]
     for name in cuda.FAMILY[1:]:
@@ -277,7 +273,7 @@ def test_builds_of_torch() -> None:
         assert all(re.fullmatch(r"(==|>=)[0-9]+(\.[0-9]+)*", wanted) for wanted in extensions[name].values())
 
 
-def test_families() -> None:
+def test_families():
     distinct(family.id for family in families.families())
     for family in families.families():
         for glob in family.together:
@@ -286,7 +282,7 @@ def test_families() -> None:
         assert family.redistribute or family.note, family
 
 
-def test_distributions() -> None:
+def test_distributions():
     distinct((owner.distribution, owner.only) for owner in providers.distributions())
     for owner in providers.distributions():
         assert canonical(owner.distribution) == owner.distribution
@@ -298,14 +294,14 @@ def test_distributions() -> None:
         assert owner.cuda or not owner.tracks_cuda, owner
 
 
-def test_providers() -> None:
+def test_providers():
     named = [name for shipper in providers.shippers() for name in shipper.families]
     distinct(named)
     assert set(named) <= {family.id for family in families.families()}
     assert all(bool(shipper.families) is (shipper.pattern is None) for shipper in providers.shippers())
 
 
-def test_runtimes() -> None:
+def test_runtimes():
     found = system.runtimes()
     for group in (found.drivers, found.python, found.vcredist):
         distinct(entry.pattern.pattern for entry in group)
@@ -314,7 +310,7 @@ def test_runtimes() -> None:
         assert file.folder in ("", "DLLs"), file
 
 
-def test_toolchains() -> None:
+def test_toolchains():
     found = system.toolchains()
     ends = sorted((linker.first, linker.last) for linker in found.linkers)
     assert all(first <= last for first, last in ends)
@@ -324,7 +320,7 @@ def test_toolchains() -> None:
     in_order(toolset for _, toolset in found.compilers)
 
 
-def test_exports_of_python() -> None:
+def test_exports_of_python():
     distinct(line.split()[0] for line in lines("stable_abi.txt"))
     columns = tables.header_field(read_text("python_exports.txt"), "columns").split()
     in_order(map(int, columns))
@@ -335,18 +331,18 @@ def test_exports_of_python() -> None:
         assert all(end in columns for span in spans for end in span), line
 
 
-def test_functions_of_windows() -> None:
+def test_functions_of_windows():
     rows = [line.split() for line in lines("windows_since.txt")]
     assert all(len(row) > 2 and row[1].isdigit() for row in rows)
     distinct((row[0], function) for row in rows for function in row[2:])
 
 
 @pytest.mark.parametrize("name", targets.NAMES)
-def test_target_lists(name: str) -> None:
+def test_target_lists(name):
     assert targets.known_target(name).name == name
 
 
-def test_errors_of_windows() -> None:
+def test_errors_of_windows():
     found = winerrors.winerror_table()
     rows = raw("winerrors.toml", "error")
     distinct(row["code"] for row in rows)
@@ -359,7 +355,7 @@ def test_errors_of_windows() -> None:
         assert code_of.setdefault(winerrors.squeeze(sentence.text), sentence.code) == sentence.code, sentence
 
 
-def test_what_wine_does_otherwise() -> None:
+def test_what_wine_does_otherwise():
     distinct(row.id for row in winerrors.deviations())
     for row in winerrors.deviations():
         assert row.phase in ("", "map", "bind"), row

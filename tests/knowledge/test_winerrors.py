@@ -20,7 +20,7 @@ STATUS = [0xC0000135, 0xC0000139, 0xC06D007E, 0xC06D007F, 0xC000007B, 0xC0000142
 
 
 @pytest.mark.parametrize("code", CODES + STATUS)
-def test_every_code_is_explained(code: int) -> None:
+def test_every_code_is_explained(code):
     error = winerror(code)
     assert error is not None
     assert error.meaning
@@ -28,18 +28,18 @@ def test_every_code_is_explained(code: int) -> None:
     assert error.source
 
 
-def test_few_codes_are_about_a_missing_file() -> None:
+def test_few_codes_are_about_a_missing_file():
     missing = {code for code in winerror_table().errors if winerror_table().errors[code].missing_file}
     assert missing == {126, 1157, 0xC0000135, 0xC06D007E}
 
 
-def test_exit_codes_may_be_negative() -> None:
+def test_exit_codes_may_be_negative():
     assert winerror(-1073741515) is winerror(0xC0000135)
     assert str(winerror(-1073741515)) == "0xC0000135"
     assert str(winerror(126)) == "126"
 
 
-def test_message_text() -> None:
+def test_message_text():
     assert message_text(126) == "The specified module could not be found."
     assert message_text(99999) == "Windows error 99999."
 
@@ -58,22 +58,22 @@ def test_message_text() -> None:
         pytest.param("No module named torch", None, id="something else"),
     ],
 )
-def test_the_code_of_a_sentence(text: str, expected: tuple[int, str] | None) -> None:
+def test_the_code_of_a_sentence(text, expected):
     assert code_of_sentence(text) == expected
 
 
 @pytest.mark.parametrize("code", [126, 127, 193, 1114])
-def test_the_common_display_languages_are_there(code: int) -> None:
+def test_the_common_display_languages_are_there(code):
     languages = {language for own, language, _ in sentences() if own == code}
     assert {"en", "de", "fr", "es", "it", "pt-BR", "ru", "pl", "cs", "tr", "ja", "ko", "zh-CN", "zh-TW"} <= languages
 
 
-def test_every_row_has_a_source() -> None:
+def test_every_row_has_a_source():
     assert all(row.source and row.what and row.wine for row in deviations())
     assert deviation("missing-symbol").windows == 127
 
 
-def test_lines_of_a_log_show_rows() -> None:
+def test_lines_of_a_log_show_rows():
     line = (
         '0024:err:module:import_dll No implementation for helper.dll.call imported from L"T:\\\\m.pyd", setting to 0x7'
     )

@@ -38,10 +38,10 @@ CONFIG = (
         ({"p/b/b.dll": PLAIN, "p/b/b.manifest": b"<!DOCTYPE x [<!ENTITY e 'b.dll'>]>" + ASSEMBLY.encode()}, None),
     ],
 )
-def test_where_a_private_assembly_lies(files: dict[str, bytes], found: str | None) -> None:
+def test_where_a_private_assembly_lies(files, found):
     assert find_in_assembly(make_view({"p/a.pyd": A, **files}), "p/a.pyd", "b.dll") == found
 
 
-def test_a_dll_without_a_manifest_has_no_assemblies() -> None:
+def test_a_dll_without_a_manifest_has_no_assemblies():
     view = make_view({"p/a.pyd": forge_dll("a.pyd", imports={"b.dll": ["f"]}), "p/b/b.dll": B})
     assert find_in_assembly(view, "p/a.pyd", "b.dll") is None

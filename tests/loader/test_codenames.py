@@ -26,12 +26,12 @@ CASES = {
 
 
 @pytest.mark.parametrize(("code", "expected"), CASES.values(), ids=CASES)
-def test_a_dll_is_named(code: str, expected: bool) -> None:
+def test_a_dll_is_named(code, expected):
     view = make_view({"Lib/site-packages/pkg/__init__.py": code.encode()})
     assert names_in_code(view).mentions("libiconv.dll") is expected
 
 
-def test_the_first_part_of_a_name_with_a_version_is_enough() -> None:
+def test_the_first_part_of_a_name_with_a_version_is_enough():
     code = b"import ctypes; ctypes.CDLL('libiconv-' + version + '.dll')"
     view = make_view({"Lib/site-packages/pkg/__init__.py": code})
     assert names_in_code(view).mentions("libiconv-2.dll")

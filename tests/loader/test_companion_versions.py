@@ -30,15 +30,13 @@ def strength(name: str, version: tuple[int, int, int, int] | None) -> str:
         ("cudnn64_8.dll", (6, 14, 11, 8020), "expected"),
     ],
 )
-def test_zlibwapi_is_needed_by_cudnn_8_3_to_9_1(
-    name: str, version: tuple[int, int, int, int] | None, expected: str
-) -> None:
+def test_zlibwapi_is_needed_by_cudnn_8_3_to_9_1(name, version, expected):
     """The file's version was never asked, so that every cuDNN 8 and 9 was taken to need it perhaps."""
     assert strength(name, version) == expected
 
 
 @pytest.mark.parametrize(("product", "number"), [("11.8.89", "118"), ("12.4.127", "124"), ("12.6.85", "126")])
-def test_nvrtc_asks_for_the_builtins_of_its_own_toolkit(product: str, number: str) -> None:
+def test_nvrtc_asks_for_the_builtins_of_its_own_toolkit(product, number):
     """Of an nvrtc64_120_0.dll of CUDA 12.4 without built-ins, those of another release were asked for."""
     name = f"nvrtc64_{'112' if product[:2] == '11' else '120'}_0.dll"
     strings = {"ProductName": f"NVIDIA CUDA {product} NVRTC Library"}
@@ -48,7 +46,7 @@ def test_nvrtc_asks_for_the_builtins_of_its_own_toolkit(product: str, number: st
 
 
 @pytest.mark.parametrize(("number", "expected"), [("8", "required"), ("9", "")])
-def test_a_missing_cudnn_is_taken_to_be_a_current_one(number: str, expected: str) -> None:
+def test_a_missing_cudnn_is_taken_to_be_a_current_one(number, expected):
     """zlibwapi.dll was optional for the scan, and stopped the repair as soon as cuDNN 8.9 was found."""
     module = forge_dll("x.dll", imports={f"cudnn64_{number}.dll": ["f"]})
     edges = resolve(make_view({"Lib/site-packages/x/x.dll": module}), Profile()).edges

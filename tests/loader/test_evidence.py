@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.support.views import make_view
@@ -15,9 +13,6 @@ from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy, Provider, PythonRuntime, VcRedist, Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SITE = "Lib/site-packages/"
 TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__ = '2.7.1+cu126'\ncuda = '12.6'\n"}
@@ -94,11 +89,11 @@ THEN = "from . import _core\n"
         pytest.param("c10.dll", "torch; extra == 'gpu'", MayComeFrom, id="an extra"),
     ],
 )
-def test_what_is_required(name: str, requires: str, expected: type) -> None:
+def test_what_is_required(name, requires, expected):
     assert isinstance(provider(name, (requires,), "import torch\n" + THEN if requires == "torch" else THEN), expected)
 
 
-def test_what_the_extras_of_a_requirement_bring_is_not_known() -> None:
+def test_what_the_extras_of_a_requirement_bring_is_not_known():
     """A wheel that requires ``onnxruntime-gpu[cuda]`` was called broken for cublas64_12.dll."""
     found = provider("frobnicate.dll", ("uvicorn[standard]",))
     assert isinstance(found, MayComeFrom)
@@ -134,19 +129,19 @@ def test_what_the_extras_of_a_requirement_bring_is_not_known() -> None:
         ),
     ],
 )
-def test_what_code_says(name: str, where: str, code: str, expected: type) -> None:
+def test_what_code_says(name, where, code, expected):
     assert isinstance(provider(name, files={f"pkg/{where}": code}), expected)
 
 
 @pytest.mark.parametrize(
     ("folder", "expected"), [("frobnicate_core.libs", MayComeFrom), ("pkg.libs", Missing)], ids=["theirs", "its own"]
 )
-def test_a_wheel_that_was_repaired_together_with_one_that_it_requires(folder: str, expected: type) -> None:
+def test_a_wheel_that_was_repaired_together_with_one_that_it_requires(folder, expected):
     """meshlib has DLLs in meshlib_core.libs, and imports others that only meshlib-core has there."""
     assert isinstance(provider(MANGLED, ("frobnicate-core==1.0",), files={f"{folder}/{GLFW}": GLFW_DLL}), expected)
 
 
-def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_known() -> None:
+def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_known():
     """executorch imports torch without requiring it; kgb and expecttest, which it requires, were named instead."""
     code = "def load():\n    import torch\n    import torchgen\n    from pkg import _core\n"
     found = provider("c10.dll", ("frobnicate-core==1.0",), "", {"pkg/ops.py": code})
@@ -154,7 +149,7 @@ def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_kn
     assert found.distributions == ("torch",)
 
 
-def test_record_comes_before_every_distribution() -> None:
+def test_record_comes_before_every_distribution():
     found = provider("c10.dll", ("torch",), "import torch\n", deleted={"c10.dll": "pkg/c10.dll"})
     assert isinstance(found, Missing)
     assert found.deleted == "pkg/c10.dll"
@@ -229,7 +224,7 @@ def test_a_module_whose_name_is_in_that_of_a_required_distribution():
         ("vcruntime140.dll", (3, 11), PythonRuntime),
     ],
 )
-def test_each_year_has_a_runtime_of_its_own(name: str, python: tuple[int, int], expected: type) -> None:
+def test_each_year_has_a_runtime_of_its_own(name, python, expected):
     files = {f"{SITE}pkg/_core.pyd": forge_dll("_core.pyd", imports={name: ["f"]}, exports=["PyInit__core"])}
     (edge,) = resolve(make_view(files), Profile(python=python)).edges
     assert isinstance(edge.provider, expected)
@@ -263,7 +258,7 @@ SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    
         *("pyzmq: caught", "in a function", "there", "a name by a star", "another name", "pyarrow: not imported"),
     ],
 )
-def test_a_module_that_was_left_out_of_the_wheel(tmp_path: Path, files: dict[str, str], missing: str) -> None:
+def test_a_module_that_was_left_out_of_the_wheel(tmp_path, files, missing):
     report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files))
     found = [item.subject for item in report.findings if item.code == "WF332"]
     assert found == ([missing] if missing else [])
@@ -290,7 +285,7 @@ if typing.TYPE_CHECKING:
 """
 
 
-def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path, monkeypatch):
     followed: list[str] = []
     monkeypatch.setattr(FollowedImports, "of", lambda self, module: followed.append(module))
     wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files={"pkg/__init__.py": LATER})
@@ -310,9 +305,7 @@ def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path: Path, monk
     ],
     ids=["of another name", "PyQt5.sip is a file of PyQt5-sip", "cramjam: for an extra", "mkl-service: known not to"],
 )
-def test_unless_another_distribution_may_have_it(
-    tmp_path: Path, package: str, requires: tuple[str, ...], verdict: Verdict
-) -> None:
+def test_unless_another_distribution_may_have_it(tmp_path, package, requires, verdict):
     files = {f"{package}/__init__.py": f"from {package} import _core\n"}
     report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files, requires=requires))
     assert report.verdict is verdict

@@ -42,11 +42,11 @@ def predicted(folder: Path, code: str) -> str:
         ("", "_a"),
     ],
 )
-def test_the_first_import_is_named(code: str, module: str, tmp_path: Path) -> None:
+def test_the_first_import_is_named(code, module, tmp_path):
     assert predicted(tmp_path, code) == module
 
 
-def test_a_package_above_a_module_imports_its_sibling_first(tmp_path: Path) -> None:
+def test_a_package_above_a_module_imports_its_sibling_first(tmp_path):
     """Nothing above imports the package, and the first module by name was named; but importing it imports another."""
     files: dict[str, bytes | str] = {"ns/p/__init__.py": "from . import _z\n"}
     for name in ("_a", "_z"):
@@ -56,7 +56,7 @@ def test_a_package_above_a_module_imports_its_sibling_first(tmp_path: Path) -> N
     assert import_statement(report) == "import ns.p._z"
 
 
-def test_the_statement_names_no_class_of_an_exception(tmp_path: Path) -> None:
+def test_the_statement_names_no_class_of_an_exception(tmp_path):
     """It said "import ImportError will raise" for code that looks for its DLL and gives up."""
     code = (
         "import ctypes, os\npath = os.path.join(os.path.dirname(__file__), 'x.dll')\n"
@@ -68,7 +68,7 @@ def test_the_statement_names_no_class_of_an_exception(tmp_path: Path) -> None:
     assert import_statement(report) == "loading x.dll"
 
 
-def test_an_absent_folder_is_told_in_windows_words(tmp_path: Path) -> None:
+def test_an_absent_folder_is_told_in_windows_words(tmp_path):
     code = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))\n"
     wheel = build_wheel(tmp_path, "p", "1.0", files={"p/__init__.py": code})
     failure = scan(wheel, ScanOptions(roots=RootOptions(discover=False))).first_failure

@@ -27,7 +27,7 @@ DLLS = (
         pytest.param({"pkg": LOADS.format("'libs', 'bar.dll'")}, 127, id="the outer package loads"),
     ],
 )
-def test_a_module_meets_what_every_package_above_it_has_loaded(code: dict[str, str], expected: int) -> None:
+def test_a_module_meets_what_every_package_above_it_has_loaded(code, expected):
     """A DLL of the name that is loaded already answers, also where it has no such function."""
     files: dict[str, bytes | str] = {dll.path: dll.forge(Machine.AMD64) for dll in DLLS}
     files |= {f"{folder}/__init__.py": code.get(folder, "") for folder in ("pkg", "pkg/y")}
@@ -88,15 +88,13 @@ GONE = LOADS.format("'core.dll'")
         ),
     ],
 )
-def test_what_an_import_that_is_not_followed_to_its_end_meets(
-    files: dict[str, str], faults: list[tuple[str, bool, bool]]
-) -> None:
+def test_what_an_import_that_is_not_followed_to_its_end_meets(files, faults):
     view = make_view({f"{SITE_PACKAGES}/{path}": data for path, data in (files | {"pkg/more.py": ""}).items()})
     found = resolve(view, Profile()).code_faults
     assert [(fault.cause, fault.sure, fault.reached) for fault in found] == faults
 
 
-def test_the_dll_that_has_the_name_of_the_package_is_named_first() -> None:
+def test_the_dll_that_has_the_name_of_the_package_is_named_first():
     """unicorn 2.1.4 tries the runtimes of its compiler first, and does without them."""
     code = (
         "import ctypes, os\nlib = None\nfor name in ('libgcc.dll', 'libpkg.dll'):\n    try:\n"

@@ -26,14 +26,14 @@ def dll(name: str, *imports: str, **more: object) -> bytes:
     return forge_dll(name, imports={one: ["f"] for one in imports}, exports=["f"], **more)  # type: ignore[arg-type]
 
 
-def test_the_chain_leads_to_the_dll_that_is_missing() -> None:
+def test_the_chain_leads_to_the_dll_that_is_missing():
     found = resolved({"pkg/__init__.py": "", "pkg/_m.pyd": module("a.dll"), "pkg/a.dll": dll("a.dll", "b.dll")})
     assert found.first_failure is not None
     assert (found.first_failure.code, found.first_failure.chain) == (126, ("_m.pyd", "a.dll", "b.dll"))
     assert found.reached == {f"{SITE}pkg/_m.pyd", f"{SITE}pkg/a.dll"}
 
 
-def test_needs_are_met_by_files_and_by_windows() -> None:
+def test_needs_are_met_by_files_and_by_windows():
     found = resolved({"pkg/__init__.py": "", "pkg/_m.pyd": module("a.dll", "KERNEL32.dll"), "pkg/a.dll": dll("a.dll")})
     assert found.first_failure is None
     providers = {edge.name: edge.provider for edge in found.edges}
@@ -41,14 +41,14 @@ def test_needs_are_met_by_files_and_by_windows() -> None:
     assert isinstance(providers["KERNEL32.dll"], System)
 
 
-def test_a_missing_symbol_and_another_processor_have_codes_of_their_own() -> None:
+def test_a_missing_symbol_and_another_processor_have_codes_of_their_own():
     other = forge_dll("a.dll", exports=["other"])
     assert resolved({"pkg/_m.pyd": module("a.dll"), "pkg/a.dll": other}).outcomes[0].code == 127
     small = dll("a.dll", machine=Machine.X86)
     assert resolved({"pkg/_m.pyd": module("a.dll"), "pkg/a.dll": small}).outcomes[0].code == 193
 
 
-def test_a_delay_load_that_is_missing_fails_nothing() -> None:
+def test_a_delay_load_that_is_missing_fails_nothing():
     image = forge_dll("_m.pyd", delay_imports={"late.dll": ["f"]}, exports=["PyInit__m"])
     found = resolved({"pkg/_m.pyd": image})
     assert found.first_failure is None
@@ -58,7 +58,7 @@ def test_a_delay_load_that_is_missing_fails_nothing() -> None:
     assert not edge.required
 
 
-def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel() -> None:
+def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel():
     files: dict[str, bytes | str] = {
         "pkg/__init__.py": "",
         "pkg/plugins/p.dll": dll("p.dll", "a.dll", "gone.dll"),
@@ -80,7 +80,7 @@ def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel() -> No
         pytest.param("pkg/bin", "subprocess.run(['tool'], cwd=here)", True, id="started elsewhere"),
     ],
 )
-def test_a_program_has_nothing_of_the_process_of_python(folder: str, code: str, found: bool) -> None:
+def test_a_program_has_nothing_of_the_process_of_python(folder, code, found):
     """A DLL that the extension modules load served a program in another folder, too."""
     files: dict[str, bytes | str] = {
         "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.dirname(__file__))\nfrom . import _m\n",
@@ -95,7 +95,7 @@ def test_a_program_has_nothing_of_the_process_of_python(folder: str, code: str, 
     assert not isinstance(providers["python311.dll"], Missing)
 
 
-def test_a_load_that_code_catches_is_a_failure_that_nobody_sees() -> None:
+def test_a_load_that_code_catches_is_a_failure_that_nobody_sees():
     code = (
         "import ctypes, os\ntry:\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.dll'))\n"
         "except OSError:\n    pass\n"
@@ -106,7 +106,7 @@ def test_a_load_that_code_catches_is_a_failure_that_nobody_sees() -> None:
     assert f"{SITE}pkg/a.dll" not in found.reached
 
 
-def test_a_load_in_code_that_finds_no_file_is_an_outcome() -> None:
+def test_a_load_in_code_that_finds_no_file_is_an_outcome():
     code = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'gone.dll'))\n"
     found = resolved({"pkg/__init__.py": code, "pkg/a.dll": dll("a.dll")})
     assert found.first_failure is not None
@@ -115,13 +115,13 @@ def test_a_load_in_code_that_finds_no_file_is_an_outcome() -> None:
     assert (fault.cause, fault.error, fault.sure, fault.reached) == ("load", "FileNotFoundError", True, True)
 
 
-def test_the_same_question_has_the_same_answer() -> None:
+def test_the_same_question_has_the_same_answer():
     view = make_view({f"{SITE}pkg/_m.pyd": module("gone.dll")})
     assert resolve(view, PYTHON) is resolve(view, PYTHON)
     assert resolve(view, PYTHON) is not resolve(view, Profile(python=(3, 12)))
 
 
-def test_modules_of_a_prefix_inside_a_package_are_not_imported_by_users() -> None:
+def test_modules_of_a_prefix_inside_a_package_are_not_imported_by_users():
     """gstreamer-python has a whole prefix below its package, which another distribution sets up."""
     needy = forge_dll("_cairo.pyd", imports={"cairo-2.dll": ["f"]}, exports=["PyInit__cairo"])
     inside = f"{SITE}pkg/Lib/site-packages/cairo/_cairo.pyd"

@@ -58,40 +58,40 @@ def cuda(*containers: bytes) -> GpuCode:
     return code({".nv_fatb": b"".join(containers)})
 
 
-def test_machine_code_before_ptx_and_old_before_new() -> None:
+def test_machine_code_before_ptx_and_old_before_new():
     found = cuda(container(entry(PTX, 90), entry(SASS, 120, b"x" * 99), entry(SASS, 35)), container(entry(SASS, 35)))
     assert found.archs == ("sm_35", "sm_120", "ptx_90")
     assert found.entries["sm_35"] == 2
     assert found.oddities == ()
 
 
-def test_the_newest_language_of_each_ptx() -> None:
+def test_the_newest_language_of_each_ptx():
     entries = [entry(PTX, 80, form=(7, 4)), entry(PTX, 80, form=(7, 8)), entry(PTX, 90, form=(8, 0)), entry(SASS, 80)]
     assert cuda(container(*entries)).ptx == {"ptx_80": (7, 8), "ptx_90": (8, 0)}
 
 
-def test_zeros_between_containers() -> None:
+def test_zeros_between_containers():
     one, two = container(entry(SASS, 70)), container(entry(SASS, 80))
     assert cuda(one, bytes(8), two, bytes(200_000), one).archs == ("sm_70", "sm_80")
 
 
-def test_the_magic_straddles_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_magic_straddles_a_block(monkeypatch):
     monkeypatch.setattr(gpucode, "_FATBIN_STEP", 64)
     for pad in range(1, 140):
         assert cuda(container(entry(SASS, 70)), bytes(pad), container(entry(SASS, 80))).archs == ("sm_70", "sm_80")
 
 
-def test_longer_headers_of_newer_toolkits() -> None:
+def test_longer_headers_of_newer_toolkits():
     found = cuda(container(entry(SASS, 100, b"p" * 7, length=112), entry(SASS, 120, length=104)))
     assert found.archs == ("sm_100", "sm_120")
 
 
-def test_the_magic_within_a_payload_is_no_container() -> None:
+def test_the_magic_within_a_payload_is_no_container():
     inner = container(entry(SASS, 20))
     assert cuda(container(entry(SASS, 80, inner), entry(PTX, 80))).archs == ("sm_80", "ptx_80")
 
 
-def test_wrappers_lead_to_containers_in_other_sections() -> None:
+def test_wrappers_lead_to_containers_in_other_sections():
     body = container(entry(SASS, 61)).ljust(0x200, b"\0")
     wrapper = struct.pack("<IIQQ", 0x466243B1, 1, 0x10000000 + RVA, 0)
     file = bytearray(raw_pe(body + wrapper, sections=2, vsize=0x200))
@@ -108,7 +108,7 @@ def test_wrappers_lead_to_containers_in_other_sections() -> None:
         pytest.param(forge_dll("a.dll", exports=["f"], sections={".data": b"\0spir64\0"}), id="no-section"),
     ],
 )
-def test_none_without_a_place_for_gpu_code(file: bytes) -> None:
+def test_none_without_a_place_for_gpu_code(file):
     assert read_gpu_code(MemorySource(file)) is None
     assert read_archs(MemorySource(file)) is None
 
@@ -127,13 +127,13 @@ def test_none_without_a_place_for_gpu_code(file: bytes) -> None:
         ),
     ],
 )
-def test_what_is_odd_does_not_stop_the_reading(content: bytes, archs: tuple[str, ...], odd: str) -> None:
+def test_what_is_odd_does_not_stop_the_reading(content, archs, odd):
     found = read(raw_pe(content).replace(b".rdata\0\0", b".nv_fatb"))
     assert found.archs == archs
     assert odd in "".join(found.oddities)
 
 
-def test_too_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_entries(monkeypatch):
     monkeypatch.setattr(gpucode, "MAX_ENTRIES", 10)
     found = cuda(container(*[entry(SASS, 80)] * 20))
     assert found.entries == {"sm_80": 10}
@@ -142,7 +142,7 @@ def test_too_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=400), st.integers(0, 200))
-def test_any_bytes_never_raise(noise: bytes, at: int) -> None:
+def test_any_bytes_never_raise(noise, at):
     good = container(entry(SASS, 80), entry(PTX, 80, b"x" * 20))
     spoiled = good[:at] + noise + good[at + len(noise) :]
     read_gpu_code(MemorySource(raw_pe(spoiled + good).replace(b".rdata\0\0", b".nv_fatb")))
@@ -174,7 +174,7 @@ def ptx_versions(source: ByteSource) -> Iterator[tuple[int, bytes, bytes]]:
 )
 @pytest.mark.real
 @pytest.mark.skipif(not WHEELS, reason=f"no wheels in {FOLDER}")
-def test_the_ptx_says_the_same(name: str, member: str, expected: dict[str, tuple[int, int]]) -> None:
+def test_the_ptx_says_the_same(name, member, expected):
     """The version in the header of an entry is the one in the first line of its text."""
     for _, real in members(wheel(name), member):
         found = read_gpu_code(real)
@@ -189,7 +189,7 @@ CUBIN = b"\x7fELF" + bytes(60) + b".shstrtab\0.nv.info\0"
 KERNEL = CUBIN + b".text._Z4workv\0"
 
 
-def test_code_without_a_kernel_is_what_nvcc_leaves_behind() -> None:
+def test_code_without_a_kernel_is_what_nvcc_leaves_behind():
     left_over = cuda(container(entry(SASS, 52, CUBIN)))
     packed = cuda(container(entry(SASS, 75, b"\xa2" + CUBIN[:40], flags=0x2041)))
     work = cuda(container(entry(SASS, 52, CUBIN), entry(SASS, 52, KERNEL)))
@@ -197,7 +197,7 @@ def test_code_without_a_kernel_is_what_nvcc_leaves_behind() -> None:
     assert left_over.archs == work.archs == ("sm_52",)
 
 
-def test_containers_in_the_data_count_where_the_section_has_no_kernel() -> None:
+def test_containers_in_the_data_count_where_the_section_has_no_kernel():
     """Story: cuFFT of CUDA 12.4 to 12.9 was called broken on every card; its kernels are in ``.data``."""
     data = (
         b"words" * 9
@@ -242,18 +242,18 @@ def packed(data: bytes, version: int = 3, method: int = gpucode.ZLIB, body: byte
     return gpucode.COMPRESSED + struct.pack("<HH", version, method) + size + bytes(8) + body
 
 
-def test_the_targets_of_all_bundles_are_counted() -> None:
+def test_the_targets_of_all_bundles_are_counted():
     section = bundle("gfx1100", "gfx906:sramecc+:xnack-").ljust(4096, b"\0") + bundle("gfx1100", "gfx11-generic")
     assert code({".hip_fat": section}).entries == {"gfx1100": 2, "gfx11-generic": 1, "gfx906": 1}
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_compressed_bundles_are_unpacked(version: int) -> None:
+def test_compressed_bundles_are_unpacked(version):
     section = packed(bundle("gfx1201"), version).ljust(4096, b"\0") + packed(bundle("gfx1030", "amdgcnspirv"), version)
     assert set(code({".hip_fat": section}).archs) == {"gfx1201", "gfx1030", "amdgcnspirv"}
 
 
-def test_zstd_is_unpacked_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zstd_is_unpacked_where_it_is_there(monkeypatch):
     zstandard = pytest.importorskip("zstandard")
     data = bundle("gfx1151")
     section = packed(data, 3, gpucode.ZSTD, zstandard.ZstdCompressor().compress(data))
@@ -276,14 +276,14 @@ def test_zstd_is_unpacked_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> 
     ],
     ids=["damaged", "version", "method", "cut", "huge", "repeated"],
 )
-def test_what_cannot_be_read_is_said(section: bytes, said: str) -> None:
+def test_what_cannot_be_read_is_said(section, said):
     found = code({".hip_fat": section})
     assert said in found.unread
     assert found.archs == ()
 
 
 @pytest.mark.real
-def test_real_dlls() -> None:
+def test_real_dlls():
     """bitsandbytes has DLLs for three vendors side by side."""
     found = {kind: [] for kind in ("_rocm", "_xpu")}
     for name, source in members(wheel("bitsandbytes")):
@@ -302,7 +302,7 @@ ROWS = list(csv.reader(io.StringIO((FATBINS / "loads.tsv").read_text(encoding="u
 
 
 @pytest.mark.parametrize(("name", "answer"), ROWS, ids=[name for name, _ in ROWS])
-def test_the_letter_and_the_answer_of_a_real_driver(name: str, answer: str) -> None:
+def test_the_letter_and_the_answer_of_a_real_driver(name, answer):
     """The letter of each file is read from its header, and a card of 9.0 runs what its driver took."""
     found = code({".nv_fatb": (FATBINS / name).read_bytes()})
     (arch,) = found.archs
@@ -312,7 +312,7 @@ def test_the_letter_and_the_answer_of_a_real_driver(name: str, answer: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PIECES)
-def test_hostile_code_is_read_within_one_budget_for_the_file(name: str) -> None:
+def test_hostile_code_is_read_within_one_budget_for_the_file(name):
     """19 KB of a wheel took 39 s: each magic searched a megabyte again, and each section had a budget of its own."""
     started = time.process_time()
     for size, sections in ((1 << 18, 1), (1 << 20, 12)):
@@ -320,12 +320,12 @@ def test_hostile_code_is_read_within_one_budget_for_the_file(name: str) -> None:
     assert time.process_time() - started < patience(10)
 
 
-def test_too_many_bundles_are_not_called_read() -> None:
+def test_too_many_bundles_are_not_called_read():
     found = read(hostile_dll("magics of bundles", 1 << 20, 12))
     assert "it has more than 20000 bundles" in found.unread
 
 
-def test_sections_at_the_same_place_are_counted_once() -> None:
+def test_sections_at_the_same_place_are_counted_once():
     once, often = (read(hostile_dll("containers of entries", 6400, n)) for n in (1, 12))
     assert once == often
     assert once.entries["sm_86"] == 6400 // 64
@@ -355,7 +355,7 @@ def padded(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_bundle(name: str) -> None:
+def test_a_bundle(name):
     if name == "compressed" and gpucode.zstd_reader() is None:
         pytest.skip("this Python has no zstd")
     found = bundled_code(padded(name))
@@ -364,14 +364,14 @@ def test_a_bundle(name: str) -> None:
     assert not found.unread
 
 
-def test_bundles_one_after_the_other() -> None:
+def test_bundles_one_after_the_other():
     """Story: the letters CCOB inside code were taken for a bundle of an unknown version, and the answer was unsure."""
     found = bundled_code(padded("plain") + padded("aligned") + padded("plain"))
     assert found.entries == listed("plain") + listed("aligned") + listed("plain")
     assert not found.unread
 
 
-def test_a_bundle_that_is_cut_short_ends_the_reading() -> None:
+def test_a_bundle_that_is_cut_short_ends_the_reading():
     data = (BUNDLES / "plain.hipfb").read_bytes()
     assert set(bundled_code(data[:-10]).entries) <= set(listed("plain"))
     assert bundled_code(data[:60]).entries == {}
@@ -414,36 +414,36 @@ def dll(images: list[SyclImage], version: int = 3) -> bytes:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_both_versions_of_the_table(version: int) -> None:
+def test_both_versions_of_the_table(version):
     images = [("spir64", "", True), ("spir64", "-O2", True), ("spir64_gen", "-device PVC,bmg-g21 -options x", True)]
     found = read(dll(images, version))
     assert found.entries == {"intel_bmg-g21": 1, "intel_pvc": 1, "spir64": 2}
     assert not found.unread
 
 
-def test_an_image_without_kernels_does_not_count() -> None:
+def test_an_image_without_kernels_does_not_count():
     found = read(dll([("spir64", "", False)]))
     assert (found.archs, found.unread) == ((), "")
 
 
-def test_the_option_may_be_noted_at_another_image() -> None:
+def test_the_option_may_be_noted_at_another_image():
     """As in bitsandbytes 0.50.2, whose images of SPIR-V have the options of both."""
     found = read(dll([("spir64_gen", "", True), ("spir64", "-device pvc,ats-m150 -options -x", True)]))
     assert set(found.archs) == {"intel_pvc", "intel_ats-m150", "spir64"}
 
 
-def test_machine_code_that_names_no_device() -> None:
+def test_machine_code_that_names_no_device():
     found = read(dll([("spir64_gen", "", True)]))
     assert found.archs == ()
     assert "does not say for which" in found.unread
 
 
-def test_code_for_processors_is_no_code_for_cards() -> None:
+def test_code_for_processors_is_no_code_for_cards():
     assert read(dll([("spir64_x86_64", "", True)])).archs == ()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x03\0\x04\0\0\0\0\0" * 40, b"\0spir64\0"])
-def test_a_table_that_is_not_found_is_said(content: bytes) -> None:
+def test_a_table_that_is_not_found_is_said(content):
     data = forge_dll("x.dll", exports=["f"], sections={".tgtimg": bytes(16), ".data": content.ljust(16, b"\0")})
     found = read(data)
     assert found.archs == ()

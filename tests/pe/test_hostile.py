@@ -51,17 +51,17 @@ def image(file: bytes) -> Image:
         pytest.param(RVA, id="in-text"),
     ],
 )
-def test_a_directory_that_points_at_rubbish(rva: int) -> None:
+def test_a_directory_that_points_at_rubbish(rva):
     for index, fill in itertools.product((EXPORTS, IMPORTS, DELAY, LOAD_CONFIG), (b"A", b"\xff", b"\x01", b"\0")):
         image(raw_pe(fill * 0x200, {index: (rva, 0xFFFFFFFF)}))
 
 
-def test_all_directories_at_one_place() -> None:
+def test_all_directories_at_one_place():
     body = struct.pack("<IIIII", RVA, 0, 0, RVA, RVA) * 100
     image(raw_pe(body, dict.fromkeys(range(16), (RVA, len(body)))))
 
 
-def test_a_table_whose_rows_never_end() -> None:
+def test_a_table_whose_rows_never_end():
     name = RVA + 20 * 200_000
     row = struct.pack("<IIIII", name + 8, 0, 0, name, name + 8)
     found = image(raw_pe(row * 200_000 + b"a.dll\0\0\0" + bytes(16), {IMPORTS: (RVA, 0)}))
@@ -69,7 +69,7 @@ def test_a_table_whose_rows_never_end() -> None:
     assert any(f"more than {MAX_DLLS}" in odd for odd in found.oddities)
 
 
-def test_ten_million_imports() -> None:
+def test_ten_million_imports():
     """One array of ten million thunks, all at the same name."""
     body = struct.pack("<IIIII", RVA + 64, 0, 0, RVA + 40, RVA + 64).ljust(40, b"\0") + b"a.dll\0".ljust(24, b"\0")
     body += struct.pack("<Q", RVA + 38) * 10_000_000
@@ -78,7 +78,7 @@ def test_ten_million_imports() -> None:
     assert any(f"more than {MAX_SYMBOLS}" in odd for odd in found.oddities)
 
 
-def test_every_dll_shares_one_long_array() -> None:
+def test_every_dll_shares_one_long_array():
     """4000 rows times 500 symbols from a few kilobytes."""
     rows = 4000
     thunks = RVA + 20 * (rows + 1)
@@ -89,14 +89,14 @@ def test_every_dll_shares_one_long_array() -> None:
     assert any(f"more than {MAX_SYMBOLS}" in odd for odd in found.oddities)
 
 
-def test_thunks_that_point_at_themselves() -> None:
+def test_thunks_that_point_at_themselves():
     thunks = RVA + 64
     body = struct.pack("<IIIII", thunks, 0, 0, RVA + 48, thunks).ljust(48, b"\0") + b"a.dll\0".ljust(16, b"\0")
     body += b"".join(struct.pack("<Q", thunks + 8 * number) for number in range(100)) + bytes(8)
     assert image(raw_pe(body, {IMPORTS: (RVA, 0)})).imports[0].dll == "a.dll"
 
 
-def test_names_that_overlap() -> None:
+def test_names_that_overlap():
     """A staircase of 100 000 names in one run of letters would be gigabytes."""
     count = 100_000
     thunks = RVA + 64
@@ -108,7 +108,7 @@ def test_names_that_overlap() -> None:
     assert any("overlap" in odd for odd in found.oddities)
 
 
-def test_names_that_never_end() -> None:
+def test_names_that_never_end():
     thunks = RVA + 64
     body = struct.pack("<IIIII", thunks, 0, 0, RVA + 48, thunks).ljust(48, b"\0") + b"a.dll\0".ljust(16, b"\0")
     body += struct.pack("<QQ", thunks + 16, 0) + b"x" * 2_000_000
@@ -118,7 +118,7 @@ def test_names_that_never_end() -> None:
 
 
 @pytest.mark.parametrize("count", [0x7FFFFFFF, 0xFFFFFFFF, 300_001], ids=hex)
-def test_export_counts_beyond_reason(count: int) -> None:
+def test_export_counts_beyond_reason(count):
     head = struct.pack("<IIHHIIIIIII", 0, 0, 0, 0, 0, 1, count, count, RVA + 40, RVA + 40, RVA + 40)
     found = image(raw_pe(head + b"\x01\x10\0\0" * 1000, {EXPORTS: (RVA, 0xFFFFFFFF)}))
     assert found.oddities
@@ -126,7 +126,7 @@ def test_export_counts_beyond_reason(count: int) -> None:
 
 
 @pytest.mark.parametrize("functions", [0, 8], ids=["beyond-the-table", "zero"])
-def test_names_of_exports_without_functions(functions: int) -> None:
+def test_names_of_exports_without_functions(functions):
     """GetProcAddress finds a name in the table, then no function of its number, and fails."""
     names = RVA + 40
     head = struct.pack("<IIHHIIIIIII", 0, 0, 0, 0, 0, 1, functions, 2, names + 32, names, names + 8)
@@ -138,7 +138,7 @@ def test_names_of_exports_without_functions(functions: int) -> None:
     assert found.oddities == ("some exported names belong to no function",)
 
 
-def test_sections_without_number_over_one_place() -> None:
+def test_sections_without_number_over_one_place():
     file = raw_pe(bytes(0x200), {IMPORTS: (RVA, 0)}, sections=1)
     table = PE_AT + 24 + 112 + 128
     row = file[table : table + 40]
@@ -148,7 +148,7 @@ def test_sections_without_number_over_one_place() -> None:
     assert len(found.sections) == 65535
 
 
-def test_resources_that_loop() -> None:
+def test_resources_that_loop():
     directory = struct.pack("<IIHHHH", 0, 0, 0, 0, 0, 1)
     loop = directory + struct.pack("<II", 16, 0x80000000)
     source = Counting(raw_pe(loop, {RESOURCES: (RVA, 0)}))
@@ -156,7 +156,7 @@ def test_resources_that_loop() -> None:
     assert source.calls < 20
 
 
-def test_a_resource_that_claims_everything() -> None:
+def test_a_resource_that_claims_everything():
     tree = b"".join(
         struct.pack("<IIHHHHII", 0, 0, 0, 0, 0, 1, number, 0x80000000 | 24 * (level + 1) if level < 2 else 72)
         for level, number in enumerate((16, 1, 0x409))
@@ -184,7 +184,7 @@ SEED32 = forge_dll(
 
 
 @pytest.mark.parametrize("seed", [SEED, SEED32], ids=["pe32+", "pe32"])
-def test_cut_at_every_length(seed: bytes) -> None:
+def test_cut_at_every_length(seed):
     for length in range(0, len(seed), 7):
         checked(seed[:length])
         read_version(Counting(seed[:length]))
@@ -196,7 +196,7 @@ def test_cut_at_every_length(seed: bytes) -> None:
     st.sampled_from([SEED, SEED32]),
     st.lists(st.tuples(st.integers(0, len(SEED) - 1), st.binary(min_size=1, max_size=8)), min_size=1, max_size=12),
 )
-def test_flipped_bytes_never_raise(seed: bytes, flips: list[tuple[int, bytes]]) -> None:
+def test_flipped_bytes_never_raise(seed, flips):
     file = bytearray(seed)
     for at, data in flips:
         at %= len(file)
@@ -207,21 +207,21 @@ def test_flipped_bytes_never_raise(seed: bytes, flips: list[tuple[int, bytes]]) 
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=600))
-def test_any_bytes_never_raise(data: bytes) -> None:
+def test_any_bytes_never_raise(data):
     checked(data)
     checked(b"MZ" + data)
     checked(raw_pe(data, {index: (RVA + 8 * index, 64) for index in range(16)}))
 
 
 @pytest.mark.slow
-def test_numbers_at_every_place_of_the_headers() -> None:
+def test_numbers_at_every_place_of_the_headers():
     """Each 32-bit field of the headers in turn becomes each of the numbers that break arithmetic."""
     for at in range(0, OFFSET, 2):
         for value in (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, len(SEED), RVA):
             checked(patched(SEED, at, "<I", value))
 
 
-def test_random_tables() -> None:
+def test_random_tables():
     """Tables of plausible addresses: they point at each other all the time."""
     dice = random.Random(20)
     for _ in range(200):

@@ -45,7 +45,7 @@ def headers(file: bytes) -> Headers:
         pytest.param(patched(WHOLE, SECTION_TABLE + 20, "<I", 0x10000), "truncated", id="section-beyond-the-file"),
     ],
 )
-def test_what_kind_of_file(file: bytes, kind: str) -> None:
+def test_what_kind_of_file(file, kind):
     result = read_headers(MemorySource(file))
     if kind == "read":
         assert isinstance(result, Headers)
@@ -57,7 +57,7 @@ def test_what_kind_of_file(file: bytes, kind: str) -> None:
 
 
 @pytest.mark.parametrize("wide", [True, False], ids=["pe32+", "pe32"])
-def test_cut_at_every_byte_is_never_an_image(wide: bool) -> None:
+def test_cut_at_every_byte_is_never_an_image(wide):
     file = raw_pe(b"x" * 0x80, wide=wide)
     for length in range(len(file)):
         result = read_headers(MemorySource(file[:length]))
@@ -65,13 +65,13 @@ def test_cut_at_every_byte_is_never_an_image(wide: bool) -> None:
         assert result.kind in ("empty", "not-pe", "truncated")
 
 
-def test_missing_padding_is_only_odd() -> None:
+def test_missing_padding_is_only_odd():
     file = raw_pe(b"x" * 0x200, vsize=0x180)
     assert headers(file[:-0x80]).oddities == ("the padding of section .rdata is cut off",)
     assert isinstance(read_headers(MemorySource(file[:-0x81])), Malformed)
 
 
-def test_facts_of_the_headers() -> None:
+def test_facts_of_the_headers():
     found = headers(raw_pe(bytes(16), {1: (RVA, 20)}))
     assert (found.machine, found.is_dll, found.wide, found.linker) == (0x8664, True, True, (14, 44))
     assert found.directory(1) == (RVA, 20)
@@ -79,17 +79,17 @@ def test_facts_of_the_headers() -> None:
     assert [section.name for section in found.sections] == [".rdata"]
 
 
-def test_more_directories_than_exist() -> None:
+def test_more_directories_than_exist():
     found = headers(raw_pe(bytes(16), claimed_directories=0xFFFFFFFF))
     assert len(found.directories) == 16
     assert found.oddities == ("4294967295 data directories are claimed, 16 exist",)
 
 
-def test_fewer_directories_than_usual() -> None:
+def test_fewer_directories_than_usual():
     assert headers(raw_pe(bytes(16), {1: (RVA, 20)}, claimed_directories=1)).directory(1) == (0, 0)
 
 
-def test_header_far_behind_the_first_page() -> None:
+def test_header_far_behind_the_first_page():
     file = patched(WHOLE, 60, "<I", 0x5000)[:0x80].ljust(0x5000, b"\0") + WHOLE[PE_AT:OFFSET]
     assert headers(file.ljust(0x6000, b"\0")).linker == (14, 44)
 
@@ -114,16 +114,16 @@ class TestSpace:
             pytest.param(OFFSET, b"", id="between-headers-and-section"),
         ],
     )
-    def test_read(self, rva: int, expected: bytes) -> None:
+    def test_read(self, rva, expected):
         assert self.space(b"abcdef").read(rva, 6) == expected
 
-    def test_addresses_are_offsets_below_a_page_of_alignment(self) -> None:
+    def test_addresses_are_offsets_below_a_page_of_alignment(self):
         assert self.space(b"abcdef", alignment=0x20).read(OFFSET, 3) == b"abc"
 
-    def test_the_file_holds_less_than_memory(self) -> None:
+    def test_the_file_holds_less_than_memory(self):
         assert self.space(b"abc", vsize=0x10000).read(RVA, 10) == b"abc"
 
-    def test_names(self) -> None:
+    def test_names(self):
         space = self.space(b"one\0two\0\0drei\xc3\xa9\0vier\xe9\0open")
         base = RVA
         wanted = [base + 4, base, base + 8, base + 9, base + 16, base + 22, base + 5, 0xFFFFFF]
@@ -135,19 +135,19 @@ class TestSpace:
             base + 16: "vieré",
         }
 
-    def test_adjacent_names_are_cut_as_one(self) -> None:
+    def test_adjacent_names_are_cut_as_one(self):
         names = [f"symbol_{number:05}" for number in range(50_000)]
         block = "\0".join(names).encode() + b"\0"
         found = self.space(block).names(RVA + 13 * index for index in range(50_000))
         assert list(found.values()) == names
 
-    def test_names_in_the_last_bytes_of_a_window_are_whole(self) -> None:
+    def test_names_in_the_last_bytes_of_a_window_are_whole(self):
         body = (b"a" * 1000 + b"\0") * 3000
         found = self.space(body).names(RVA + 1001 * index for index in range(3000))
         assert set(found.values()) == {"a" * 1000}
         assert len(found) == 3000
 
-    def test_names_behind_a_section_that_ends_between(self) -> None:
+    def test_names_behind_a_section_that_ends_between(self):
         """delvewheel puts a mangled DLL name into another section's padding; the block of names ends before it."""
         file = bytearray(raw_pe(b"first\0".ljust(0x200, b"\0") + b"second\0".ljust(0x200, b"\0"), sections=2))
         file = bytearray(patched(bytes(file), SECTION_TABLE + 16, "<I", 0x200))
@@ -157,15 +157,15 @@ class TestSpace:
         assert isinstance(found, Headers)
         assert Space(source, found).names([RVA, 2 * RVA]) == {RVA: "first", 2 * RVA: "second"}
 
-    def test_a_name_without_end_is_left_out(self) -> None:
+    def test_a_name_without_end_is_left_out(self):
         space = self.space(b"n" * (NAME_LIMIT + 10) + b"\0")
         assert space.names([RVA, RVA + 20]) == {RVA + 20: "n" * (NAME_LIMIT - 10)}
 
-    def test_overlapping_names_run_into_the_budget(self) -> None:
+    def test_overlapping_names_run_into_the_budget(self):
         with pytest.raises(Exhausted, match="overlap"):
             self.space(b"n" * 8000 + b"\0").names(range(RVA, RVA + 8000))
 
-    def test_reading_runs_into_the_budget(self) -> None:
+    def test_reading_runs_into_the_budget(self):
         source = Counting(raw_pe(bytes(1 << 20)))
         found = read_headers(source)
         assert isinstance(found, Headers)
@@ -178,7 +178,7 @@ class TestSpace:
 @pytest.mark.parametrize(
     ("raw", "expected"), [(b"plain", "plain"), ("é".encode(), "é"), (b"\xe9", "é"), (b"\x93\xfa\x96\x7b", "\x93ú\x96{")]
 )
-def test_text_of_a_name(raw: bytes, expected: str) -> None:
+def test_text_of_a_name(raw, expected):
     assert text(raw) == expected
 
 
@@ -251,35 +251,35 @@ def as_imports(wanted: dict[str, list[Symbol]]) -> tuple[Import, ...]:
 
 class TestImports:
     @TWO_WIDTHS
-    def test_names_and_ordinals_in_table_order(self, wide: bool) -> None:
+    def test_names_and_ordinals_in_table_order(self, wide):
         body = Body(wide)
         found = image(body.file({IMPORTS: (body.import_table(WANTED), 0)}))
         assert found.imports == as_imports(WANTED)
         assert found.oddities == ()
 
     @TWO_WIDTHS
-    def test_without_a_lookup_table_the_address_table_tells(self, wide: bool) -> None:
+    def test_without_a_lookup_table_the_address_table_tells(self, wide):
         body = Body(wide)
         found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f", 3]}, lookup=False), 0)}))
         assert found.imports == (Import("A.dll", ("f", 3)),)
 
-    def test_bound_in_advance_and_no_lookup_table(self) -> None:
+    def test_bound_in_advance_and_no_lookup_table(self):
         body = Body()
         found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f"]}, lookup=False, stamp=0x5F000000), 0)}))
         assert found.imports == (Import("A.dll"),)
         assert "bound imports" in found.oddities[0]
 
-    def test_bound_with_a_lookup_table_is_ordinary(self) -> None:
+    def test_bound_with_a_lookup_table_is_ordinary(self):
         body = Body()
         found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f"]}, stamp=0xFFFFFFFF), 0)}))
         assert found.imports == (Import("A.dll", ("f",)),)
         assert not found.oddities
 
-    def test_one_dll_twice(self) -> None:
+    def test_one_dll_twice(self):
         facts = image(forge_dll("a.dll", imports=[("b.dll", ["x"]), ("b.dll", ["y"])]))
         assert facts.imports == (Import("b.dll", ("x",)), Import("b.dll", ("y",)))
 
-    def test_a_row_without_an_address_table_ends_the_table(self) -> None:
+    def test_a_row_without_an_address_table_ends_the_table(self):
         """So Windows reads it; LIEF and pefile list the DLL of that row and those behind it."""
         body = Body()
         table = body.import_table({"A.dll": ["f"], "B.dll": ["g"], "C.dll": ["h"]})
@@ -288,11 +288,11 @@ class TestImports:
         assert [item.dll for item in found.imports] == ["A.dll"]
         assert "has no address table" in found.oddities[0]
 
-    def test_no_imports_at_all(self) -> None:
+    def test_no_imports_at_all(self):
         assert image(raw_pe(bytes(64))).imports == ()
 
     @pytest.mark.parametrize("kind", ["imports", "delay_imports"])
-    def test_behind_many_symbols(self, kind: str) -> None:
+    def test_behind_many_symbols(self, kind):
         """pefile stops after 8192 symbols: of MKL's threading layer it shows KERNEL32 alone."""
         many: list[Symbol] = [f"function_{number}" for number in range(20_000)]
         wanted = {"first.dll": many, "second.dll": ["f"], "third.dll": [2]}
@@ -301,7 +301,7 @@ class TestImports:
         found = image(body.file({IMPORTS if kind == "imports" else DELAY: (table, 0)}))
         assert getattr(found, kind) == as_imports(wanted)
 
-    def test_names_that_are_not_ascii(self) -> None:
+    def test_names_that_are_not_ascii(self):
         body = Body()
         name = body.add("größe.dll".encode() + b"\0")
         other = body.add(b"gr\xf6\xdfe.dll\0")
@@ -311,7 +311,7 @@ class TestImports:
         assert [row.dll for row in found.imports] == ["größe.dll", "größe.dll"]
         assert found.imports[0].symbols == ("функция",)
 
-    def test_an_unreadable_dll_name_is_odd_and_the_others_remain(self) -> None:
+    def test_an_unreadable_dll_name_is_odd_and_the_others_remain(self):
         body = Body()
         thunks = body.thunks(["f"])
         rows = [(thunks, 0, 0, name, thunks) for name in (body.name("a.dll"), 0x7F000000, body.name("b.dll"))]
@@ -320,7 +320,7 @@ class TestImports:
         assert [row.dll for row in found.imports] == ["a.dll", "b.dll"]
         assert found.oddities == ("1 imports have no readable DLL name",)
 
-    def test_an_unreadable_symbol_is_odd_and_the_others_remain(self) -> None:
+    def test_an_unreadable_symbol_is_odd_and_the_others_remain(self):
         body = Body()
         good = body.add(b"\0\0good\0")
         thunks = body.add(struct.pack("<QQQQ", 0x7F000000, good, 0x7FFFFFFFFFFFFFFF, 0))
@@ -332,19 +332,19 @@ class TestImports:
 
 class TestDelayImports:
     @TWO_WIDTHS
-    def test_relative_addresses(self, wide: bool) -> None:
+    def test_relative_addresses(self, wide):
         body = Body(wide)
         found = image(body.file({DELAY: (body.delay_table(WANTED), 0)}))
         assert found.delay_imports == as_imports(WANTED)
         assert found.imports == ()
 
-    def test_virtual_addresses_of_old_linkers(self) -> None:
+    def test_virtual_addresses_of_old_linkers(self):
         body = Body(wide=False)
         table = body.delay_table({"OLE32.dll": ["CoInit", 9]}, attributes=0, base=BASE)
         found = image(body.file({DELAY: (table, 0)}, image_base=BASE))
         assert found.delay_imports == (Import("OLE32.dll", ("CoInit", 9)),)
 
-    def test_relative_but_not_marked_so(self) -> None:
+    def test_relative_but_not_marked_so(self):
         body = Body()
         found = image(body.file({DELAY: (body.delay_table({"A.dll": ["f"]}, attributes=0), 0)}, image_base=BASE))
         assert found.delay_imports == (Import("A.dll", ("f",)),)
@@ -352,7 +352,7 @@ class TestDelayImports:
 
 
 class TestExports:
-    def test_names_ordinals_and_forwarders(self) -> None:
+    def test_names_ordinals_and_forwarders(self):
         found = image(
             forge_dll(
                 "a.dll", exports=["beta", "alpha", 7], forwarders={"gone": "libomp.dll.KMP_CALLOC", 9: "NTDLL.#12"}
@@ -366,18 +366,18 @@ class TestExports:
         assert found.forwarders["gone"] == "libomp.dll.KMP_CALLOC"
         assert found.forwarders[9] == "NTDLL.#12"
 
-    def test_a_named_forwarder_is_found_by_ordinal_too(self) -> None:
+    def test_a_named_forwarder_is_found_by_ordinal_too(self):
         found = image(forge_dll("a.dll", forwarders={"only": "b.only"})).exports
         (ordinal,) = found.ordinals
         assert found.forwarders == {"only": "b.only", ordinal: "b.only"}
 
-    def test_gaps_are_no_exports(self) -> None:
+    def test_gaps_are_no_exports(self):
         body = Body()
         functions = body.add(struct.pack("<4I", 0x1000, 0, 0, 0x1010))
         table = body.add(struct.pack("<IIHHIIIIIII", 0, 0, 0, 0, 0, 100, 4, 0, functions, 0, 0))
         assert image(body.file({EXPORTS: (table, 40)})).exports.ordinals == {100, 103}
 
-    def test_sixty_thousand(self) -> None:
+    def test_sixty_thousand(self):
         names = [f"?symbol@{number:05}@@YAXXZ" for number in range(60_000)]
         assert image(forge_dll("a.dll", exports=names)).exports.names == set(names)
 
@@ -391,7 +391,7 @@ class TestExports:
         pytest.param(True, 0x8664, 0x70, Machine.AMD64, False, id="old-and-short"),
     ],
 )
-def test_hybrid_images(wide: bool, machine: int, size: int, expected: Machine, odd: bool) -> None:
+def test_hybrid_images(wide, machine, size, expected, odd):
     config = bytearray(0x140)
     struct.pack_into("<I", config, 0, size)
     struct.pack_into("<H", config, 78 if wide else 54, 0x800)
@@ -414,11 +414,11 @@ def test_hybrid_images(wide: bool, machine: int, size: int, expected: Machine, o
         (0x5064, Machine.UNKNOWN),
     ],
 )
-def test_machines(code: int, expected: Machine) -> None:
+def test_machines(code, expected):
     assert image(raw_pe(bytes(8), machine=code)).machine is expected
 
 
-def test_small_facts() -> None:
+def test_small_facts():
     found = image(raw_pe(bytes(8), {DOTNET: (RVA, 72), CERTIFICATES: (0x100, 0x80)}))
     assert (found.managed, found.signed, found.is_dll, found.linker) == (True, True, True, (14, 44))
     assert found.sections == (".rdata",)
@@ -427,15 +427,15 @@ def test_small_facts() -> None:
     assert (plain.managed, plain.signed, plain.is_dll) == (False, False, False)
 
 
-def test_a_certificate_table_outside_the_file_is_odd() -> None:
+def test_a_certificate_table_outside_the_file_is_odd():
     assert image(raw_pe(bytes(8), {CERTIFICATES: (0x10000, 8)})).oddities
 
 
-def test_sections_that_overlap_are_odd() -> None:
+def test_sections_that_overlap_are_odd():
     assert "overlaps" in image(raw_pe(bytes(64), sections=3)).oddities[0]
 
 
-def test_only_the_needed_part_is_inflated() -> None:
+def test_only_the_needed_part_is_inflated():
     """GPU code lies behind the tables, and most of a CUDA DLL is GPU code."""
     file = forge_dll("a.dll", imports={"b.dll": ["f"]}, exports=["g"]) + bytes(40 << 20)
     packer = zlib.compressobj(6, zlib.DEFLATED, -15)
@@ -447,14 +447,14 @@ def test_only_the_needed_part_is_inflated() -> None:
     assert source.inflated <= 1 << 20
 
 
-def test_a_damaged_stream_is_malformed() -> None:
+def test_a_damaged_stream_is_malformed():
     facts = read_image(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000))
     assert isinstance(facts, Malformed)
     assert facts.kind == "malformed"
     assert "damaged" in facts.reason
 
 
-def test_few_reads_suffice() -> None:
+def test_few_reads_suffice():
     source = Counting(forge_dll("a.dll", imports={f"d{number}.dll": ["f", "g"] for number in range(30)}, exports=["x"]))
     read_image(source)
     assert source.calls < 60

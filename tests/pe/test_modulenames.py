@@ -185,17 +185,15 @@ SENTENCE = b"module was compiled against NumPy C-API version 0x%x (NumPy 1.23) b
     ],
 )
 @pytest.mark.parametrize("chunk", [16, 33, 1 << 20])
-def test_marks_of_the_headers(
-    content: bytes, expected: NumpyApi | None, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_marks_of_the_headers(content, expected, chunk, monkeypatch):
     monkeypatch.setattr(modulenames, "CHUNK", chunk)
     assert read_numpy(MemorySource(b"x" * 10 + content + b"y" * 90)) == expected
 
 
-def test_large_modules_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_modules_are_not_searched(monkeypatch):
     monkeypatch.setattr(modulenames, "LIMIT", 10)
     assert read_numpy(MemorySource(modulenames.NUMPY_1)) is None
 
 
-def test_none_from_a_damaged_stream() -> None:
+def test_none_from_a_damaged_stream():
     assert read_numpy(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000)) is None

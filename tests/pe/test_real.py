@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ def lief_imports(rows: Any) -> list[tuple[str, tuple[str | int, ...]]]:
 
 
 @EVERY_WHEEL
-def test_lief_sees_the_same(path: Path, tmp_path: Path) -> None:
+def test_lief_sees_the_same(path, tmp_path):
     """DLLs, symbols and ordinals of imports and delay imports, names and ordinals of exports: no difference."""
     lief = pytest.importorskip("lief")
     lief.logging.disable()
@@ -53,7 +52,7 @@ def test_lief_sees_the_same(path: Path, tmp_path: Path) -> None:
 
 
 @EVERY_WHEEL
-def test_pefile_sees_the_same(path: Path) -> None:
+def test_pefile_sees_the_same(path):
     """Imported DLLs, toolsets, version resources and more; pefile's own limit keeps symbols out of this."""
     pefile = pytest.importorskip("pefile")
     for name, source in members(path):
@@ -93,7 +92,7 @@ def pefile_version(image: Any) -> object:
     return numbers[:4], numbers[4:], strings
 
 
-def test_mkl_delay_loads_its_core() -> None:
+def test_mkl_delay_loads_its_core():
     """pefile, and so delvewheel, shows KERNEL32 alone: 8192 symbols were read by then."""
     (facts,) = (read_image(source) for _, source in members(wheel("mkl-2023.2.0"), "mkl_intel_thread.2.dll"))
     assert isinstance(facts, Image)
@@ -101,7 +100,7 @@ def test_mkl_delay_loads_its_core() -> None:
     assert sum(len(row.symbols) for row in facts.delay_imports) > 8192
 
 
-def test_little_of_a_cuda_library_is_inflated() -> None:
+def test_little_of_a_cuda_library_is_inflated():
     sources = []
     for _, source in members(wheel("nvidia_cudnn_cu11-8.9.4")):
         read_image(source)

@@ -30,7 +30,7 @@ def read(file: bytes, roots: Path | None = None) -> Signature:
     return read_signature(MemorySource(file), roots)
 
 
-def test_a_good_signature(roots: Path) -> None:
+def test_a_good_signature(roots):
     found = read(FILE, roots)
     assert (found.status, found.signer, found.issuer) == ("trusted", "Some Vendor", "Some Authority"), found
     assert (found.chain, found.algorithm, found.reason) == (("Some Authority", "Some Root"), "sha256", "")
@@ -38,18 +38,18 @@ def test_a_good_signature(roots: Path) -> None:
     assert str(found) == "trusted: Some Vendor"
 
 
-def test_without_that_root_the_name_proves_nothing() -> None:
+def test_without_that_root_the_name_proves_nothing():
     found = read(FILE)
     assert (found.status, found.signer) == ("untrusted-root", "Some Vendor")
     assert found.trusted_signer == "untrusted-root"
     assert str(found) == "untrusted-root: Some Vendor (its root Some Root is not on the list of trusted roots)"
 
 
-def test_unsigned() -> None:
+def test_unsigned():
     assert read(PLAIN) == Signature("unsigned")
 
 
-def test_a_changed_byte_anywhere_but_in_the_checksum(roots: Path) -> None:
+def test_a_changed_byte_anywhere_but_in_the_checksum(roots):
     for at in (0x50, len(PLAIN) // 2, len(PLAIN) - 1):
         changed = read(patched(FILE, at, "<B", FILE[at] ^ 1), roots)
         assert (changed.status, changed.signer) == ("invalid", "")
@@ -61,7 +61,7 @@ def moved(file: bytes, at: int, size: int) -> bytes:
     return patched(file, headers(file).directories_at + 32, "<II", at, size)
 
 
-def test_a_table_in_the_middle_hides_no_section(roots: Path) -> None:
+def test_a_table_in_the_middle_hides_no_section(roots):
     """The table of a genuine file is moved to its middle and enlarged until it covers sections, which may then say
     anything: the digest used to leave out what the table covered, in any place.
     """
@@ -89,7 +89,7 @@ def test_a_table_in_the_middle_hides_no_section(roots: Path) -> None:
         pytest.param(with_table(PLAIN, b"\0" * 4), "has 4 bytes", id="tiny"),
     ],
 )
-def test_tables_that_windows_would_not_accept(roots: Path, file: bytes, reason: str) -> None:
+def test_tables_that_windows_would_not_accept(roots, file, reason):
     found = read(file, roots)
     assert (found.status, found.signer) == ("invalid", "")
     assert reason in found.reason
@@ -116,19 +116,19 @@ MESSAGE = message(file_digest(PLAIN))
         pytest.param(row(b"\x30\x84\xff\xff\xff\xff"), "invalid", "beyond the bytes", id="absurd-length"),
     ],
 )
-def test_tables_that_hold_something_else(roots: Path, table: bytes, status: str, reason: str) -> None:
+def test_tables_that_hold_something_else(roots, table, status, reason):
     found = read(with_table(PLAIN, table), roots)
     assert (found.status, found.signer) == (status, "")
     assert reason in found.reason
 
 
-def test_no_image_at_all() -> None:
+def test_no_image_at_all():
     assert read(b"").status == read(b"MZ").status == "not-checked"
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(MESSAGE) - 1), st.integers(0, 255)), min_size=1, max_size=6))
-def test_flipped_bytes_give_no_other_name(roots: Path, flips: list[tuple[int, int]]) -> None:
+def test_flipped_bytes_give_no_other_name(roots, flips):
     spoiled = bytearray(MESSAGE)
     for at, value in flips:
         spoiled[at] = value
@@ -136,7 +136,7 @@ def test_flipped_bytes_give_no_other_name(roots: Path, flips: list[tuple[int, in
     assert found.status != "trusted" or found.signer == "Some Vendor"
 
 
-def test_cut_anywhere_never_raises(roots: Path) -> None:
+def test_cut_anywhere_never_raises(roots):
     for length in range(0, len(MESSAGE), 3):
         assert read(with_table(PLAIN, row(MESSAGE[:length])), roots).status in ("invalid", "not-checked")
 
@@ -159,7 +159,7 @@ def ask(file: Path, *missing: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_without_the_libraries_nothing_counts_as_signed(tmp_path: Path) -> None:
+def test_without_the_libraries_nothing_counts_as_signed(tmp_path):
     good, changed, bare = tmp_path / "a.dll", tmp_path / "b.dll", tmp_path / "c.dll"
     good.write_bytes(FILE)
     changed.write_bytes(patched(FILE, 0x50, "<B", FILE[0x50] ^ 1))
@@ -173,7 +173,7 @@ def test_without_the_libraries_nothing_counts_as_signed(tmp_path: Path) -> None:
     assert ask(bare, "nothing") == ["unsigned  ", "False"]
 
 
-def test_another_digest_takes_another_pass(roots: Path) -> None:
+def test_another_digest_takes_another_pass(roots):
     for digest in ("sha384", "sha512"):
         found = read(signed(recipe=Recipe(digest=digest)), roots)
         assert (found.status, found.algorithm) == ("trusted", digest), found
@@ -196,7 +196,7 @@ class Shifty:
         return self._then[offset:new] + self._first[new:end]
 
 
-def test_a_file_that_changes_while_it_is_read(roots: Path) -> None:
+def test_a_file_that_changes_while_it_is_read(roots):
     """The headers are read before they are hashed; the hash in a plan is that of the first reading."""
     forged = patched(FILE, 0x50, "<B", FILE[0x50] ^ 1)
     passed: list[bytes] = []

@@ -46,7 +46,7 @@ def leaf(*tables: bytes, value: bytes = fixed((1, 2, 3, 4), (5, 6, 7, 8))) -> by
     return block("VS_VERSION_INFO", value, padded(block("VarFileInfo"), info), text=False)
 
 
-def test_a_forged_dll() -> None:
+def test_a_forged_dll():
     file = forge_dll("a.dll", version=(8, 9, 4, 25), product_version=(11, 7, 0, 0), version_strings=WORDS)
     found = read_version(MemorySource(file))
     assert found is not None
@@ -56,12 +56,12 @@ def test_a_forged_dll() -> None:
     assert str(found) == "8.9.4.25"
 
 
-def test_numbers_and_strings() -> None:
+def test_numbers_and_strings():
     table = block("040904b0", children=padded(string("A", "one"), string("B", " two \0rest")))
     assert parse_version(leaf(table)) == FileVersion((1, 2, 3, 4), (5, 6, 7, 8), {"A": "one", "B": "two"})
 
 
-def test_the_first_of_two_languages_wins() -> None:
+def test_the_first_of_two_languages_wins():
     english, german = (block(code, children=padded(string("A", word))) for code, word in (("0409", "x"), ("0407", "y")))
     found = parse_version(leaf(english, german))
     assert found is not None
@@ -69,7 +69,7 @@ def test_the_first_of_two_languages_wins() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 3, 4, 200], ids=["zero", "without-end", "in-words", "nonsense"])
-def test_the_stated_length_of_a_string_is_not_believed(length: int) -> None:
+def test_the_stated_length_of_a_string_is_not_believed(length):
     """Some compilers count bytes, some words, some leave the zero out."""
     found = parse_version(leaf(block("0409", children=padded(string("A", "one", length=length), string("B", "two")))))
     assert found is not None
@@ -85,16 +85,16 @@ def test_the_stated_length_of_a_string_is_not_believed(length: int) -> None:
         pytest.param(block("SOMETHING_ELSE", bytes(52)), id="another-block"),
     ],
 )
-def test_no_version_block(data: bytes) -> None:
+def test_no_version_block(data):
     assert parse_version(data) is None
 
 
-def test_a_block_without_numbers() -> None:
+def test_a_block_without_numbers():
     assert parse_version(leaf(value=b"")) == FileVersion()
     assert parse_version(leaf(value=bytes(52))) == FileVersion()
 
 
-def test_cut_anywhere_is_never_a_traceback() -> None:
+def test_cut_anywhere_is_never_a_traceback():
     whole = leaf(block("0409", children=padded(string("A", "one"))))
     for length in range(len(whole)):
         parse_version(whole[:length])
@@ -121,7 +121,7 @@ def resources(languages: dict[int, bytes]) -> bytes:
 @pytest.mark.parametrize(
     ("languages", "expected"), [((0x407, 0x409), 2), ((0x409, 0x407), 1), ((0x407, 0x411), 1)], ids=str
 )
-def test_english_before_others(languages: tuple[int, int], expected: int) -> None:
+def test_english_before_others(languages, expected):
     leaves = [leaf(value=fixed((number, 0, 0, 0), (0, 0, 0, 0))) for number in (1, 2)]
     file = raw_pe(resources(dict(zip(languages, leaves, strict=True))), {2: (RVA, 0)})
     found = read_version(MemorySource(file))
@@ -138,11 +138,11 @@ def test_english_before_others(languages: tuple[int, int], expected: int) -> Non
         pytest.param(raw_pe(bytes(16), {2: (0x7F000000, 9)}), id="resources-outside"),
     ],
 )
-def test_none_without_a_resource(file: bytes) -> None:
+def test_none_without_a_resource(file):
     assert read_version(MemorySource(file)) is None
 
 
-def test_none_from_a_damaged_stream() -> None:
+def test_none_from_a_damaged_stream():
     assert read_version(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000)) is None
 
 
@@ -169,7 +169,7 @@ def with_rich(header: bytes) -> bytes:
     return (head + file[PE_AT : OFFSET - moved + PE_AT]).ljust(OFFSET, b"\0") + file[OFFSET:]
 
 
-def test_the_newest_compiler() -> None:
+def test_the_newest_compiler():
     """As in cuDNN 8.9: linked by 14.20, compiled by 14.29."""
     file = with_rich(
         rich((0x105, 27508, 347), (0x105, 30151, 800), (0x104, 30151, 62), (0x101, 34808, 2), (0x102, 27508, 1))
@@ -177,7 +177,7 @@ def test_the_newest_compiler() -> None:
     assert newest_compiler(MemorySource(file)) == 30151
 
 
-def test_a_linker_alone() -> None:
+def test_a_linker_alone():
     assert newest_compiler(MemorySource(with_rich(rich((0x102, 35207, 1))))) == 0
 
 
@@ -192,11 +192,11 @@ def test_a_linker_alone() -> None:
         pytest.param(with_rich(rich((0x102, 35207, 1))[:-4] + b"\0\0\0\0"), id="another-key"),
     ],
 )
-def test_no_compiler_without_a_rich_header(file: bytes) -> None:
+def test_no_compiler_without_a_rich_header(file):
     assert newest_compiler(MemorySource(file)) == 0
 
 
-def test_no_compiler_in_a_damaged_stream() -> None:
+def test_no_compiler_in_a_damaged_stream():
     assert newest_compiler(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000)) == 0
 
 
@@ -206,7 +206,7 @@ WHOLE = with_rich(rich((0x105, 30151, 800), (0x102, 27508, 1)))
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, OFFSET), st.binary(min_size=1, max_size=6)), min_size=1, max_size=8))
-def test_flipped_bytes_never_raise(flips: list[tuple[int, bytes]]) -> None:
+def test_flipped_bytes_never_raise(flips):
     file = bytearray(WHOLE)
     for at, data in flips:
         file[at : at + len(data)] = data
@@ -223,6 +223,6 @@ def test_flipped_bytes_never_raise(flips: list[tuple[int, bytes]]) -> None:
         ("torch-2.7.1", "c10.dll", 30158),
     ],
 )
-def test_real_libraries(which: str, member: str, compiler: int) -> None:
+def test_real_libraries(which, member, compiler):
     for _, source in members(wheel(which), f"/{member}"):
         assert newest_compiler(source) == compiler

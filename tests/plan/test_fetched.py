@@ -15,7 +15,6 @@ import pytest
 
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Request, Server
-from tests.support.commands import Run
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
@@ -68,20 +67,18 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wheelfix.knowledge.provider_index.is_known_member", lambda sha256: True)
 
 
-def test_nothing_is_fetched_unless_asked_for(server: Server, broken: Path, tmp_path: Path) -> None:
+def test_nothing_is_fetched_unless_asked_for(server, broken, tmp_path):
     assert repaired(broken, tmp_path)[0] == 1
     assert not server.asked
 
 
-def test_offline_refuses(server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_offline_refuses(server, broken, tmp_path, capsys):
     assert repaired(broken, tmp_path, "--fetch", "--offline")[0] == 4
     assert "--offline was given" in capsys.readouterr().err
     assert not server.asked
 
 
-def test_an_unknown_dll_costs_the_whole_wheel(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
-) -> None:
+def test_an_unknown_dll_costs_the_whole_wheel(server, broken, tmp_path, capsys, run):
     code, path = repaired(broken, tmp_path, "--fetch")
     reported = " ".join(capsys.readouterr().out.split())
     assert code == 0
@@ -92,9 +89,7 @@ def test_an_unknown_dll_costs_the_whole_wheel(
     assert any(not request.span and "/files/" in request.path for request in server.asked)
 
 
-def test_a_known_dll_comes_in_parts(
-    server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_known_dll_comes_in_parts(server, broken, tmp_path, monkeypatch, capsys):
     known(monkeypatch)
     assert repaired(broken, tmp_path, "--fetch")[0] == 0
     assert "its sha256 is in the table of wheelfix" in " ".join(capsys.readouterr().out.split())
@@ -102,7 +97,7 @@ def test_a_known_dll_comes_in_parts(
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["missing", "copied"])
-def test_a_requirement_costs_no_wheel(server: Server, broken: Path, tmp_path: Path, inside: bool) -> None:
+def test_a_requirement_costs_no_wheel(server, broken, tmp_path, inside):
     """What becomes a requirement is read as far as its tables; only a copy in the wheel is compared whole."""
     if inside:
         with zipfile.ZipFile(broken) as old:
@@ -118,9 +113,7 @@ def test_a_requirement_costs_no_wheel(server: Server, broken: Path, tmp_path: Pa
     assert all(request.span for request in server.asked if "/files/" in request.path)
 
 
-def test_altered_parts_are_refused(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_altered_parts_are_refused(server, broken, tmp_path, capsys):
     """Bytes that are changed on their way, with the archive still in order, do not have the hash of the whole wheel."""
     (name,) = (path for path in server.files if "11.7.101" in path)
     honest = server.files[name]
@@ -154,9 +147,7 @@ def _saved(folder: Path, data: bytes) -> Path:
     return folder / "honest.zip"
 
 
-def test_without_a_hash_on_the_index_nothing_unknown_is_taken(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_hash_on_the_index_nothing_unknown_is_taken(server, broken, tmp_path, capsys):
     page = "/simple/nvidia-cuda-cupti-cu11/"
     document = json.loads(server.files[page])
     for file in document["files"]:
@@ -168,9 +159,7 @@ def test_without_a_hash_on_the_index_nothing_unknown_is_taken(
     assert not path.exists()
 
 
-def test_a_hash_that_came_over_plain_http_proves_nothing(
-    server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hash_that_came_over_plain_http_proves_nothing(server, broken, tmp_path, monkeypatch, capsys):
     """The name of this machine stands for another host; requests resolves it as any other."""
     from wheelfix.remote import transport
 
@@ -186,9 +175,7 @@ def test_a_hash_that_came_over_plain_http_proves_nothing(
     assert repaired(broken, tmp_path, "--fetch")[0] == 0
 
 
-def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(server, broken, tmp_path, capsys):
     lock = tmp_path / "plan.lock"
     assert repaired(broken, tmp_path, "--fetch", "--lock", str(lock))[0] == 0
     first = (tmp_path / "out" / broken.name).read_bytes()
@@ -214,7 +201,7 @@ def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(
     assert not (tmp_path / "again" / broken.name).exists()
 
 
-def test_scan_shows_what_would_come(server: Server, broken: Path, run: Run) -> None:
+def test_scan_shows_what_would_come(server, broken, run):
     missing = json.loads(run("scan", broken, "--no-discover", "--fetch", "--format", "json", code=None).out)["wheels"][
         0
     ]["missing"]
@@ -223,9 +210,7 @@ def test_scan_shows_what_would_come(server: Server, broken: Path, run: Run) -> N
     assert candidate["reason"] == "wheel nvidia-cuda-cupti-cu11 11.7.101, --fetch"
 
 
-def test_a_dry_run_downloads_no_dll(
-    broken: Path, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_downloads_no_dll(broken, tmp_path, server, monkeypatch, capsys):
     """The tables at the beginning of a DLL are read, since the choice needs them; the ballast behind them is not."""
     ballast = random.Random(1).randbytes(600_000)
     files = {f"{FOLDER}/{CUPTI}": DLL + ballast}
@@ -250,9 +235,7 @@ def test_a_dry_run_downloads_no_dll(
     assert (addition["sha256"], addition["source"]["trust"]) == ("0" * 63 + "1", "table")
 
 
-def test_a_dry_run_reads_no_version_of_what_it_did_not_download(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_reads_no_version_of_what_it_did_not_download(tmp_path, monkeypatch, capsys):
     """The version resources of cuDNN, which a rule compares, lie behind hundreds of megabytes."""
     module = extension("cudnn64_8.dll:cudnnCreate")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
@@ -272,9 +255,7 @@ def test_a_dry_run_reads_no_version_of_what_it_did_not_download(
     assert read == []
 
 
-def test_a_dry_run_with_a_lock_has_every_hash(
-    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_with_a_lock_has_every_hash(server, broken, tmp_path, capsys):
     lock = tmp_path / "plan.lock"
     assert repaired(broken, tmp_path, "--fetch", "--dry-run", "--lock", str(lock))[0] == 0
     (addition,) = json.loads(lock.read_text("utf-8"))["plans"][0]["additions"]
@@ -283,9 +264,7 @@ def test_a_dry_run_with_a_lock_has_every_hash(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_installed_package_is_repaired_from_the_index(
-    server: Server, broken: Path, tmp_path: Path, run: Run
-) -> None:
+def test_an_installed_package_is_repaired_from_the_index(server, broken, tmp_path, run):
     site = tmp_path / "env" / "Lib" / "site-packages"
     with zipfile.ZipFile(broken) as archive:
         archive.extractall(site)
@@ -299,7 +278,7 @@ def test_an_installed_package_is_repaired_from_the_index(
     assert (site / "demo" / CUPTI).read_bytes() == DLL
 
 
-def test_what_no_vendor_has_is_said(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_no_vendor_has_is_said(server, tmp_path, capsys):
     module = extension("nvToolsExt64_1.dll:nvtxRangePushA")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     wheel = build_wheel(tmp_path / "dist", "demo", "1.0+cu114", files=files)
@@ -309,9 +288,7 @@ def test_what_no_vendor_has_is_said(server: Server, tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.parametrize(("card", "code"), [("sm_86", 0), ("sm_35", 1)])
-def test_gpu_code_of_what_would_come_is_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], card: str, code: int
-) -> None:
+def test_gpu_code_of_what_would_come_is_judged(tmp_path, monkeypatch, capsys, card, code):
     module = forge_dll("_x.pyd", imports={"cufft64_10.dll": []}, exports=["PyInit__x"])
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
     broken = build_wheel(tmp_path / "dist", "demo", "1.0+cu118", files=files)
@@ -347,9 +324,8 @@ def openmp_for(machine: Machine, platform: str, version: str, folder: Path) -> P
     ],
 )
 def test_only_dlls_for_the_machine_of_the_wheel_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    machine: Machine, platform: str, offered: dict[str, Machine], expected: str,
-) -> None:  # fmt: skip
+    tmp_path, monkeypatch, capsys, machine, platform, offered, expected
+):
     """The provider index was made from wheels for x64; what there is for another machine is asked at run time."""
     module = forge_dll(
         "_x.pyd", machine=machine, imports={"libiomp5md.dll": ["omp_get_max_threads"]}, exports=["PyInit__x"]
@@ -388,13 +364,13 @@ def test_only_dlls_for_the_machine_of_the_wheel_come(
         ("libiomp5md.dll", "", ("intel-openmp", "20")),
     ],
 )
-def test_the_release_that_fits_comes_first(name: str, cuda: str, expected: tuple[str, str]) -> None:
+def test_the_release_that_fits_comes_first(name, cuda, expected):
     distribution, version = ranked_releases(name, cuda)[0]
     assert distribution == expected[0]
     assert version.startswith(expected[1])
 
 
-def test_a_choice_between_cuda_majors_that_nothing_decides_is_said() -> None:
+def test_a_choice_between_cuda_majors_that_nothing_decides_is_said():
     (said,) = ambiguity("cudnn64_9.dll", "", ranked_releases("cudnn64_9.dll", ""))
     assert "cudnn64_9.dll is there for CUDA 11, CUDA 12, CUDA 13" in said
     assert not ambiguity("cudnn64_9.dll", "12", ranked_releases("cudnn64_9.dll", "12"))
@@ -402,7 +378,7 @@ def test_a_choice_between_cuda_majors_that_nothing_decides_is_said() -> None:
     assert not ambiguity("libiomp5md.dll", "", ranked_releases("libiomp5md.dll", ""))
 
 
-def test_a_release_for_another_cuda_major_never_comes() -> None:
+def test_a_release_for_another_cuda_major_never_comes():
     assert not [one for one in ranked_releases("cudnn64_8.dll", "11.7") if one[0].endswith("cu12")]
     assert ranked_releases("c10.dll", "") == []  # torch's own, which is no redistributable of a vendor
 
@@ -419,17 +395,15 @@ def test_a_release_for_another_cuda_major_never_comes() -> None:
         ("evil-nvidia", Signature("trusted", "NVIDIA Corporation"), ""),
     ],
 )
-def test_only_the_vendors_own_signature_counts(distribution: str, signature: Signature, expected: str) -> None:
+def test_only_the_vendors_own_signature_counts(distribution, signature, expected):
     assert trusted_by(distribution, "0" * 64, signature) == expected
 
 
-def test_distributions_of_strangers_are_not_fetched_from() -> None:
+def test_distributions_of_strangers_are_not_fetched_from():
     assert vendor_of("torch") == vendor_of("opencv-python") == ""
 
 
-def test_a_scan_proposes_it_and_the_command_repairs(
-    server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_a_scan_proposes_it_and_the_command_repairs(server, broken, tmp_path, monkeypatch, run):
     """It repaired torch in 16 seconds, and was in no hint."""
     monkeypatch.chdir(tmp_path)
     reported = run("scan", broken, "--no-discover", code=1).out
@@ -441,9 +415,7 @@ def test_a_scan_proposes_it_and_the_command_repairs(
     run("scan", "wheelhouse", "-q")
 
 
-def test_fetched_distributions_fulfil_what_they_require_of_each_other(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetched_distributions_fulfil_what_they_require_of_each_other(server, tmp_path, monkeypatch):
     """MKL 2025.3 requires intel-openmp<2026; the newest one was taken all the same."""
     threads = {"mkl_intel_thread.2.dll": ["f"], "libiomp5md.dll": ["omp"]}
     module = forge_dll("_x.pyd", imports=threads, exports=["PyInit__x"])
@@ -468,9 +440,7 @@ def _vendor(tmp_path: Path, name: str, version: str, dll: str, data: bytes, *req
     return build_wheel(tmp_path / "vendor", name, version, "py2.py3-none-win_amd64", {member: data}, requires=requires)
 
 
-def test_a_distribution_that_the_user_trusts(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_distribution_that_the_user_trusts(server, tmp_path, capsys):
     """SDL's DLL is on the index, and not from a vendor that signs: the refusal did not name who has it."""
     module = extension("SDL2.dll:SDL_Init")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}

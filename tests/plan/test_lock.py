@@ -147,13 +147,13 @@ class Bench:
         pytest.param({"build_tag": "7"}, id="build-tag"),
     ],
 )
-def test_the_same_bytes_come_out(tmp_path: Path, how: dict[str, Any]) -> None:
+def test_the_same_bytes_come_out(tmp_path, how):
     """A plan with renamed DLLs used to be carried out without renaming, and the wheel did not load."""
     bench = Bench(tmp_path, **how)
     assert bench.replay() == bench.made
 
 
-def test_another_source_is_refused(tmp_path: Path) -> None:
+def test_another_source_is_refused(tmp_path):
     bench = Bench(tmp_path)
     bench.dll.write_bytes(PLAIN[:-1] + b"!")
     with pytest.raises(EnvironmentFailure, match="is not the file that was planned"):
@@ -161,7 +161,7 @@ def test_another_source_is_refused(tmp_path: Path) -> None:
     assert bench.written == []
 
 
-def test_another_source_is_refused_where_it_would_be_renamed(tmp_path: Path) -> None:
+def test_another_source_is_refused_where_it_would_be_renamed(tmp_path):
     bench = Bench(tmp_path, dll="frobnicate.dll", layout="libs")
     bench.dll.write_bytes(PLAIN[:-1] + b"!")
     with pytest.raises(EnvironmentFailure, match="changed since it was planned"):
@@ -169,7 +169,7 @@ def test_another_source_is_refused_where_it_would_be_renamed(tmp_path: Path) -> 
     assert bench.written == []
 
 
-def test_a_wheel_with_other_bytes_under_the_same_directory_is_refused(tmp_path: Path) -> None:
+def test_a_wheel_with_other_bytes_under_the_same_directory_is_refused(tmp_path):
     bench = Bench(tmp_path)
     data = bytearray(bench.wheel.read_bytes())
     with zipfile.ZipFile(bench.wheel) as archive:
@@ -181,7 +181,7 @@ def test_a_wheel_with_other_bytes_under_the_same_directory_is_refused(tmp_path: 
     assert bench.written == []
 
 
-def test_a_trusted_wheel_is_known_by_its_directory(tmp_path: Path) -> None:
+def test_a_trusted_wheel_is_known_by_its_directory(tmp_path):
     bench = Bench(tmp_path)
     assert bench.replay(trust_record=True) == bench.made
     bench.wheel.write_bytes(bench.wheel.read_bytes().replace(b"pkg/__init__.py", b"pkg/__INIT__.py"))
@@ -189,20 +189,20 @@ def test_a_trusted_wheel_is_known_by_its_directory(tmp_path: Path) -> None:
         bench.replay(trust_record=True)
 
 
-def test_a_lock_of_before_headers_were_noted_still_works(tmp_path: Path) -> None:
+def test_a_lock_of_before_headers_were_noted_still_works(tmp_path):
     bench = Bench(tmp_path)
     bench.change(lambda plan: plan["wheel"].pop("plain"))
     assert bench.replay() == bench.made
 
 
 @pytest.mark.parametrize("hidden", [b"", b"bytes before the archive"])
-def test_a_plan_says_whether_the_archive_is_irregular(tmp_path: Path, hidden: bytes) -> None:
+def test_a_plan_says_whether_the_archive_is_irregular(tmp_path, hidden):
     bench = Bench(tmp_path)
     bench.wheel.write_bytes(hidden + bench.wheel.read_bytes())
     assert repair_wheel(bench.wheel, bench.options).plan.wheel.plain is not bool(hidden)
 
 
-def test_headers_that_a_lock_calls_plain_are_looked_at_all_the_same(tmp_path: Path) -> None:
+def test_headers_that_a_lock_calls_plain_are_looked_at_all_the_same(tmp_path):
     bench = Bench(tmp_path)
     data = bytearray(bench.wheel.read_bytes())
     data[14] ^= 1  # the CRC in the first header
@@ -210,7 +210,7 @@ def test_headers_that_a_lock_calls_plain_are_looked_at_all_the_same(tmp_path: Pa
     assert bench.replay(trust_record=True) == bench.made
 
 
-def test_a_lock_cannot_call_a_shuffled_archive_plain(tmp_path: Path) -> None:
+def test_a_lock_cannot_call_a_shuffled_archive_plain(tmp_path):
     """The directory names the members in another order than they lie in the file."""
     bench = Bench(tmp_path)
     data = bench.wheel.read_bytes()
@@ -302,9 +302,7 @@ def _source(**values: object) -> Edit:
         pytest.param(_dropped("PKG-1.0.dist-info\\wheel"), id="wheel-dropped"),
     ],
 )
-def test_a_plan_that_asks_for_anything_else_is_refused(
-    tmp_path: Path, plain_lock: str, edit: Callable[[dict[str, Any]], object]
-) -> None:
+def test_a_plan_that_asks_for_anything_else_is_refused(tmp_path, plain_lock, edit):
     document = json.loads(plain_lock)
     edit(document["plans"][0])
     (tmp_path / "lock.json").write_text(json.dumps(document), encoding="utf-8")
@@ -327,7 +325,7 @@ def test_a_plan_that_asks_for_anything_else_is_refused(
         "pkg/data/Present.dll",
     ],
 )
-def test_a_dll_goes_only_where_a_plan_puts_one(tmp_path: Path, target: str) -> None:
+def test_a_dll_goes_only_where_a_plan_puts_one(tmp_path, target):
     bench = Bench(tmp_path, files={"pkg/data/present.dll": PLAIN, "pkg-1.0.data/scripts/tool.exe": PLAIN})
     bench.change(_target(target))
     with pytest.raises((InputError, CannotRepair)):
@@ -336,7 +334,7 @@ def test_a_dll_goes_only_where_a_plan_puts_one(tmp_path: Path, target: str) -> N
 
 
 @pytest.mark.parametrize("dest", [None, "pkg", "pkg/data", "pkg/new/folder"])
-def test_what_a_plan_can_do_is_replayed(tmp_path: Path, dest: str | None) -> None:
+def test_what_a_plan_can_do_is_replayed(tmp_path, dest):
     bench = Bench(tmp_path, dest=dest, allow_missing=("libiomp5md.dll",), include=("libiomp5md.dll",))
     assert bench.replay() == bench.made
 
@@ -345,9 +343,7 @@ def test_what_a_plan_can_do_is_replayed(tmp_path: Path, dest: str | None) -> Non
     "path", ["\\\\evil.example\\share\\x.dll", "//evil.example/share/x.dll", "\\\\?\\UNC\\h\\s\\x.dll"]
 )
 @pytest.mark.parametrize("edit", [_source, _wheel], ids=["source", "wheel"])
-def test_a_share_counts_only_if_it_was_named_on_the_command_line(
-    tmp_path: Path, path: str, edit: Callable[..., Edit], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_share_counts_only_if_it_was_named_on_the_command_line(tmp_path, path, edit, monkeypatch):
     """Opening such a path sends the account of a Windows user to the server."""
     bench = Bench(tmp_path)
     path = path.replace("x.dll", bench.wheel.name) if edit is _wheel else path
@@ -360,7 +356,7 @@ def test_a_share_counts_only_if_it_was_named_on_the_command_line(
     assert "another machine" not in str(caught.value)
 
 
-def test_a_lock_works_where_everything_is_elsewhere(tmp_path: Path, run) -> None:
+def test_a_lock_works_where_everything_is_elsewhere(tmp_path, run):
     """Another machine has other folders, or another kind of root: what counts is the hash. That failed, although the
     help says "elsewhere or later".
     """
@@ -380,7 +376,7 @@ def test_a_lock_works_where_everything_is_elsewhere(tmp_path: Path, run) -> None
     assert (there / "out" / bench.wheel.name).read_bytes() == bench.made
 
 
-def test_a_wheel_that_the_lock_does_not_know_is_named(tmp_path: Path, run) -> None:
+def test_a_wheel_that_the_lock_does_not_know_is_named(tmp_path, run):
     bench = Bench(tmp_path / "here")
     other = build_wheel(tmp_path / "other", "other", "1.0", files={"other/__init__.py": ""})
     assert (
@@ -389,7 +385,7 @@ def test_a_wheel_that_the_lock_does_not_know_is_named(tmp_path: Path, run) -> No
     )
 
 
-def test_what_was_given_relative_is_relative_in_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> None:
+def test_what_was_given_relative_is_relative_in_the_lock(tmp_path, monkeypatch, run):
     """A checkout with its wheels and DLLs may be anywhere."""
     first, second = tmp_path / "first", tmp_path / "second"
     Bench(first, layout="beside")
@@ -406,7 +402,7 @@ def test_what_was_given_relative_is_relative_in_the_lock(tmp_path: Path, monkeyp
     assert (tmp_path / "again" / wheel.name).read_bytes() == (second / "made" / wheel.name).read_bytes()
 
 
-def test_sources_that_are_gone_are_named(tmp_path: Path) -> None:
+def test_sources_that_are_gone_are_named(tmp_path):
     bench = Bench(tmp_path)
     bench.dll.unlink()
     with pytest.raises(InputError, match=r"libiomp5md\.dll is not there"):
@@ -414,7 +410,7 @@ def test_sources_that_are_gone_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
-def test_a_pipe_does_not_keep_us_waiting(tmp_path: Path) -> None:
+def test_a_pipe_does_not_keep_us_waiting(tmp_path):
     bench = Bench(tmp_path)
     bench.dll.unlink()
     os.mkfifo(bench.dll)
@@ -422,7 +418,7 @@ def test_a_pipe_does_not_keep_us_waiting(tmp_path: Path) -> None:
         bench.replay()
 
 
-def test_signatures_can_be_demanded_of_a_lock(tmp_path: Path) -> None:
+def test_signatures_can_be_demanded_of_a_lock(tmp_path):
     (tmp_path / "bare").mkdir()
     (tmp_path / "signed").mkdir()
     with pytest.raises(CannotRepair, match="is not signed, and --require-signed"):
@@ -434,7 +430,7 @@ def test_signatures_can_be_demanded_of_a_lock(tmp_path: Path) -> None:
         bench.replay(require_signed=True)
 
 
-def test_what_a_lock_says_about_a_signature_does_not_count(tmp_path: Path) -> None:
+def test_what_a_lock_says_about_a_signature_does_not_count(tmp_path):
     bench = Bench(tmp_path, data=signed(PLAIN, Recipe(identity("NVIDIA Corporation"))))
     (plan,) = read_lock(bench.lock)
     (addition,) = plan.additions
@@ -444,7 +440,7 @@ def test_what_a_lock_says_about_a_signature_does_not_count(tmp_path: Path) -> No
         bench.replay(require_signed=True)
 
 
-def test_a_path_that_is_no_text_can_be_locked(tmp_path: Path) -> None:
+def test_a_path_that_is_no_text_can_be_locked(tmp_path):
     bench = Bench(tmp_path)
     (plan,) = read_lock(bench.lock)
     odd: Plan = replace(plan, wheel=replace(plan.wheel, path=f"/tmp/\udcff/{plan.output}"))

@@ -37,12 +37,12 @@ def planned(tmp_path: Path, **options: object) -> Planned:
 
 
 @pytest.mark.parametrize("tag", ["", "fixed", "1-2", "1 2", "../1"])
-def test_a_build_tag_that_installers_would_refuse(tag: str) -> None:
+def test_a_build_tag_that_installers_would_refuse(tag):
     with pytest.raises(UsageError, match="--build-tag"):
         output_name("pkg-1.0-cp311-cp311-win_amd64.whl", tag)
 
 
-def test_what_is_added_and_what_stays_missing(tmp_path: Path) -> None:
+def test_what_is_added_and_what_stays_missing(tmp_path):
     made = planned(tmp_path)
     (addition,) = made.plan.additions
     assert (addition.target, addition.because) == ("pkg/flux.dll", "imported by _m.cp311-win_amd64.pyd")
@@ -52,7 +52,7 @@ def test_what_is_added_and_what_stays_missing(tmp_path: Path) -> None:
     assert [finding.code for finding in still_broken(made, RepairOptions())] == ["WF301"]
 
 
-def test_the_wheel_is_identified_by_its_directory_and_on_request_by_all_bytes(tmp_path: Path) -> None:
+def test_the_wheel_is_identified_by_its_directory_and_on_request_by_all_bytes(tmp_path):
     wheel = build_wheel(tmp_path, files={"pkg/__init__.py": ""})
     with Archive.open(wheel) as archive:
         exam = examine_wheel(archive, ScanOptions(jobs=1))
@@ -96,7 +96,7 @@ def names(path: Path | None) -> list[str]:
 
 
 @pytest.mark.parametrize("layout", ["libs", "auto"])
-def test_what_python_code_names_is_not_renamed(layout: str, tmp_path: Path) -> None:
+def test_what_python_code_names_is_not_renamed(layout, tmp_path):
     """pyzbar loads libiconv.dll by name; renamed, its first import raised FileNotFoundError."""
     result = repair(build(tmp_path, PYZBAR), root_of(tmp_path), layout)
     assert "pkg/libiconv.dll" in names(result.output)
@@ -105,19 +105,19 @@ def test_what_python_code_names_is_not_renamed(layout: str, tmp_path: Path) -> N
     assert (reported in result.plan.notes) is (layout == "libs")
 
 
-def test_what_nobody_names_is_renamed(tmp_path: Path) -> None:
+def test_what_nobody_names_is_renamed(tmp_path):
     result = repair(build(tmp_path, "value = 'something else'\n"), root_of(tmp_path), "libs")
     assert any(name.startswith("pkg.libs/libiconv-") for name in names(result.output))
 
 
-def test_what_a_program_imports_is_not_renamed(tmp_path: Path) -> None:
+def test_what_a_program_imports_is_not_renamed(tmp_path):
     """delvewheel leaves programs as they are, and they would look for the old name."""
     program = forge_dll("tool.exe", imports={"libiconv.dll": ["iconv"]})
     result = repair(build(tmp_path, more={"pkg/tool.exe": program}), root_of(tmp_path), "libs")
     assert "pkg/libiconv.dll" in names(result.output)
 
 
-def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path: Path) -> None:
+def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path):
     """delvewheel only takes what import tables name, and would have left it out."""
     root = root_of(tmp_path)
     (root / "plugin.dll").write_bytes(forge_dll("plugin.dll", exports=["run"]))
@@ -125,7 +125,7 @@ def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path: Path) -> None:
     assert "pkg/plugin.dll" in names(result.output)
 
 
-def test_one_renamed_dll_serves_several_folders(tmp_path: Path) -> None:
+def test_one_renamed_dll_serves_several_folders(tmp_path):
     other = extension("libiconv.dll:iconv", name="_y")
     more: dict[str, bytes | str] = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": other}
     result = repair(build(tmp_path, more=more), root_of(tmp_path), "libs")
@@ -136,9 +136,7 @@ def test_one_renamed_dll_serves_several_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("marked", [True, False], ids=["marked", "patched-only"])
 @pytest.mark.parametrize("layout", ["libs", "auto", "beside"])
-def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(
-    layout: str, marked: bool, tmp_path: Path
-) -> None:
+def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(layout, marked, tmp_path):
     """The second time delvewheel exits with 0 and writes nothing, and we said that its file "does not exist"."""
     first = repair(build(tmp_path), root_of(tmp_path), "libs").output
     assert first is not None
@@ -163,7 +161,7 @@ def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(
     assert any("has processed this wheel" in note for note in result.plan.notes) is (layout == "libs")
 
 
-def test_delvewheel_that_writes_nothing_is_a_refusal(tmp_path: Path) -> None:
+def test_delvewheel_that_writes_nothing_is_a_refusal(tmp_path):
     wheel = build(tmp_path, more={"pkg-1.0.dist-info/DELVEWHEEL": "Version: 1.9.0\n"})
     with pytest.raises(CannotRepair) as caught:
         run_delvewheel(wheel, root_of(tmp_path), (), tmp_path / "second", 0x21 << 16)

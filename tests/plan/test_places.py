@@ -67,7 +67,7 @@ def added(result: Repaired) -> list[str]:
         pytest.param({"pkg/__init__.py": ADDED, **EXTENSION}, "pkg/dlls", id="a folder that has to exist"),
     ],
 )
-def test_the_place_is_the_one_of_the_load(tmp_path: Path, files: dict[str, bytes | str], place: str) -> None:
+def test_the_place_is_the_one_of_the_load(tmp_path, files, place):
     """tcod, pylsl and PyOpenAL: repair stopped at the finding about their code, or put the DLL beside the module."""
     result = repaired(tmp_path, files)
     assert added(result) == [f"{place}/low.dll", f"{place}/snd.dll"]
@@ -75,7 +75,7 @@ def test_the_place_is_the_one_of_the_load(tmp_path: Path, files: dict[str, bytes
     assert scan(result.output).verdict is Verdict.OK
 
 
-def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path: Path) -> None:
+def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path):
     wrong: dict[str, bytes | str] = {
         "pkg/__init__.py": ON_PATH,
         "pkg/snd.dll": SND,
@@ -92,7 +92,7 @@ def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path: Pa
     assert added(cleaned) == added(result)
 
 
-def test_a_runtime_that_code_loads_by_its_path_is_the_package_s_own(tmp_path: Path) -> None:
+def test_a_runtime_that_code_loads_by_its_path_is_the_package_s_own(tmp_path):
     """glfw brings msvcr120.dll and loads it first; without it, its own DLL does not load."""
     code = HERE + "ctypes.CDLL(os.path.join(here, 'msvcr120.dll'))\nctypes.CDLL(os.path.join(here, 'glfw3.dll'))\n"
     own = forge_dll("glfw3.dll", imports={"msvcr120.dll": ["malloc"]})
@@ -105,12 +105,12 @@ def test_a_runtime_that_code_loads_by_its_path_is_the_package_s_own(tmp_path: Pa
     assert scan(result.output).verdict is Verdict.OK
 
 
-def test_an_included_dll_goes_where_code_looks_for_it(tmp_path: Path) -> None:
+def test_an_included_dll_goes_where_code_looks_for_it(tmp_path):
     result = repaired(tmp_path, {"pkg/__init__.py": SEARCHING}, include=("snd.dll",))
     assert added(result) == ["pkg/lib/low.dll", "pkg/lib/snd.dll"]
 
 
-def test_an_included_dll_never_goes_into_the_root_of_the_wheel(tmp_path: Path) -> None:
+def test_an_included_dll_never_goes_into_the_root_of_the_wheel(tmp_path):
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": forge_dll("_m.pyd")}
     with pytest.raises(UsageError, match=r"--include snd\.dll") as caught:
         repaired(tmp_path, files, include=("snd.dll",))
@@ -119,7 +119,7 @@ def test_an_included_dll_never_goes_into_the_root_of_the_wheel(tmp_path: Path) -
     assert added(result) == ["pkg/lib/low.dll", "pkg/lib/snd.dll"]
 
 
-def test_a_dll_that_cannot_be_renamed_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dll_that_cannot_be_renamed_keeps_its_name(tmp_path, monkeypatch):
     def fail(*args: object) -> None:
         raise CannotRepair("delvewheel could not rename the DLLs of pkg", because="no room for longer names")
 

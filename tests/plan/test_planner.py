@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.roots.test_choice import with_code
-from tests.support.commands import Run
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel, extension, needing
 from tools.example import kepler_cu117, write_roots, write_wheel
@@ -62,7 +61,7 @@ def contents(result: Repaired) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(tmp_path: Path) -> None:
+def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(tmp_path):
     """python_flint without its DLLs: the second round copied from a member that did not exist, and said "run again"."""
     files: dict[str, bytes | str] = {
         "pkg/__init__.py": "",
@@ -85,7 +84,7 @@ def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(
     assert scan(result.output or "").verdict is Verdict.OK
 
 
-def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path: Path) -> None:
+def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path):
     good = dll("omp", "fork")
     files: dict[str, bytes | str] = {
         "pkg/__init__.py": "",
@@ -98,7 +97,7 @@ def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("layout", ["beside", "auto", "libs"])
-def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout: str, tmp_path: Path) -> None:
+def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout, tmp_path):
     """The tables wheel has libblosc2.dll twice; only one of them imports DLLs under names that exist."""
     files: dict[str, bytes | str] = {
         "tables/__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', 'libblosc2.dll'))\n",
@@ -115,7 +114,7 @@ def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout: str,
     assert "imports zstd.dll, which no root has" in " ".join(entry.reason for entry in chosen.rejected)
 
 
-def test_namesakes_go_to_those_who_need_them(tmp_path: Path) -> None:
+def test_namesakes_go_to_those_who_need_them(tmp_path):
     files: dict[str, bytes | str] = {
         "one/__init__.py": "",
         "one/_a.cp311-win_amd64.pyd": module(zip=["inflate_old"]),
@@ -131,7 +130,7 @@ def test_namesakes_go_to_those_who_need_them(tmp_path: Path) -> None:
     assert digests == {name: hashlib.sha256(data).hexdigest() for name, data in wanted.items()}
 
 
-def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path: Path) -> None:
+def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path):
     """The plan named a member with an empty folder in it, which nobody would write."""
     needer = dll("runtime", "go", imports={"part.dll": ["x"]})
     files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg-1.0.data/data/runtime.dll": needer}
@@ -140,7 +139,7 @@ def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path: 
     assert "pkg-1.0.data/data/part.dll" in made
 
 
-def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path: Path) -> None:
+def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path):
     """A warning that is no doubt about the place kept the copy away, and the module from loading."""
     part = dll("part", "x")
     files: dict[str, bytes | str] = {
@@ -155,7 +154,7 @@ def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path: Path) -> No
     assert made["pkg/y/part.dll"] == part
 
 
-def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path: Path) -> None:
+def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path):
     """The part of cuDNN was first asked for by a DLL that nothing loads; the answer "no" stood for bar.dll as well."""
     part = "cudnn_ops_infer64_8"
     files: dict[str, bytes | str] = {
@@ -170,7 +169,7 @@ def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path: Path) -> Non
     assert {addition.target for addition in result.plan.additions} == {"torch/lib/bar.dll", f"torch/lib/{part}.dll"}
 
 
-def test_a_dll_goes_to_every_module_that_cannot_load_without_it(tmp_path: Path) -> None:
+def test_a_dll_goes_to_every_module_that_cannot_load_without_it(tmp_path):
     """bar.dll was put beside y/_b only, and ``import pkg.x`` raised 126: each module has to load on its own."""
     files: dict[str, bytes | str] = {
         "pkg/__init__.py": "",
@@ -232,7 +231,7 @@ def cleaned(wheel: Path, *roots: Path) -> tuple[dict[str, bytes], dict[str, str]
 # ------------------------------------------------------------------------------------------------------------ wheels
 
 
-def test_a_second_copy_is_found_with_the_one_that_wins_and_removed(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_second_copy_is_found_with_the_one_that_wins_and_removed(sound, tmp_path):
     wheel = torch_wheel(tmp_path, {**sound, PACKAGE: sound[LIB]})
     (found,) = placed(wheel)
     assert (found.code, found.subject, found.severity.value) == ("WF312", PACKAGE, "info")
@@ -242,14 +241,14 @@ def test_a_second_copy_is_found_with_the_one_that_wins_and_removed(sound: dict[s
     assert list(drops) == [PACKAGE]
 
 
-def test_a_second_copy_that_differs_is_a_warning(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_second_copy_that_differs_is_a_warning(sound, tmp_path):
     other = forge_dll(OPENMP, exports=["omp_old"])
     (found,) = placed(torch_wheel(tmp_path, {**sound, PACKAGE: other}))
     assert (found.code, found.severity.value) == ("WF312", "warning")
     assert "a different file" in found.message
 
 
-def test_a_dll_in_the_wrong_folder_is_moved(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_dll_in_the_wrong_folder_is_moved(sound, tmp_path):
     files = {**sound, PACKAGE: sound[LIB]}
     del files[LIB]
     members, drops = cleaned(torch_wheel(tmp_path, files))
@@ -257,7 +256,7 @@ def test_a_dll_in_the_wrong_folder_is_moved(sound: dict[str, bytes], tmp_path: P
     assert drops == {PACKAGE: "moved to torch/lib, where it is looked for"}
 
 
-def test_all_of_mkl_at_the_root_is_moved(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_all_of_mkl_at_the_root_is_moved(sound, tmp_path):
     """It ended in "changed while it was read; run again", every time."""
     mkl = [name for name in sound if name.startswith("torch/lib/mkl") or name == LIB]
     files = {name.rpartition("/")[2] if name in mkl else name: data for name, data in sound.items()}
@@ -267,7 +266,7 @@ def test_all_of_mkl_at_the_root_is_moved(sound: dict[str, bytes], tmp_path: Path
     assert sorted(drops) == sorted(name.rpartition("/")[2] for name in mkl)
 
 
-def test_mkl_at_the_root_is_copied_from_members_that_exist(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_mkl_at_the_root_is_copied_from_members_that_exist(sound, tmp_path):
     """The dry run planned copies from members that did not exist, and the repair never ended."""
     mkl = [name for name in sound if name.startswith("torch/lib/mkl")]
     files = {name.rpartition("/")[2] if name in mkl else name: data for name, data in sound.items()}
@@ -283,20 +282,20 @@ def test_mkl_at_the_root_is_copied_from_members_that_exist(sound: dict[str, byte
 
 
 @pytest.mark.parametrize(("files", "found"), [({}, set()), ({"pkg/__init__.py": b""}, {"WF610"})], ids=["dlls", "code"])
-def test_a_wheel_of_dlls_alone_is_made_for_others(files: dict[str, bytes], found: set[str], tmp_path: Path) -> None:
+def test_a_wheel_of_dlls_alone_is_made_for_others(files, found, tmp_path):
     """sdl2_lib puts SDL2.dll into site-packages for programs that look there; its removal was advised."""
     wheel = build_wheel(tmp_path, "sdl", "1.0", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
     assert {finding.code for finding in placed(wheel)} == found
 
 
-def test_without_clean_nothing_is_removed(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_without_clean_nothing_is_removed(sound, tmp_path):
     wheel = torch_wheel(tmp_path, {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")})
     result = repair_wheel(wheel, RepairOptions(wheel_dir=tmp_path / "out", scan=hermetic()))
     assert result.plan.drops == ()
     assert {finding.code for finding in placed(wheel)} == {"WF312", "WF610"}
 
 
-def test_a_stray_dll_at_the_root_is_removed(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_stray_dll_at_the_root_is_removed(sound, tmp_path):
     members, drops = cleaned(torch_wheel(tmp_path, {**sound, "stray.dll": forge_dll("stray.dll")}))
     assert members == sound
     assert list(drops) == ["stray.dll"]
@@ -309,9 +308,7 @@ def test_a_stray_dll_at_the_root_is_removed(sound: dict[str, bytes], tmp_path: P
         pytest.param({"exports": ["something_else"]}, id="version"),
     ],
 )
-def test_a_dll_that_cannot_be_used_is_replaced(
-    wrong: dict[str, object], sound: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_dll_that_cannot_be_used_is_replaced(wrong, sound, tmp_path):
     bad = forge_dll(OPENMP, **wrong)  # type: ignore[arg-type]
     root = tmp_path / "root"
     root.mkdir()
@@ -323,7 +320,7 @@ def test_a_dll_that_cannot_be_used_is_replaced(
     assert list(drops) == [LIB]
 
 
-def test_a_lock_holds_what_is_cleaned(sound: dict[str, bytes], tmp_path: Path, run: Run) -> None:
+def test_a_lock_holds_what_is_cleaned(sound, tmp_path, run):
     files = {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")}
     del files[LIB]
     wheel = torch_wheel(tmp_path / "dist", files)
@@ -335,7 +332,7 @@ def test_a_lock_holds_what_is_cleaned(sound: dict[str, bytes], tmp_path: Path, r
     assert (tmp_path / "again" / wheel.name).read_bytes() == (out / wheel.name).read_bytes()
 
 
-def test_a_copy_that_a_program_beside_it_imports_is_no_stray(tmp_path: Path) -> None:
+def test_a_copy_that_a_program_beside_it_imports_is_no_stray(tmp_path):
     library = forge_dll("zlib1.dll", exports=["inflate"])
     module = extension("zlib1.dll:inflate")
     files: dict[str, bytes | str] = {
@@ -378,7 +375,7 @@ def clean_environment(prefix: Path, *roots: Path) -> dict[str, str]:
     return {drop.path.replace("\\", "/").removeprefix(f"{prefix}/"): drop.because for drop in result.plan.drops}
 
 
-def test_copies_put_into_an_environment_by_hand(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_copies_put_into_an_environment_by_hand(sound, tmp_path):
     strays = {OPENMP: sound[LIB], f"{SITE}/{PACKAGE}": sound[LIB], f"{SITE}/{OPENMP}": sound[LIB]}
     prefix = install(torch_wheel(tmp_path / "dist", sound), tmp_path / "env", strays)
     found = environment_findings(prefix)
@@ -392,7 +389,7 @@ def test_copies_put_into_an_environment_by_hand(sound: dict[str, bytes], tmp_pat
     assert snapshot(prefix) == before
 
 
-def test_a_dll_for_another_machine_is_replaced_in_an_environment(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_dll_for_another_machine_is_replaced_in_an_environment(sound, tmp_path):
     root = tmp_path / "root"
     root.mkdir()
     (root / OPENMP).write_bytes(sound[LIB])
@@ -406,7 +403,7 @@ def test_a_dll_for_another_machine_is_replaced_in_an_environment(sound: dict[str
     assert snapshot(prefix) == before
 
 
-def test_files_of_other_distributions_are_left_alone(sound: dict[str, bytes], tmp_path: Path) -> None:
+def test_files_of_other_distributions_are_left_alone(sound, tmp_path):
     other = build_wheel(tmp_path / "dist", "intel-openmp", "2023.2", files={OPENMP: sound[LIB]})
     prefix = install(torch_wheel(tmp_path / "dist", sound), tmp_path / "env", {})
     with zipfile.ZipFile(other) as archive:
@@ -466,9 +463,7 @@ def repaired(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) 
         ),
     ],
 )
-def test_plan_and_bill_of_materials_say_who_signed(
-    tmp_path: Path, data: bytes, signer: str, answer: str, warning: str
-) -> None:
+def test_plan_and_bill_of_materials_say_who_signed(tmp_path, data, signer, answer, warning):
     result = repaired(tmp_path, root(tmp_path / "root", cudnn64_8=data))
     (addition,) = result.plan.additions
     assert (addition.signer, addition.signature) == (signer, answer)
@@ -485,7 +480,7 @@ def test_plan_and_bill_of_materials_say_who_signed(
     assert properties["wheelfix:signature-answer"] == answer
 
 
-def test_require_signed_takes_the_signed_one_of_two(tmp_path: Path) -> None:
+def test_require_signed_takes_the_signed_one_of_two(tmp_path):
     first, second = root(tmp_path / "a", cudnn64_8=PLAIN), root(tmp_path / "b", cudnn64_8=SIGNED)
     result = repaired(tmp_path, first, second, require_signed=True)
     (addition,) = result.plan.additions
@@ -493,14 +488,14 @@ def test_require_signed_takes_the_signed_one_of_two(tmp_path: Path) -> None:
     assert any("is not signed" in rejected.reason for rejected in addition.rejected)
 
 
-def test_require_signed_looks_at_the_family_too(tmp_path: Path) -> None:
+def test_require_signed_looks_at_the_family_too(tmp_path):
     """The parts of cuDNN come along without being chosen; an unsigned one must not slip in behind a signed front."""
     place = root(tmp_path / "root", cudnn64_8=SIGNED, cudnn_ops_infer64_8=forge_dll(PART))
     with pytest.raises(CannotRepair):
         repaired(tmp_path, place, require_signed=True)
 
 
-def test_a_card_prefers_what_has_code_for_it(tmp_path: Path) -> None:
+def test_a_card_prefers_what_has_code_for_it(tmp_path):
     new = root(tmp_path / "new", cudnn64_8=PLAIN, cudnn_ops_infer64_8=with_code(PART, 50, 86))
     old = root(tmp_path / "old", cudnn64_8=PLAIN + bytes(8), cudnn_ops_infer64_8=with_code(PART, 35))
     result = repaired(tmp_path, new, old, gpu="K40c")

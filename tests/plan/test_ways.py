@@ -12,7 +12,6 @@ import pytest
 
 from tests.oracle.wine import wine_options
 from tests.repairs.test_repair import check_record_independently
-from tests.support.commands import Run
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.tiers import wheel
 from tests.support.torchlike import torch_files
@@ -77,7 +76,7 @@ def check(made: Path, wheels: Path) -> None:
 REQUIRED = ("intel-openmp>=2023.2.0,<2024", "nvidia-cuda-runtime-cu12>=12.1.105,<13")
 
 
-def test_missing_dlls_become_requirements_and_are_loaded_from_there(tmp_path: Path) -> None:
+def test_missing_dlls_become_requirements_and_are_loaded_from_there(tmp_path):
     wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist")
     result = repaired(wheel, tmp_path / "out", "wheels", wheels)
     made = result.output
@@ -95,7 +94,7 @@ def test_missing_dlls_become_requirements_and_are_loaded_from_there(tmp_path: Pa
     assert not again.plan.changes
 
 
-def test_copies_of_vendors_dlls_leave_the_wheel_and_its_bill_of_materials(tmp_path: Path) -> None:
+def test_copies_of_vendors_dlls_leave_the_wheel_and_its_bill_of_materials(tmp_path):
     wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist")
     holding = repaired(wheel, tmp_path / "vendored", "vendor", wheels).output
     assert holding is not None
@@ -107,7 +106,7 @@ def test_copies_of_vendors_dlls_leave_the_wheel_and_its_bill_of_materials(tmp_pa
     check(made, wheels)
 
 
-def test_what_differs_from_the_vendors_file_stays(tmp_path: Path) -> None:
+def test_what_differs_from_the_vendors_file_stays(tmp_path):
     own = nvidia_dll(CUDART, "12.1.105", ["f", "patched"])
     result = repaired(
         package(tmp_path / "dist", {f"pkg/{CUDART}": own}), tmp_path / "out", "wheels", vendors(tmp_path / "wheels")
@@ -116,7 +115,7 @@ def test_what_differs_from_the_vendors_file_stays(tmp_path: Path) -> None:
     assert not result.plan.drops
 
 
-def test_torch_finds_them_too_and_only_those_of_its_release_of_cuda(tmp_path: Path) -> None:
+def test_torch_finds_them_too_and_only_those_of_its_release_of_cuda(tmp_path):
     tag, wheels = "py3-none-win_amd64", tmp_path / "wheels"
     old = {"nvidia/cuda_runtime/bin/cudart64_110.dll": nvidia_dll("cudart64_110.dll", "11.7.99")}
     build_wheel(wheels, "nvidia-cuda-runtime-cu11", "11.7.99", tag, old)
@@ -130,7 +129,7 @@ def test_torch_finds_them_too_and_only_those_of_its_release_of_cuda(tmp_path: Pa
     assert together.verdict is Verdict.OK  # type: ignore[union-attr]
 
 
-def test_code_that_looks_there_by_itself_is_left_alone(tmp_path: Path) -> None:
+def test_code_that_looks_there_by_itself_is_left_alone(tmp_path):
     adds = (
         "import os, sys\n"
         "here = os.path.dirname(os.path.dirname(__file__))\n"
@@ -146,7 +145,7 @@ def test_code_that_looks_there_by_itself_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("known", ["nvidia-cuda-runtime-cu12", "intel-openmp"])
-def test_a_requirement_alone_does_not_make_windows_look_there(tmp_path: Path, known: str) -> None:
+def test_a_requirement_alone_does_not_make_windows_look_there(tmp_path, known):
     wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist", requires=[known])
     result = repaired(wheel, tmp_path / "out", "wheels", wheels)
     assert result.output is not None
@@ -154,7 +153,7 @@ def test_a_requirement_alone_does_not_make_windows_look_there(tmp_path: Path, kn
     check(result.output, wheels)
 
 
-def test_a_lock_makes_the_same_wheel(tmp_path: Path, run: Run) -> None:
+def test_a_lock_makes_the_same_wheel(tmp_path, run):
     wheels, wheel, lock = vendors(tmp_path / "wheels"), package(tmp_path / "dist"), tmp_path / "plan.json"
     given = ["--no-discover", "--root", str(wheels)]
     planned = ["repair", str(wheel), "--via", "wheels", *given, "--lock", str(lock), "-w", str(tmp_path / "one")]
@@ -176,9 +175,7 @@ def test_a_lock_makes_the_same_wheel(tmp_path: Path, run: Run) -> None:
     ],
     ids=["stranger", "two lines", "address", "folder", "name"],
 )
-def test_a_lock_cannot_make_a_wheel_require_anything_else(
-    tmp_path: Path, change: dict[str, object], why: str, run: Run
-) -> None:
+def test_a_lock_cannot_make_a_wheel_require_anything_else(tmp_path, change, why, run):
     wheels, wheel, lock = vendors(tmp_path / "wheels"), package(tmp_path / "dist"), tmp_path / "plan.json"
     words = ["--no-discover", "--root", str(wheels), "-w", str(tmp_path / "out")]
     run("repair", wheel, "--via", "wheels", "--dry-run", "--lock", lock, *words)
@@ -189,7 +186,7 @@ def test_a_lock_cannot_make_a_wheel_require_anything_else(
         read_lock(lock)
 
 
-def test_a_toolkits_file_does_not_stand_for_a_wheel(tmp_path: Path) -> None:
+def test_a_toolkits_file_does_not_stand_for_a_wheel(tmp_path):
     cuda = tmp_path / "CUDA" / "v12.1"
     for name, data in toolkit_files("12.1").items():
         (cuda / name).parent.mkdir(parents=True, exist_ok=True)
@@ -198,19 +195,19 @@ def test_a_toolkits_file_does_not_stand_for_a_wheel(tmp_path: Path) -> None:
         repaired(package(tmp_path / "dist"), tmp_path / "out", "wheels", cuda)
 
 
-def test_wheels_that_cannot_be_installed_together(tmp_path: Path) -> None:
+def test_wheels_that_cannot_be_installed_together(tmp_path):
     wheel = package(tmp_path / "dist", requires=["intel-openmp>=2024"])
     with pytest.raises(CannotRepair, match="requires intel-openmp>=2024"):
         repaired(wheel, tmp_path / "out", "wheels", vendors(tmp_path / "wheels"))
 
 
-def test_a_vendors_wheel_is_not_a_copy_of_itself(tmp_path: Path) -> None:
+def test_a_vendors_wheel_is_not_a_copy_of_itself(tmp_path):
     wheels = vendors(tmp_path / "wheels")
     own = next(wheels.glob("nvidia*.whl"))
     assert not repaired(own, tmp_path / "out", "wheels", wheels).plan.changes
 
 
-def test_what_is_vendored_all_the_same_finds_them_too(tmp_path: Path) -> None:
+def test_what_is_vendored_all_the_same_finds_them_too(tmp_path):
     """A DLL of no vendor, which only a folder has, imports one that a required distribution has."""
     module = extension("flux.dll:solve", name="_m")
     root = tmp_path / "root"
@@ -223,7 +220,7 @@ def test_what_is_vendored_all_the_same_finds_them_too(tmp_path: Path) -> None:
     check(result.output, wheels)
 
 
-def test_a_module_before_which_no_code_runs(tmp_path: Path) -> None:
+def test_a_module_before_which_no_code_runs(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "bare", "1.0", files={"bare.cp311-win_amd64.pyd": MODULE})
     with pytest.raises(CannotRepair, match="no Python code of the wheel runs before it is loaded"):
         repaired(wheel, tmp_path / "out", "wheels", vendors(tmp_path / "wheels"))
@@ -240,9 +237,7 @@ def test_a_module_before_which_no_code_runs(tmp_path: Path) -> None:
     ],
     ids=["major", "one release", "a name that changes", "a folder that changes", "unknown"],
 )
-def test_the_range_ends_where_something_changes(
-    distribution: str, version: str, names: list[str], cuda: str, expected: str
-) -> None:
+def test_the_range_ends_where_something_changes(distribution, version, names, cuda, expected):
     assert version_range(distribution, version, names, cuda) == expected
 
 
@@ -260,7 +255,7 @@ SUPPLIED = Supplied("a>=1,<2", "1.0", "Lib/site-packages/nvidia/a/bin", ("a.dll"
     ],
     ids=["LF", "CRLF", "no end", "known", "blanks"],
 )  # fmt: skip
-def test_metadata_gets_the_requirement_among_its_fields(before: bytes, after: bytes) -> None:
+def test_metadata_gets_the_requirement_among_its_fields(before, after):
     assert with_requirements(before, [SUPPLIED]) == after
 
 
@@ -277,7 +272,7 @@ def test_metadata_gets_the_requirement_among_its_fields(before: bytes, after: by
     ],
     ids=["plain", "empty", "encoding", "mark", "docstring alone", "CRLF", "future"],
 )  # fmt: skip
-def test_the_code_comes_before_all_that_may_not_stay_first(before: bytes, first: bytes) -> None:
+def test_the_code_comes_before_all_that_may_not_stay_first(before, first):
     after = with_loading_code(before, [SUPPLIED], "pkg/__init__.py")
     assert after.startswith(first)
     compile(after, "pkg/__init__.py", "exec")
@@ -285,12 +280,12 @@ def test_the_code_comes_before_all_that_may_not_stay_first(before: bytes, first:
 
 
 @pytest.mark.parametrize(("code", "why"), [(b"def (:\n", "not valid Python"), (b"'doc'; import a\n", "several")])
-def test_a_file_without_a_place_for_the_code(code: bytes, why: str) -> None:
+def test_a_file_without_a_place_for_the_code(code, why):
     with pytest.raises(CannotRepair, match=why):
         with_loading_code(code, [SUPPLIED], "pkg/__init__.py")
 
 
-def test_an_installed_toolkit_serves_what_looks_for_it(tmp_path: Path) -> None:
+def test_an_installed_toolkit_serves_what_looks_for_it(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "torch", "2.0.1+cu117", files=torch_files(("cudart64_110.dll",)))
     result = repaired(wheel, tmp_path / "out", "toolkit")
     assert not result.plan.changes
@@ -305,14 +300,14 @@ def test_an_installed_toolkit_serves_what_looks_for_it(tmp_path: Path) -> None:
         repaired(package(tmp_path / "plain"), tmp_path / "out", "toolkit")
 
 
-def test_wheels_are_no_way_to_a_cuda_that_the_index_does_not_have(tmp_path: Path) -> None:
+def test_wheels_are_no_way_to_a_cuda_that_the_index_does_not_have(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "torch", "1.12.0+cu114", files=torch_files(("cudart64_110.dll",), "11.4"))
     options = RepairOptions(scan=ScanOptions(roots=RootOptions(discover=False), jobs=1))
     planned = repair_wheel(wheel, replace(options, wheel_dir=tmp_path), dry_run=True)
     assert [way.via for way in planned.plan.ways] == ["vendor", "toolkit"]
 
 
-def test_a_dry_run_shows_the_ways_with_sizes(tmp_path: Path, run: Run) -> None:
+def test_a_dry_run_shows_the_ways_with_sizes(tmp_path, run):
     cuda = tmp_path / "v11.7"
     for name, data in toolkit_files("11.7").items():
         (cuda / name).parent.mkdir(parents=True, exist_ok=True)
@@ -354,7 +349,7 @@ def made_with_real_wheels(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 
 @pytest.mark.real
-def test_the_vendors_own_wheels_serve_a_package_that_requires_them(tmp_path: Path) -> None:
+def test_the_vendors_own_wheels_serve_a_package_that_requires_them(tmp_path):
     _, made, wheels = made_with_real_wheels(tmp_path)
     lines = member(made, "pkg-1.0.dist-info/METADATA").splitlines()
     expected = ["intel-openmp>=2023.2.0,<2024", "nvidia-cuda-runtime-cu12>=12.9.79,<13"]
@@ -365,7 +360,7 @@ def test_the_vendors_own_wheels_serve_a_package_that_requires_them(tmp_path: Pat
 @pytest.mark.real
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_and_a_windows_python_imports_it(tmp_path: Path, run: Run) -> None:
+def test_and_a_windows_python_imports_it(tmp_path, run):
     wine = wine_options()
     built, made, wheels = made_with_real_wheels(tmp_path)
     run("try", built, "--no-deps", "--module", "pkg", "-q", *wine, code=Exit.FINDINGS)

@@ -93,7 +93,7 @@ def built(folder: Path, cuda: str = "11.7", imports: Mapping[str, list[str]] = I
     return build_wheel(folder, "torch", label, "cp311-cp311-win_amd64", files)
 
 
-def test_the_story_of_a_builder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_story_of_a_builder(tmp_path, capsys):
     unpacked, here = Unpacked(tmp_path / "unpacked"), tmp_path / "machine"
     roots = machine(here, unpacked)
     wheel, log, lock = built(here / "dist"), here / "build.log", here / "plan.json"

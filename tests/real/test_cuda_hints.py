@@ -65,7 +65,7 @@ def hints() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "major"), hints())
-def test_the_hint_is_for_the_right_cuda(name: str, major: str) -> None:
+def test_the_hint_is_for_the_right_cuda(name, major):
     """In CUDA 13 the distributions lose their suffix; cuDNN's keep it."""
     requirement = pip_packages(name, cuda=major)
     assert len(requirement) == 1
@@ -74,14 +74,14 @@ def test_the_hint_is_for_the_right_cuda(name: str, major: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in hints() if len(cuda_majors_for(name)) == 1}))
-def test_a_name_that_belongs_to_one_cuda_needs_no_more(name: str) -> None:
+def test_a_name_that_belongs_to_one_cuda_needs_no_more(name):
     (major,) = cuda_majors_for(name)
     assert pip_packages(name) == pip_packages(name, cuda=str(major))
 
 
 @pytest.mark.real
 @pytest.mark.parametrize(("name", "major"), hints())
-def test_the_wheel_that_a_hint_names_is_on_the_index_and_has_the_dll(name: str, major: str) -> None:
+def test_the_wheel_that_a_hint_names_is_on_the_index_and_has_the_dll(name, major):
     requirement = pip_packages(name, cuda=major)[0]
     assert dll_key(name) in {path.rpartition("/")[2] for path in dlls_of_newest(requirement)}, requirement
 
@@ -122,7 +122,7 @@ def requirements(command: str) -> list[str]:
 
 
 @pytest.mark.real
-def test_what_remedies_install_can_be_installed_on_windows(tmp_path: Path) -> None:
+def test_what_remedies_install_can_be_installed_on_windows(tmp_path):
     commands = sorted(command for command in pip_commands() if PYTORCH not in command and BUILDS not in command)
     require(commands, "there are no commands to try")
     wanted = sorted({name for command in commands for name in requirements(command)})
@@ -148,7 +148,7 @@ def test_what_remedies_install_can_be_installed_on_windows(tmp_path: Path) -> No
 
 
 @pytest.mark.real
-def test_what_remedies_build_is_on_the_index() -> None:
+def test_what_remedies_build_is_on_the_index():
     for name in {name for command in pip_commands() if BUILDS in command for name in requirements(command)}:
         done = subprocess.run(
             [sys.executable, "-m", "pip", "index", "versions", name], capture_output=True, timeout=600
@@ -157,7 +157,7 @@ def test_what_remedies_build_is_on_the_index() -> None:
 
 
 @pytest.mark.real
-def test_commands_for_pytorchs_index_are_whole() -> None:
+def test_commands_for_pytorchs_index_are_whole():
     for command in pip_commands():
         if PYTORCH in command:
             assert re.fullmatch(r".*whl/(?:cpu|xpu|cu\d{3})", command), command
@@ -215,7 +215,7 @@ ALONE = {
 @pytest.mark.real
 @pytest.mark.long
 @pytest.mark.parametrize("file", ALONE, ids=lambda file: file.split("-")[0])
-def test_a_wheel_alone_names_who_provides(file: str) -> None:
+def test_a_wheel_alone_names_who_provides(file):
     report = scan(wheel_of(file), OPTIONS)
     assert report.verdict is not Verdict.BROKEN
     named = {name for one in report.provided for name in one.distributions}
@@ -224,7 +224,7 @@ def test_a_wheel_alone_names_who_provides(file: str) -> None:
 
 @pytest.mark.real
 @pytest.mark.long
-def test_torchcodec_has_the_dlls_of_torch_loaded_first() -> None:
+def test_torchcodec_has_the_dlls_of_torch_loaded_first():
     wheels = [wheel_of(EXAMPLES[0]), wheel_of(TORCH)]
     found = list(scan_all(wheels, ScanOptions(roots=OPTIONS.roots, together=True)))
     report = next(one for one in found if isinstance(one, ScanReport) and one.name == "torchcodec")
@@ -235,7 +235,7 @@ def test_torchcodec_has_the_dlls_of_torch_loaded_first() -> None:
 
 @pytest.mark.real
 @pytest.mark.long
-def test_without_the_folder_of_torch_its_extension_fails(tmp_path: Path, unpacked: Path) -> None:
+def test_without_the_folder_of_torch_its_extension_fails(tmp_path, unpacked):
     place = environment(tmp_path / "env", [unpack(wheel_of(file), unpacked) for file in (TORCH, VISION)])
     with_modules(place, "numpy", "PIL")
     assert in_environment(place, "torchvision")["torchvision"].verdict is not Verdict.BROKEN
@@ -248,7 +248,7 @@ def test_without_the_folder_of_torch_its_extension_fails(tmp_path: Path, unpacke
 
 @pytest.mark.real
 @pytest.mark.long
-def test_an_old_runtime_beside_python_crashes_torch(tmp_path: Path, unpacked: Path) -> None:
+def test_an_old_runtime_beside_python_crashes_torch(tmp_path, unpacked):
     place = environment(tmp_path / "env", [unpack(wheel_of(TORCH), unpacked)])
     (place / "python.exe").touch()
     assert in_environment(place, "torch")["torch"].verdict is not Verdict.BROKEN
@@ -261,7 +261,7 @@ def test_an_old_runtime_beside_python_crashes_torch(tmp_path: Path, unpacked: Pa
 
 @pytest.mark.real
 @pytest.mark.long
-def test_pyqt5_before_torch_crashes_torch(tmp_path: Path, unpacked: Path) -> None:
+def test_pyqt5_before_torch_crashes_torch(tmp_path, unpacked):
     """Both orders are tried; the one that fails and the one that works are named."""
     files = (TORCH, *QT5)
     place = environment(tmp_path / "env", [unpack(wheel_of(file), unpacked) for file in files])
@@ -278,7 +278,7 @@ def test_pyqt5_before_torch_crashes_torch(tmp_path: Path, unpacked: Path) -> Non
 @pytest.mark.real
 @pytest.mark.long
 @pytest.mark.parametrize("file", EXAMPLES[1:3], ids=lambda file: file.split("-")[0])
-def test_dlls_of_the_cuda_build_of_torch_are_said_to_be_so(file: str) -> None:
+def test_dlls_of_the_cuda_build_of_torch_are_said_to_be_so(file):
     (item,) = [
         item
         for item in scan(wheel_of(file), OPTIONS).findings
@@ -289,7 +289,7 @@ def test_dlls_of_the_cuda_build_of_torch_are_said_to_be_so(file: str) -> None:
 
 @pytest.mark.real
 @pytest.mark.long
-def test_torch_says_which_mkl_it_relies_on() -> None:
+def test_torch_says_which_mkl_it_relies_on():
     report = scan(wheel_of(EXAMPLES[3]), OPTIONS)
     (one,) = [one for one in report.provided if one.name == "mkl_intel_thread.1.dll"]
     assert (one.how, one.distributions, one.specifier) == ("requirement", ("mkl",), "<=2021.4.0,>=2021.1.1")

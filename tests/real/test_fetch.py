@@ -27,7 +27,7 @@ pytestmark = pytest.mark.real
 CUPTI = "cupti64_2022.2.1.dll"
 
 
-def test_a_scan_of_the_index_is_that_of_the_file(tmp_path: Path, run) -> None:
+def test_a_scan_of_the_index_is_that_of_the_file(tmp_path, run):
     file = wheel("nvidia_cuda_runtime_cu11-11.7.99-py3-none-win_amd64.whl")
     found = []
     for word in ("nvidia-cuda-runtime-cu11==11.7.99", str(file)):
@@ -38,7 +38,7 @@ def test_a_scan_of_the_index_is_that_of_the_file(tmp_path: Path, run) -> None:
     assert found[0] == found[1]
 
 
-def test_the_directory_of_a_large_wheel_takes_few_bytes(tmp_path: Path) -> None:
+def test_the_directory_of_a_large_wheel_takes_few_bytes(tmp_path):
     from wheelfix.archive.reader import Archive
     from wheelfix.pe.image import read_image
 
@@ -52,7 +52,7 @@ def test_the_directory_of_a_large_wheel_takes_few_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["nvidia-cuda-runtime-cu12==12.9.79", "nvidia-nvjpeg2k-cu12==0.11.0.51"])
-def test_a_scan_of_a_small_cuda_wheel_reads_a_fifth_of_it(tmp_path: Path, word: str) -> None:
+def test_a_scan_of_a_small_cuda_wheel_reads_a_fifth_of_it(tmp_path, word):
     """`python -m tools.compare_remote_scans --nvidia` measures all of NVIDIA's libraries."""
     from wheelfix.base.options import RootOptions, ScanOptions
     from wheelfix.exam.scan import scan_all
@@ -64,7 +64,7 @@ def test_a_scan_of_a_small_cuda_wheel_reads_a_fifth_of_it(tmp_path: Path, word: 
         assert 0 < wheel.fetched <= 0.2 * wheel.size
 
 
-def test_a_torch_like_wheel_is_repaired_from_the_index_alone(tmp_path: Path, run) -> None:
+def test_a_torch_like_wheel_is_repaired_from_the_index_alone(tmp_path, run):
     """CUPTI by the table of hashes, OpenMP by table or signature; what is fetched is little more than the members."""
     story = kepler_cu117()
     own = example._common(
@@ -108,14 +108,14 @@ def named(roots: tuple[Path, ...]) -> list[str | Path]:
     return [word for root in roots for word in ("--root", root)]
 
 
-def test_before_it_is_broken(broken: Path, tmp_path: Path) -> None:
+def test_before_it_is_broken(broken, tmp_path):
     status, report = scan(broken, tmp_path)
     assert (status, report["verdict"]) == (1, "broken")
     assert report["first_failure"]["code"] == 126
 
 
 @pytest.mark.parametrize("step", [1, -1], ids=["as-named", "reversed"])
-def test_every_dll_comes_from_where_it_should(machine: Machinery, broken: Path, tmp_path: Path, step: int) -> None:
+def test_every_dll_comes_from_where_it_should(machine, broken, tmp_path, step):
     done = repair(broken, tmp_path, *named(machine.roots[::step]), "--compression", "store")
     chosen = {
         addition["name"]: Path(addition["source"]["path"]).relative_to(machine.folder).as_posix()
@@ -138,7 +138,7 @@ def test_every_dll_comes_from_where_it_should(machine: Machinery, broken: Path, 
     assert (status, report["first_failure"]) == (0, None)
 
 
-def test_each_refusal_is_reported(machine: Machinery, broken: Path, tmp_path: Path) -> None:
+def test_each_refusal_is_reported(machine, broken, tmp_path):
     done = repair(broken, tmp_path, *named(machine.roots), "--compression", "store")
     reasons = {
         (addition["name"], Path(entry["path"]).relative_to(machine.folder).as_posix()): entry["reason"]

@@ -82,7 +82,7 @@ def spelled(code: tuple[str, str] | None) -> list[str] | None:
 
 
 @pytest.mark.parametrize("name", WHEELS)
-def test_architectures(name: str, tmp_path: Path) -> None:
+def test_architectures(name, tmp_path):
     _, report = scan(wheel(name), tmp_path, "--archs")
     found = {base(image): image["archs"] for image in report["images"] if image.get("archs")}
     others = {dll: found.pop(dll) for dll in list(found) if OTHER_VENDORS.search(dll)}
@@ -134,7 +134,7 @@ def member(path: Path, name: str) -> Iterator[bytes]:
         pytest.param(BITSANDBYTES, "libbitsandbytes_cuda128.dll", True, id="bitsandbytes-128"),
     ],
 )
-def test_uncompressed_cubins_say_the_same(name: str, dll: str, whole: bool) -> None:
+def test_uncompressed_cubins_say_the_same(name, dll, whole):
     """``whole``: every architecture has at least one cubin that is not compressed; cuDNN has none at all.
 
     tests/pe/test_gpucode.py unpacks the heads of compressed ones, cuDNN's among them.
@@ -161,7 +161,7 @@ def test_uncompressed_cubins_say_the_same(name: str, dll: str, whole: bool) -> N
         pytest.param(BITSANDBYTES, "GTX 1080", 0, {"same-major": 4, "none": 3}, id="bitsandbytes-pascal"),
     ],
 )
-def test_answers_for_a_card(name: str, card: str, status: int, fits: dict[str, int], tmp_path: Path) -> None:
+def test_answers_for_a_card(name, card, status, fits, tmp_path):
     reported, report = scan(wheel(name), tmp_path, "--gpu", card)
     images = [image for image in report["images"] if "gpu" in image and not OTHER_VENDORS.search(image["path"])]
     found = [image["gpu"]["fit"] for image in images]
@@ -171,7 +171,7 @@ def test_answers_for_a_card(name: str, card: str, status: int, fits: dict[str, i
 
 
 @pytest.mark.slow
-def test_cudnn_for_an_old_card_is_named(tmp_path: Path) -> None:
+def test_cudnn_for_an_old_card_is_named(tmp_path):
     _, report = scan(wheel(CUDNN), tmp_path, "--gpu", "K40c")
     (finding,) = (finding for finding in report["findings"] if finding["code"] == "WF501")
     assert finding["hint"] == "take cuDNN 8.7.0, the last that is known to have code for sm_35"
@@ -179,7 +179,7 @@ def test_cudnn_for_an_old_card_is_named(tmp_path: Path) -> None:
     assert len(finding["evidence"]["archs"]) == 6
 
 
-def test_what_to_rebuild_for_a_new_card(tmp_path: Path) -> None:
+def test_what_to_rebuild_for_a_new_card(tmp_path):
     """A package with the one DLL that has code up to Ada and Hopper."""
     name = "libbitsandbytes_cuda118.dll"
     content = b"".join(member(wheel(BITSANDBYTES), name))
@@ -193,7 +193,7 @@ def test_what_to_rebuild_for_a_new_card(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_candidate_without_code_is_refused_and_said_so(tmp_path: Path, run) -> None:
+def test_a_candidate_without_code_is_refused_and_said_so(tmp_path, run):
     root = wheel(CUDNN)
     lacking = needing(tmp_path, "cudnn64_8.dll:cudnnCreate")
     said = " ".join(run("repair", lacking, *ALONE, "--root", root, "--gpu", "K40c", "--dry-run", code=1).out.split())
@@ -214,7 +214,7 @@ def answers(name: str, *targets: str) -> dict[str, TargetVerdict]:
     return {target.name: target for target in report.targets}
 
 
-def test_opencv_4_needs_media_foundation() -> None:
+def test_opencv_4_needs_media_foundation():
     found = answers(WITH_MEDIA, "windows-11", "windows-n", "server-core-2022", "wine")
     assert {name: target.verdict for name, target in found.items()} == {
         "windows-11": Verdict.OK,
@@ -228,7 +228,7 @@ def test_opencv_4_needs_media_foundation() -> None:
     assert failure.message.startswith("ImportError: DLL load failed while importing cv2:")
 
 
-def test_opencv_5_does_not() -> None:
+def test_opencv_5_does_not():
     assert answers(WITHOUT, "windows-n")["windows-n"].verdict is Verdict.OK
 
 
@@ -257,7 +257,7 @@ def files() -> list[tuple[str, bytes]]:
     return found[:FILES]
 
 
-def test_others_say_the_same(files: list[tuple[str, bytes]]) -> None:
+def test_others_say_the_same(files):
     if Osslsigncode().program is None:
         absent("osslsigncode is not installed")
     found = compare(iter(files), every=3)
@@ -266,7 +266,7 @@ def test_others_say_the_same(files: list[tuple[str, bytes]]) -> None:
     assert found.answers["trusted"] >= found.files - len(KNOWN)
 
 
-def test_no_forgery_is_trusted(files: list[tuple[str, bytes]]) -> None:
+def test_no_forgery_is_trusted(files):
     seeds = seeds_of([(name, file) for name, file in files if len(file) < 200_000])
     require(seeds, "no small signed DLLs")
     tally = forge(seeds, FORGED, seed=1)

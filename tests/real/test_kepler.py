@@ -126,7 +126,7 @@ def assert_closed(path: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("make", ["forged", "compiled"])
-def test_the_first_build_before(make: str, wheels: dict[str, Path], tmp_path: Path) -> None:
+def test_the_first_build_before(make, wheels, tmp_path):
     status, report = scan(wheels[make], tmp_path)
     assert (status, report["verdict"]) == (1, "broken")
     imported = {item["name"]: item["needed_by"] for item in report["missing"] if item["kind"] == "import"}
@@ -148,9 +148,7 @@ def test_the_first_build_before(make: str, wheels: dict[str, Path], tmp_path: Pa
 
 
 @pytest.mark.parametrize("layout", some(["oneapi_by_component", "oneapi_with_bin"]))
-def test_the_first_build_from_toolkits(
-    layout: str, wheels: dict[str, Path], unpacked: Unpacked, tmp_path: Path
-) -> None:
+def test_the_first_build_from_toolkits(layout, wheels, unpacked, tmp_path):
     cuda = vendors.cuda_toolkit(unpacked, tmp_path / "CUDA" / "v11.7")
     oneapi = getattr(vendors, layout)(unpacked, tmp_path / "oneAPI")
     done = repair(wheels["forged"], tmp_path, "--cuda", cuda, "--oneapi", oneapi, "--compression", "store")
@@ -160,7 +158,7 @@ def test_the_first_build_from_toolkits(
     assert report["missing"] == []
 
 
-def test_the_first_build_from_conda(wheels: dict[str, Path], unpacked: Unpacked, tmp_path: Path) -> None:
+def test_the_first_build_from_conda(wheels, unpacked, tmp_path):
     conda = vendors.conda_environment(unpacked, tmp_path / "envs" / "build")
     done = repair(wheels["forged"], tmp_path, "--conda", conda, "--compression", "store")
     assert done.names == FIRST
@@ -171,7 +169,7 @@ def test_the_first_build_from_conda(wheels: dict[str, Path], unpacked: Unpacked,
     assert scan(done.path, tmp_path)[0] == 0
 
 
-def test_the_first_build_straight_out_of_wheels(wheels: dict[str, Path], tmp_path: Path) -> None:
+def test_the_first_build_straight_out_of_wheels(wheels, tmp_path):
     """No DLL is unpacked: its compressed bytes go from one archive into the other."""
     done = repair(wheels["compiled"], tmp_path, *roots([MKL.file, OPENMP.file, CUPTI.file]))
     assert done.names == FIRST
@@ -184,9 +182,7 @@ def test_the_first_build_straight_out_of_wheels(wheels: dict[str, Path], tmp_pat
 
 
 @pytest.mark.long
-def test_installers_take_the_first_build_and_a_second_repair_changes_nothing(
-    wheels: dict[str, Path], tmp_path: Path
-) -> None:
+def test_installers_take_the_first_build_and_a_second_repair_changes_nothing(wheels, tmp_path):
     done = repair(wheels["compiled"], tmp_path, *roots([MKL.file, OPENMP.file, CUPTI.file]))
     check_with_clients(done.path, tmp_path / "clients")
     again = repair(done.path, tmp_path / "again", *roots([MKL.file, OPENMP.file, CUPTI.file]))
@@ -211,7 +207,7 @@ def zlibwapi(folder: Path) -> Path:
     return folder
 
 
-def test_the_second_build_before(wheels: dict[str, Path], tmp_path: Path) -> None:
+def test_the_second_build_before(wheels, tmp_path):
     status, report = scan(wheels["second"], tmp_path)
     assert (status, report["verdict"]) == (1, "broken")
     imported = {item["name"]: item["needed_by"] for item in report["missing"] if item["kind"] == "import"}
@@ -224,7 +220,7 @@ def test_the_second_build_before(wheels: dict[str, Path], tmp_path: Path) -> Non
     assert report["first_failure"]["chain"] == ["backend_with_compiler.dll", "torch_cuda.dll", "cudnn64_8.dll"]
 
 
-def test_the_second_build_after(wheels: dict[str, Path], second_roots: list[str | Path], tmp_path: Path) -> None:
+def test_the_second_build_after(wheels, second_roots, tmp_path):
     done = repair(wheels["second"], tmp_path, *second_roots)
     assert done.names == CUDNN_PARTS | {"cudnn64_8.dll", "nvToolsExt64_1.dll", "zlibwapi.dll"}
     status, report = scan(done.path, tmp_path)
@@ -235,9 +231,7 @@ def test_the_second_build_after(wheels: dict[str, Path], second_roots: list[str 
             assert packed_bytes(done.path, addition["target"]) == packed_bytes(Path(source["path"]), source["member"])
 
 
-def test_the_second_build_from_a_toolkit_with_cudnn_copied_into_it(
-    wheels: dict[str, Path], unpacked: Unpacked, tmp_path: Path
-) -> None:
+def test_the_second_build_from_a_toolkit_with_cudnn_copied_into_it(wheels, unpacked, tmp_path):
     """People who copy cuDNN by hand copy it into CUDA's bin; what is vendored is all of it, and from there."""
     wheel(CUPY.file)
     cuda = vendors.cuda_toolkit(unpacked, tmp_path / "CUDA" / "v11.7")

@@ -16,8 +16,6 @@ from _pytest.mark.structures import ParameterSet
 from tests.real.commands import ALONE
 from tests.real.environments import (
     SITE,
-    RealEnvironment,
-    RealSet,
     environment,
     pip_environment,
     real_environments,
@@ -63,7 +61,7 @@ def named(verdict: Verdict, reports: dict[str, ScanReport]) -> set[str]:
 
 @pytest.mark.real
 @pytest.mark.parametrize("one", complete_sets())
-def test_a_complete_set_works(one: RealSet, tmp_path: Path, unpacked: Path) -> None:
+def test_a_complete_set_works(one, tmp_path, unpacked):
     reports = scanned([*one.wheels], tmp_path, unpacked)
     assert named(Verdict.BROKEN, reports) == set(one.broken), one.why
     assert named(Verdict.UNSURE, reports) == set(one.unsure), one.why
@@ -71,7 +69,7 @@ def test_a_complete_set_works(one: RealSet, tmp_path: Path, unpacked: Path) -> N
 
 @pytest.mark.real
 @pytest.mark.parametrize(("one", "gone"), incomplete_sets())
-def test_what_is_left_out_is_missed(one: RealSet, gone: str, tmp_path: Path, unpacked: Path) -> None:
+def test_what_is_left_out_is_missed(one, gone, tmp_path, unpacked):
     left = [file for file in one.wheels if canonical(file.split("-")[0]) != gone]
     assert len(left) == len(one.wheels) - 1
     reports = scanned(left, tmp_path, unpacked)
@@ -102,7 +100,7 @@ def reported(command: list[str], folder: Path) -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.real
 @pytest.mark.parametrize("one", environments())
-def test_verdict_and_reason(one: RealEnvironment, tmp_path: Path) -> None:
+def test_verdict_and_reason(one, tmp_path):
     env = pip_environment(tmp_path / "env", [wheel_of(file) for file in one.wheels], one.python)
     for file in one.gone:
         (env / SITE / file).unlink()
@@ -170,7 +168,7 @@ def _record(prefix: Path, name: str, version: str, files: list[str]) -> None:
         pytest.param(FFT, "mkl_fft", "mkl_rt.3.dll", id="mkl_fft"),
     ],
 )
-def test_dlls_in_library_bin(tmp_path: Path, wheels: tuple[str, ...], subject: str, gone: str) -> None:
+def test_dlls_in_library_bin(tmp_path, wheels, subject, gone):
     prefix = conda_environment(tmp_path / "env", wheels, tmp_path)
     whole = scanned_folder(prefix)
     assert {report.verdict for report in whole.values()} == {Verdict.OK}

@@ -29,7 +29,7 @@ TORCH, OPENMP = named("torch", "2.7.1"), named("intel_openmp", "2023.2.0")
 # --------------------------------------------------------------------------------------------------- as published
 
 
-def test_2_4_0_misses_an_openmp_runtime_that_nobody_may_ship(tmp_path: Path) -> None:
+def test_2_4_0_misses_an_openmp_runtime_that_nobody_may_ship(tmp_path):
     """pytorch#131662: everyone was told that fbgemm.dll could not be loaded, which was whole."""
     status, report = scan(wheel(named("torch", "2.4.0").file), tmp_path)
     assert status == 1
@@ -46,7 +46,7 @@ def test_2_4_0_misses_an_openmp_runtime_that_nobody_may_ship(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("version", ["1.12.1", "2.0.1", "2.4.1", "2.7.1", "2.15.0"])
-def test_other_releases_can_be_imported(version: str, tmp_path: Path) -> None:
+def test_other_releases_can_be_imported(version, tmp_path):
     status, report = scan(wheel(named("torch", version).file), tmp_path)
     assert (status, report["first_failure"], report["missing"]) == (0, None, [])
 
@@ -69,7 +69,7 @@ def repaired(broken: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repair(broken, tmp_path_factory.mktemp("repaired"), "--root", wheel(OPENMP.file)).path
 
 
-def test_the_loss_is_seen_and_the_blame_put_right(broken: Path, tmp_path: Path) -> None:
+def test_the_loss_is_seen_and_the_blame_put_right(broken, tmp_path):
     status, report = scan(broken, tmp_path)
     assert status == 1
     (missing,) = (item for item in report["missing"] if item["required"])
@@ -79,7 +79,7 @@ def test_the_loss_is_seen_and_the_blame_put_right(broken: Path, tmp_path: Path) 
     assert {"WF102", "WF301"} <= {finding["code"] for finding in report["findings"]}
 
 
-def test_the_output_differs_from_the_original_only_where_it_must(repaired: Path) -> None:
+def test_the_output_differs_from_the_original_only_where_it_must(repaired):
     original = wheel(TORCH.file)
     ours, theirs = dict(packed(repaired)), dict(packed(original))
     assert set(ours) - set(theirs) == {SBOM}
@@ -93,28 +93,28 @@ def test_the_output_differs_from_the_original_only_where_it_must(repaired: Path)
     assert set(rows) - {row[0] for row in record_rows(original)} == {SBOM}
 
 
-def test_what_came_back_is_intels_own(repaired: Path) -> None:
+def test_what_came_back_is_intels_own(repaired):
     inside = "intel_openmp-2023.2.0.data/data/Library/bin/libiomp5md.dll"
     assert dict(packed(repaired))[LOST][:3] == dict(packed(wheel(OPENMP.file)))[inside][:3]
 
 
-def test_it_can_be_imported_and_every_byte_is_accounted_for(repaired: Path, tmp_path: Path, run) -> None:
+def test_it_can_be_imported_and_every_byte_is_accounted_for(repaired, tmp_path, run):
     status, report = scan(repaired, tmp_path)
     assert (status, report["verdict"], report["first_failure"]) == (0, "ok", None)
     run("verify", repaired)
 
 
 @pytest.mark.long  # 1.2 GB each; every change gives the wheels of test_kepler.py and tests/repairs to all clients
-def test_clients_take_it(repaired: Path, tmp_path: Path) -> None:
+def test_clients_take_it(repaired, tmp_path):
     check_with_clients(repaired, tmp_path, only=("pip", "uv"))
 
 
-def test_a_second_repair_changes_no_byte(repaired: Path, tmp_path: Path) -> None:
+def test_a_second_repair_changes_no_byte(repaired, tmp_path):
     again = repair(repaired, tmp_path, "--root", wheel(OPENMP.file))
     assert again.path.read_bytes() == repaired.read_bytes()
 
 
-def test_a_wheel_that_needs_nothing_is_passed_on_as_it_is(tmp_path: Path) -> None:
+def test_a_wheel_that_needs_nothing_is_passed_on_as_it_is(tmp_path):
     original = wheel(TORCH.file)
     assert repair(original, tmp_path, "--trust-record").path.read_bytes() == original.read_bytes()
 

@@ -28,7 +28,7 @@ def title(entry: Listed) -> str:
 AT_HAND = [entry for entry in listed() if entry.in_ci or wheel_at_hand(entry.file)]
 
 
-def test_the_rest_of_the_list_is_at_hand() -> None:
+def test_the_rest_of_the_list_is_at_hand():
     """One line for all that CI does not download."""
     if len(AT_HAND) < len(listed()):
         lacking = len(listed()) - len(AT_HAND)
@@ -37,7 +37,7 @@ def test_the_rest_of_the_list_is_at_hand() -> None:
 
 
 @pytest.mark.parametrize("entry", AT_HAND, ids=title)
-def test_a_scan_says_what_is_known(entry: Listed) -> None:
+def test_a_scan_says_what_is_known(entry):
     """And every image is looked at; ``tests/pe/test_real.py`` holds what is read of them against other readers."""
     path = wheel(entry.file)
     report = scan(path, ScanOptions(roots=RootOptions(discover=False)))  # no roots of this machine may help
@@ -57,7 +57,7 @@ SMALL = [entry for entry in AT_HAND if not wheel_at_hand(entry.file) or wheel(en
 
 
 @pytest.mark.parametrize("entry", every(3, SMALL), ids=title)
-def test_a_repair_without_roots_changes_nothing_but_wrong_records(entry: Listed) -> None:
+def test_a_repair_without_roots_changes_nothing_but_wrong_records(entry):
     """What a plan adds by itself are second copies of DLLs that a wheel has already: none of these needs one."""
     options = RepairOptions(trust_record=True, scan=ScanOptions(roots=RootOptions(discover=False)))
     plan = repair_wheel(wheel(entry.file), options, dry_run=True).plan
@@ -69,7 +69,7 @@ def test_a_repair_without_roots_changes_nothing_but_wrong_records(entry: Listed)
 # ----------------------------------------------------------------------------------------------- the list itself
 
 
-def test_the_list_is_long_varied_and_says_why() -> None:
+def test_the_list_is_long_varied_and_says_why():
     projects = {entry.project for entry in listed()}
     platforms = Counter(entry.tags[2] for entry in listed())
     assert len(projects) >= 100

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from tests.remote.server import running
-from tests.support.commands import Run
 from tests.support.tiers import impossible
 from wheelfix.base.options import RemoteOptions
 from wheelfix.errors import EnvironmentFailure, UsageError
@@ -26,7 +25,7 @@ from wheelfix.remote.client import Client
 URL = "https://me:secret@example.org/x.whl?token=secret"
 
 
-def test_parts_are_found_again(tmp_path: Path) -> None:
+def test_parts_are_found_again(tmp_path):
     first = Segments(tmp_path / "x")
     first.add(100, b"a" * 50)
     first.add(150, b"b" * 50)
@@ -37,14 +36,14 @@ def test_parts_are_found_again(tmp_path: Path) -> None:
     assert again.missing(0, 300) == [(0, 100), (200, 300)]
 
 
-def test_large_parts_are_kept_in_pieces(tmp_path: Path) -> None:
+def test_large_parts_are_kept_in_pieces(tmp_path):
     parts = Segments(tmp_path / "x")
     parts.add(0, bytes(_LARGEST_PART + 5))
     assert parts.missing(0, _LARGEST_PART + 5) == []
     assert len(list((tmp_path / "x").iterdir())) == 2
 
 
-def test_a_part_that_another_run_removed_is_missing(tmp_path: Path) -> None:
+def test_a_part_that_another_run_removed_is_missing(tmp_path):
     parts = Segments(tmp_path / "x")
     parts.add(0, b"a" * 10)
     again = Segments(tmp_path / "x")
@@ -54,7 +53,7 @@ def test_a_part_that_another_run_removed_is_missing(tmp_path: Path) -> None:
     assert again.missing(0, 10) == [(0, 10)]
 
 
-def test_versions_do_not_mix(tmp_path: Path) -> None:
+def test_versions_do_not_mix(tmp_path):
     cache = Cache(tmp_path)
     cache.segments(URL, "", Version(10, '"a"', "")).add(0, b"old")
     assert cache.segments(URL, "", Version(10, '"b"', "")).read(0, 3) == b""
@@ -65,7 +64,7 @@ def test_versions_do_not_mix(tmp_path: Path) -> None:
     assert "secret" not in "".join(str(path) for path in tmp_path.rglob("*"))
 
 
-def test_a_wheel_is_hashed_again(tmp_path: Path) -> None:
+def test_a_wheel_is_hashed_again(tmp_path):
     cache, data = Cache(tmp_path), b"a wheel"
     digest = hashlib.sha256(data).hexdigest()
     place = cache.place_for_wheel(URL, digest)
@@ -77,7 +76,7 @@ def test_a_wheel_is_hashed_again(tmp_path: Path) -> None:
     assert not place.exists()
 
 
-def test_what_was_used_last_stays(tmp_path: Path) -> None:
+def test_what_was_used_last_stays(tmp_path):
     with Cache(tmp_path, limit=250) as cache:
         for number in range(4):
             cache.segments(f"{URL}{number}/{number}", "", Version(9, f'"{number}"', "")).add(0, bytes(100))
@@ -89,7 +88,7 @@ def test_what_was_used_last_stays(tmp_path: Path) -> None:
     assert kept == {2, 3}
 
 
-def test_a_temporary_cache_is_gone(tmp_path: Path) -> None:
+def test_a_temporary_cache_is_gone(tmp_path):
     with Cache(keep=False) as cache:
         cache.segments(URL, "", Version(9, '"x"', "")).add(0, b"x")
         folder = cache.folder
@@ -97,7 +96,7 @@ def test_a_temporary_cache_is_gone(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_the_command(tmp_path, monkeypatch, run):
     monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("WHEELFIX_CACHE_SIZE", "1G")
     Cache().segments(URL, "", Version(9, '"x"', "")).add(0, bytes(1000))
@@ -109,7 +108,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) 
     assert not list((tmp_path / "parts").iterdir())
 
 
-def test_a_size_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_size_that_is_none(monkeypatch):
     monkeypatch.setenv("WHEELFIX_CACHE_SIZE", "plenty")
     with pytest.raises(UsageError, match="is not a size"):
         default_limit()
@@ -137,7 +136,7 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
     (tmp_path / "file").write_text("")
     said: list[str] = []
     with running({"/x.whl": DATA}) as server, client_of(tmp_path / "file" / "cache", said) as client:
@@ -152,7 +151,7 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
-def test_a_file_system_that_is_read_only(tmp_path: Path) -> None:
+def test_a_file_system_that_is_read_only(tmp_path):
     said: list[str] = []
     with (
         mounted(tmp_path / "small", "ro") as folder,
@@ -166,7 +165,7 @@ def test_a_file_system_that_is_read_only(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_disk_that_is_full(tmp_path: Path, whole: bool, run: Run) -> None:
+def test_a_disk_that_is_full(tmp_path, whole, run):
     """The error names the folder, the reason and what to do; nothing half-written stays."""
     digest = hashlib.sha256(DATA).hexdigest()
     with mounted(tmp_path / "small", "size=1m") as folder, running({"/x.whl": DATA}) as server:
@@ -182,7 +181,7 @@ def test_a_disk_that_is_full(tmp_path: Path, whole: bool, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_several_runs_share_a_folder_while_one_empties_it(tmp_path: Path) -> None:
+def test_several_runs_share_a_folder_while_one_empties_it(tmp_path):
     """While other runs remove files, each one gets the right bytes."""
     failures: list[BaseException] = []
     ended = threading.Event()
@@ -214,7 +213,7 @@ def test_several_runs_share_a_folder_while_one_empties_it(tmp_path: Path) -> Non
     assert failures == []
 
 
-def test_wheels_of_another_process_that_no_hash_identifies_stay_for_a_day(tmp_path: Path) -> None:
+def test_wheels_of_another_process_that_no_hash_identifies_stay_for_a_day(tmp_path):
     other = tmp_path / "wheels" / f"unverified-1-{'0' * 64}.whl"
     other.parent.mkdir()
     (tmp_path / MARK).touch()
@@ -249,7 +248,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "command", [["cache", "clear"], ["cache", "info"], ["scan", "https://127.0.0.1:9/x-1.0-py3-none-any.whl"]]
 )
-def test_a_folder_with_other_files_is_refused(tmp_path: Path, names: list[str], command: list[str], run: Run) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path, names, command, run):
     """--cache-dir named a folder of the user's: everything in its folders "wheels" and "parts" was removed."""
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -263,7 +262,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path, names: list[str], 
     assert snapshot(tmp_path) == before
 
 
-def test_only_what_we_wrote_is_removed(tmp_path: Path, run: Run) -> None:
+def test_only_what_we_wrote_is_removed(tmp_path, run):
     filled(tmp_path)
     part = next(path for path in (tmp_path / "parts").iterdir())
     strange = [tmp_path / "wheels" / "mine.whl", tmp_path / "parts" / "mine.txt", part / "mine.txt", tmp_path / "mine"]
@@ -286,7 +285,7 @@ def test_only_what_we_wrote_is_removed(tmp_path: Path, run: Run) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 @pytest.mark.parametrize("name", ["parts", "wheels"])
-def test_a_link_in_the_cache_is_not_followed(tmp_path: Path, name: str, run: Run) -> None:
+def test_a_link_in_the_cache_is_not_followed(tmp_path, name, run):
     """A link named "parts" emptied the folder behind it."""
     target, cache = filled(tmp_path / "other"), filled(tmp_path / "cache")
     before = snapshot(target)
@@ -301,7 +300,7 @@ def test_a_link_in_the_cache_is_not_followed(tmp_path: Path, name: str, run: Run
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
-def test_a_link_to_a_folder_of_parts_is_neither_emptied_nor_used(tmp_path: Path) -> None:
+def test_a_link_to_a_folder_of_parts_is_neither_emptied_nor_used(tmp_path):
     target, cache = filled(tmp_path / "other"), filled(tmp_path / "cache")
     part = next((cache / "parts").iterdir())
     for file in part.iterdir():
@@ -317,7 +316,7 @@ def test_a_link_to_a_folder_of_parts_is_neither_emptied_nor_used(tmp_path: Path)
 
 @pytest.mark.skipif(os.name == "nt", reason="no such files there")
 @pytest.mark.parametrize("kind", ["device", "pipe", "link", "folder", "huge"])
-def test_a_part_that_is_not_a_regular_file_is_fetched_again(tmp_path: Path, kind: str) -> None:
+def test_a_part_that_is_not_a_regular_file_is_fetched_again(tmp_path, kind):
     """A link to /dev/zero was read until memory ended, a pipe waited for ever."""
     parts = Segments(tmp_path / "x")
     parts.add(0, b"a" * 10)
@@ -343,7 +342,7 @@ def test_a_part_that_is_not_a_regular_file_is_fetched_again(tmp_path: Path, kind
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such files there")
-def test_a_wheel_that_is_not_a_regular_file_is_not_used(tmp_path: Path) -> None:
+def test_a_wheel_that_is_not_a_regular_file_is_not_used(tmp_path):
     cache, digest = Cache(tmp_path), "0" * 64
     place = cache.place_for_wheel(URL, digest)
     place.parent.mkdir()

@@ -73,9 +73,7 @@ def scanned(url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> tupl
 # ------------------------------------------------------------------------------------------------------- certificates
 
 
-def test_an_unknown_authority_is_refused_with_what_to_set(
-    root: Path, certificates: Certificates, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_authority_is_refused_with_what_to_set(root, certificates, tmp_path, capfd):
     with nginx(root, certificates=certificates) as url:
         code, said = scanned(url, tmp_path, capfd)
     assert code == 4
@@ -86,10 +84,7 @@ def test_an_unknown_authority_is_refused_with_what_to_set(
 
 
 @pytest.mark.parametrize("variable", ["PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "pip.conf"])
-def test_a_bundle_is_used(
-    root: Path, certificates: Certificates, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str], variable: str,
-) -> None:  # fmt: skip
+def test_a_bundle_is_used(root, certificates, home, tmp_path, monkeypatch, capfd, variable):
     if variable == "pip.conf":
         (home / ".config/pip/pip.conf").write_text(f"[global]\ncert = {certificates.authority}\n")
     else:
@@ -98,10 +93,7 @@ def test_a_bundle_is_used(
         assert scanned(url, tmp_path, capfd)[0] == 0
 
 
-def test_a_bundle_with_another_authority_is_named(
-    root: Path, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+def test_a_bundle_with_another_authority_is_named(root, certificates, tmp_path, monkeypatch, capfd):
     other = make_certificates(tmp_path / "other").authority
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other))
     with nginx(root, certificates=certificates) as url:
@@ -111,9 +103,7 @@ def test_a_bundle_with_another_authority_is_named(
 
 
 @pytest.mark.parametrize(("text", "reason"), [(None, "there is no such file"), ("hello", "it is not a PEM file")])
-def test_a_bundle_that_cannot_be_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], text: str | None, reason: str
-) -> None:
+def test_a_bundle_that_cannot_be_used(tmp_path, monkeypatch, capfd, text, reason):
     if text is not None:
         (tmp_path / "ca.pem").write_text(text)
     monkeypatch.setenv("PIP_CERT", str(tmp_path / "ca.pem"))
@@ -125,10 +115,7 @@ def test_a_bundle_that_cannot_be_used(
 
 
 @pytest.mark.parametrize("source", ["PIP_TRUSTED_HOST", "UV_INSECURE_HOST", "pip.conf", "uv.toml"])
-def test_a_trusted_host_is_not_checked_and_that_is_said(
-    root: Path, certificates: Certificates, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str], source: str,
-) -> None:  # fmt: skip
+def test_a_trusted_host_is_not_checked_and_that_is_said(root, certificates, home, tmp_path, monkeypatch, capfd, source):
     with nginx(root, certificates=certificates) as url:
         host = url.partition("://")[2]
         if source == "pip.conf":
@@ -144,19 +131,13 @@ def test_a_trusted_host_is_not_checked_and_that_is_said(
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1"])
-def test_another_trusted_host_changes_nothing(
-    root: Path, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str], host: str,
-) -> None:  # fmt: skip
+def test_another_trusted_host_changes_nothing(root, certificates, tmp_path, monkeypatch, capfd, host):
     monkeypatch.setenv("PIP_TRUSTED_HOST", host)
     with nginx(root, certificates=certificates) as url:
         assert scanned(url, tmp_path, capfd)[0] == 4
 
 
-def test_trust_does_not_follow_a_redirect_to_another_host(
-    root: Path, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+def test_trust_does_not_follow_a_redirect_to_another_host(root, certificates, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("PIP_TRUSTED_HOST", "localhost")
     moved = "location /files/ { return 302 https://127.0.0.1:$server_port/moved$request_uri; }"
     with nginx(root, certificates=certificates, server=moved) as url:
@@ -165,10 +146,7 @@ def test_trust_does_not_follow_a_redirect_to_another_host(
     assert "cannot be trusted" in said
 
 
-def test_a_redirect_from_https_to_http_is_not_followed(
-    root: Path, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+def test_a_redirect_from_https_to_http_is_not_followed(root, certificates, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
     moved = "location /files/ { return 302 http://127.0.0.1:1/moved$request_uri; }"
     with nginx(root, certificates=certificates, server=moved) as url:
@@ -178,10 +156,7 @@ def test_a_redirect_from_https_to_http_is_not_followed(
 
 
 @pytest.mark.parametrize("variable", ["PIP_CLIENT_CERT", "SSL_CLIENT_CERT"])
-def test_a_client_certificate(
-    root: Path, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str], variable: str,
-) -> None:  # fmt: skip
+def test_a_client_certificate(root, certificates, tmp_path, monkeypatch, capfd, variable):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
     wanted = f"ssl_client_certificate {certificates.authority}; ssl_verify_client on;"
     with nginx(root, certificates=certificates, server=wanted) as url:
@@ -210,10 +185,7 @@ def index(
 
 
 @pytest.mark.parametrize("source", ["HTTPS_PROXY", "ALL_PROXY", "PIP_PROXY", "pip.conf", "uv.toml"])
-def test_a_proxy_with_an_account(
-    index: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
-    source: str,
-) -> None:  # fmt: skip
+def test_a_proxy_with_an_account(index, home, tmp_path, monkeypatch, capfd, source):
     def use(address: str) -> None:
         if source == "pip.conf":
             (home / ".config/pip/pip.conf").write_text(f"[global]\nproxy = {address}\n")
@@ -235,9 +207,7 @@ def test_a_proxy_with_an_account(
     assert "http://USER:PASSWORD@HOST:PORT" in said
 
 
-def test_a_proxy_for_plain_http(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_proxy_for_plain_http(root, tmp_path, monkeypatch, capfd):
     with nginx(root) as url, tinyproxy(tmp_path / "proxy", f"me {SECRET}") as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://me:{SECRET}@{proxy.host}")
         assert scanned(url, tmp_path, capfd)[0] == 0
@@ -248,9 +218,7 @@ def test_a_proxy_for_plain_http(
     assert "asks for another user name and password" in said
 
 
-def test_a_host_in_no_proxy_is_asked_directly(
-    index: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_host_in_no_proxy_is_asked_directly(index, home, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("HTTPS_PROXY", f"http://me:{SECRET}@127.0.0.1:1")
     code, said = scanned(index, tmp_path, capfd)
     assert code == 4
@@ -264,9 +232,7 @@ def test_a_host_in_no_proxy_is_asked_directly(
     assert scanned(index, tmp_path / "again", capfd)[0] == 0
 
 
-def test_pips_proxy_comes_before_the_variables(
-    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_pips_proxy_comes_before_the_variables(index, tmp_path, monkeypatch, capfd):
     with tinyproxy(tmp_path / "proxy") as proxy:
         monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
         monkeypatch.setenv("NO_PROXY", "localhost")
@@ -286,10 +252,7 @@ def test_pips_proxy_comes_before_the_variables(
         (f"http://me:{SECRET}@127.0.0.1:nonsense", ""),
     ],
 )
-def test_a_proxy_that_cannot_be_used(
-    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
-    proxy: str, expected: str,
-) -> None:  # fmt: skip
+def test_a_proxy_that_cannot_be_used(index, tmp_path, monkeypatch, capfd, proxy, expected):
     monkeypatch.setenv("HTTPS_PROXY", proxy)
     code, said = scanned(index, tmp_path, capfd)
     assert code in (3, 4)
@@ -301,10 +264,7 @@ def test_a_proxy_that_cannot_be_used(
 
 
 @pytest.mark.parametrize("source", ["url", "token", "netrc", "keyring", "uv", "none"])
-def test_accounts(
-    root: Path, certificates: Certificates, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str], source: str,
-) -> None:  # fmt: skip
+def test_accounts(root, certificates, home, tmp_path, monkeypatch, capfd, source):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
     (tmp_path / "users").write_text(f"me:{{PLAIN}}{SECRET}\n{SECRET}:{{PLAIN}}\n")
     wanted = f'auth_basic "here"; auth_basic_user_file {tmp_path}/users;'

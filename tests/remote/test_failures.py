@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import ssl
-from pathlib import Path
 
 import pytest
 import requests
@@ -41,7 +40,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         (ERRORS.ConnectionError("refused"), CutShort, "refused"),
     ],
 )
-def test_each_error_has_its_reason(error: Exception, kind: type[Exception], because: str) -> None:
+def test_each_error_has_its_reason(error, kind, because):
     found = explain(ERRORS, error, URL, Connection())
     assert type(found) is kind
     assert because in str(found)
@@ -57,7 +56,7 @@ def test_each_error_has_its_reason(error: Exception, kind: type[Exception], beca
         ("Name or service not known", "Name or service not known", "check pip.conf"),
     ],
 )
-def test_a_proxy_is_named_with_where_it_was_set(reason: str, because: str, hint: str) -> None:
+def test_a_proxy_is_named_with_where_it_was_set(reason, because, hint):
     found = explain(ERRORS, ERRORS.ProxyError(OSError(reason)), URL, PROXIED)
     assert "through http://proxy.example:3128 (pip.conf)" in str(found)
     assert because in str(found)
@@ -65,7 +64,7 @@ def test_a_proxy_is_named_with_where_it_was_set(reason: str, because: str, hint:
     assert "secret" not in str(found)
 
 
-def test_a_proxy_of_the_environment_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_named_too(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example:1")
     found = explain(ERRORS, ERRORS.ProxyError(OSError("refused")), URL, Connection())
     assert "http://proxy.example:1 (HTTPS_PROXY)" in str(found)
@@ -79,20 +78,20 @@ def test_a_proxy_of_the_environment_is_named_too(monkeypatch: pytest.MonkeyPatch
     ],
     ids=["of the system", "of a bundle"],
 )
-def test_a_certificate_that_is_not_trusted(connection: Connection, hint: str) -> None:
+def test_a_certificate_that_is_not_trusted(connection, hint):
     found = explain(ERRORS, ERRORS.SSLError(ssl.SSLError("self-signed certificate")), URL, connection)
     assert "cannot be trusted" in str(found)
     assert hint in found.hint
 
 
-def test_a_server_that_wants_a_certificate_of_ours() -> None:
+def test_a_server_that_wants_a_certificate_of_ours():
     error = ERRORS.SSLError(ssl.SSLError("tlsv13 alert certificate required"))
     assert "PIP_CLIENT_CERT" in explain(ERRORS, error, URL, Connection()).hint
     own = Connection(client_certificate=Setting("me.pem", "pip.conf"))
     assert "me.pem (pip.conf)" in explain(ERRORS, error, URL, own).hint
 
 
-def test_the_innermost_error_says_most() -> None:
+def test_the_innermost_error_says_most():
     outer = ValueError("wrapped")
     outer.__cause__ = OSError(111, "Connection refused")
     assert innermost(outer) == "Connection refused"
@@ -114,13 +113,13 @@ AUTHORIZATION = "Basic bWU6czNjcmV0"
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_server_that_repeats_our_password_is_not_quoted(error: Exception) -> None:
+def test_a_server_that_repeats_our_password_is_not_quoted(error):
     for wrapped in (error, ERRORS.ConnectionError(error), ERRORS.ProxyError(error)):
         assert "bWU6" not in str(explain(ERRORS, wrapped, URL, PROXIED))
 
 
 @pytest.mark.parametrize("status", [401, 403, 409, 418, 599])
-def test_nor_is_what_it_writes_beside_the_status(status: int) -> None:
+def test_nor_is_what_it_writes_beside_the_status(status):
     def echo(request: Request, reply: Reply) -> Reply:
         assert request.headers["Authorization"].startswith("Basic ")
         return Reply(status, {}, b"", reason=f"{request.headers['Authorization']} s3cret")
@@ -135,7 +134,7 @@ def test_nor_is_what_it_writes_beside_the_status(status: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["Content-Range", "Content-Encoding", "Content-Length", "Content-Type"])
-def test_nor_its_headers(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nor_its_headers(name, tmp_path, capsys):
     def echo(request: Request, reply: Reply) -> Reply:
         return Reply(206 if request.span else 200, {name: "s3cret", "Connection": "close"}, b"x")
 

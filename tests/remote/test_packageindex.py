@@ -6,7 +6,6 @@ import gzip
 import json
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 from packaging.requirements import Requirement
@@ -75,7 +74,7 @@ def words(request: Request, reply: Reply) -> Reply:
         (words, "is not a page of a package index"),
     ],
 )
-def test_pages(fault: Callable[[Request, Reply], Reply | None], says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages(fault, says, monkeypatch):
     monkeypatch.setattr(packageindex, "LARGEST_PAGE", 1 << 20)
     begun = time.monotonic()
     with running({"/simple/demo/": PAGE}, {"/simple/demo/": JSON}) as server:
@@ -93,7 +92,7 @@ def test_pages(fault: Callable[[Request, Reply], Reply | None], says: str, monke
 
 @pytest.mark.parametrize("address", ["file:///etc/demo-1.0-py3-none-any.whl", "file://evil.example/share/" + NAME])
 @pytest.mark.parametrize("as_html", [True, False])
-def test_a_page_of_a_server_names_no_file_of_this_machine(address: str, as_html: bool) -> None:
+def test_a_page_of_a_server_names_no_file_of_this_machine(address, as_html):
     """On Windows such an address could even be a share, to which the account of the user would be sent."""
     html = f'<a href="{address}">{NAME}</a>'.encode()
     page = html if as_html else json.dumps({"files": [{"filename": NAME, "url": address}]}).encode()
@@ -134,12 +133,12 @@ NAME_PAGES = "demo-1.0-py3-none-any.whl"
         (f'a < b <a href="{NAME_PAGES}">x', f"{URL}{NAME_PAGES}", NAME_PAGES),
     ],
 )
-def test_a_link(page: str, url: str, name: str) -> None:
+def test_a_link(page, url, name):
     (file,) = read_page(page.encode(), "text/html", URL)
     assert (file.url, file.name) == (url, name)
 
 
-def test_what_is_said_about_a_file() -> None:
+def test_what_is_said_about_a_file():
     page = (
         f'<a href="{NAME_PAGES}#sha256={"AB" * 32}" data-requires-python="&gt;=3.8" data-core-metadata="sha256=x" '
         f'data-yanked="">{NAME_PAGES}</a><a href="{NAME_PAGES}" data-core-metadata=false>'
@@ -154,7 +153,7 @@ OPEN = ["<!--", "<a ", "<a href=", '<a href="', "<a href='x\"", "<![", "<?", "</
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", OPEN)
-def test_open_ends_take_time_in_proportion(piece: str) -> None:
+def test_open_ends_take_time_in_proportion(piece):
     """200 KB of some of these took html.parser more than a minute."""
 
     def seconds(size: int) -> float:
@@ -167,7 +166,7 @@ def test_open_ends_take_time_in_proportion(piece: str) -> None:
     assert large < max(10 * small, patience(1))
 
 
-def test_a_product_of_tags_is_not_expanded() -> None:
+def test_a_product_of_tags_is_not_expanded():
     """A name of 2 KB stood for a hundred million tags: 55 s and 1.1 GB."""
     many = ".".join(f"p{number}" for number in range(15))
     files = [IndexFile(f"demo-1.{number}-{many}.py3-{many}.none-{many}.any.whl", "u") for number in range(500)]
@@ -180,7 +179,7 @@ def test_a_product_of_tags_is_not_expanded() -> None:
     assert read_page(data, "text/html", URL) == []
 
 
-def test_too_many_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files(monkeypatch):
     monkeypatch.setattr(packageindex, "MOST_FILES", 1000)
     for data, kind in (
         (b"<a href=x>" * 1001, "text/html"),
@@ -190,7 +189,7 @@ def test_too_many_files(monkeypatch: pytest.MonkeyPatch) -> None:
             read_page(data, kind, URL)
 
 
-def test_too_many_conditions() -> None:
+def test_too_many_conditions():
     wanted = Requirement("demo" + ",".join(f"!=9.{number}" for number in range(300)))
     with pytest.raises(InputError, match="more than 250 conditions"):
         choose_file([IndexFile(NAME_PAGES, "u")], wanted, InstallTarget("win_amd64"), "")
@@ -201,7 +200,7 @@ def test_too_many_conditions() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", parts(0, 20, 50))
-def test_pages_made_at_random(first: int) -> None:
+def test_pages_made_at_random(first):
     before = most_memory()  # other tests of this process may have taken more
     for seed in range(first, first + 50):
         read_and_choose(*page_of(seed))

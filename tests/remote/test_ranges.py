@@ -47,7 +47,7 @@ class Opened:
         return self.wheel.open()
 
 
-def test_reads_what_is_asked_for_and_little_more(server: Server, tmp_path: Path) -> None:
+def test_reads_what_is_asked_for_and_little_more(server, tmp_path):
     opened = Opened(server, tmp_path)
     source = opened.source
     assert source.size == len(DATA)
@@ -63,7 +63,7 @@ def test_reads_what_is_asked_for_and_little_more(server: Server, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_every_read_gives_the_bytes_of_the_file(server: Server, tmp_path: Path) -> None:
+def test_every_read_gives_the_bytes_of_the_file(server, tmp_path):
     source = Opened(server, tmp_path).source
     chance = random.Random(7)
     for _ in range(40):
@@ -72,7 +72,7 @@ def test_every_read_gives_the_bytes_of_the_file(server: Server, tmp_path: Path) 
     assert source.fetched <= len(DATA)
 
 
-def test_threads_do_not_fetch_the_same_bytes_twice(server: Server, tmp_path: Path) -> None:
+def test_threads_do_not_fetch_the_same_bytes_twice(server, tmp_path):
     source = Opened(server, tmp_path).source
     wrong: list[int] = []
 
@@ -92,7 +92,7 @@ def test_threads_do_not_fetch_the_same_bytes_twice(server: Server, tmp_path: Pat
     assert source.fetched <= len(DATA)
 
 
-def test_neighbouring_spans_are_fetched_together(server: Server, tmp_path: Path) -> None:
+def test_neighbouring_spans_are_fetched_together(server, tmp_path):
     source = Opened(server, tmp_path).source
     source.expect([(0, 30), (2_500, 2_530), (5_000, 5_030), (300_000, 300_030)])
     assert sorted(server.sent[1:]) == ["bytes=0-5029", "bytes=300000-300029"]
@@ -100,7 +100,7 @@ def test_neighbouring_spans_are_fetched_together(server: Server, tmp_path: Path)
     assert len(server.asked) == 3
 
 
-def test_a_small_file_is_fetched_at_once(server: Server, tmp_path: Path) -> None:
+def test_a_small_file_is_fetched_at_once(server, tmp_path):
     server.files["/x-1.0-py3-none-any.whl"] = DATA[:100_000]
     source = Opened(server, tmp_path).source
     source.expect([(0, 30), (50_000, 50_030)])
@@ -109,7 +109,7 @@ def test_a_small_file_is_fetched_at_once(server: Server, tmp_path: Path) -> None
     assert len(server.asked) == 2
 
 
-def test_reading_ahead_ends_at_a_fence(server: Server, tmp_path: Path) -> None:
+def test_reading_ahead_ends_at_a_fence(server, tmp_path):
     source = Opened(server, tmp_path).source
     source.expect([], fences=[0, 100_000, 200_000])
     source.read_at(99_000, 100)
@@ -127,11 +127,11 @@ def test_reading_ahead_ends_at_a_fence(server: Server, tmp_path: Path) -> None:
         ([(4, 4)], []),
     ],
 )
-def test_joining(spans: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
+def test_joining(spans, expected):
     assert joined(spans, GAP) == expected
 
 
-def test_a_second_run_finds_what_the_first_one_fetched(server: Server, tmp_path: Path) -> None:
+def test_a_second_run_finds_what_the_first_one_fetched(server, tmp_path):
     Opened(server, tmp_path).source.read_at(0, 600_000)
     again = Opened(server, tmp_path).source
     before = len(server.asked)
@@ -139,7 +139,7 @@ def test_a_second_run_finds_what_the_first_one_fetched(server: Server, tmp_path:
     assert len(server.asked) == before
 
 
-def test_a_damaged_part_in_the_cache_is_fetched_again(server: Server, tmp_path: Path) -> None:
+def test_a_damaged_part_in_the_cache_is_fetched_again(server, tmp_path):
     Opened(server, tmp_path).source.read_at(0, 20_000)
     for part in tmp_path.rglob("0-*"):
         part.write_bytes(b"x" * part.stat().st_size)
@@ -256,9 +256,7 @@ def endless(reply: Reply) -> None:
         (endless, "more than the"),
     ],
 )
-def test_a_fault_is_an_error_and_never_bytes(
-    server: Server, tmp_path: Path, fault: Callable[[Reply], object], says: str
-) -> None:
+def test_a_fault_is_an_error_and_never_bytes(server, tmp_path, fault, says):
     opened = Opened(server, tmp_path)
     source = opened.source
     server.fault = later(fault)
@@ -277,7 +275,7 @@ def test_a_fault_is_an_error_and_never_bytes(
     assert Opened(server, tmp_path).source.read_at(0, 60_000) == DATA[:60_000]
 
 
-def test_altered_bytes_under_an_honest_label_fail_where_the_hash_is_checked(server: Server, tmp_path: Path) -> None:
+def test_altered_bytes_under_an_honest_label_fail_where_the_hash_is_checked(server, tmp_path):
     """A server may lie about bytes in a part; whole files are checked, and nothing half-written stays."""
     opened = Opened(server, tmp_path, sha256=HASH)
 
@@ -290,7 +288,7 @@ def test_altered_bytes_under_an_honest_label_fail_where_the_hash_is_checked(serv
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != MARK]
 
 
-def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path) -> None:
+def test_a_busy_server_is_asked_again(server, tmp_path):
     source = Opened(server, tmp_path).source
 
     def busy_once(request: Request, reply: Reply) -> Reply | None:
@@ -300,7 +298,7 @@ def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path) -> None:
     assert source.read_at(0, 100) == DATA[:100]
 
 
-def test_a_cut_connection_is_resumed_where_it_broke(server: Server, tmp_path: Path) -> None:
+def test_a_cut_connection_is_resumed_where_it_broke(server, tmp_path):
     source = Opened(server, tmp_path).source
 
     def cut(request: Request, reply: Reply) -> Reply | None:
@@ -313,7 +311,7 @@ def test_a_cut_connection_is_resumed_where_it_broke(server: Server, tmp_path: Pa
     assert source.fetched < 400_000
 
 
-def test_a_server_without_ranges_is_asked_for_the_whole_once(server: Server, tmp_path: Path) -> None:
+def test_a_server_without_ranges_is_asked_for_the_whole_once(server, tmp_path):
     server.fault = lambda request, reply: Reply(200, {}, DATA)
     opened = Opened(server, tmp_path, sha256=HASH)
     source = opened.source
@@ -326,7 +324,7 @@ def test_a_server_without_ranges_is_asked_for_the_whole_once(server: Server, tmp
 
 
 @pytest.mark.parametrize("resumes", [True, False])
-def test_a_server_that_always_cuts_ends(server: Server, tmp_path: Path, resumes: bool) -> None:
+def test_a_server_that_always_cuts_ends(server, tmp_path, resumes):
     """A few bytes each time, or the beginning again and again: neither goes on for ever, and nothing is left."""
 
     def cut(request: Request, reply: Reply) -> Reply | None:
@@ -342,7 +340,7 @@ def test_a_server_that_always_cuts_ends(server: Server, tmp_path: Path, resumes:
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != MARK]
 
 
-def test_parts_that_come_byte_by_byte_end(server: Server, tmp_path: Path) -> None:
+def test_parts_that_come_byte_by_byte_end(server, tmp_path):
     source = Opened(server, tmp_path).source
 
     def cut(request: Request, reply: Reply) -> Reply | None:
@@ -355,7 +353,7 @@ def test_parts_that_come_byte_by_byte_end(server: Server, tmp_path: Path) -> Non
     assert len(server.asked) < 20
 
 
-def test_a_file_that_is_larger_than_the_index_says_is_not_read(server: Server, tmp_path: Path) -> None:
+def test_a_file_that_is_larger_than_the_index_says_is_not_read(server, tmp_path):
     transport = Transport(patience=PATIENT)
     for fault in (lambda request, reply: None, lambda request, reply: Reply(200, {}, b"", endless=True)):
         server.fault = fault
@@ -366,7 +364,7 @@ def test_a_file_that_is_larger_than_the_index_says_is_not_read(server: Server, t
 
 
 @pytest.mark.parametrize("seconds", [0, 3600])
-def test_retry_after_as_a_date(server: Server, tmp_path: Path, seconds: int) -> None:
+def test_retry_after_as_a_date(server, tmp_path, seconds):
     source = Opened(server, tmp_path).source
     when = email.utils.formatdate(time.time() + seconds, usegmt=True)
 
@@ -381,7 +379,7 @@ def test_retry_after_as_a_date(server: Server, tmp_path: Path, seconds: int) -> 
         assert source.read_at(0, 100) == DATA[:100]
 
 
-def test_a_download_is_resumed(server: Server, tmp_path: Path) -> None:
+def test_a_download_is_resumed(server, tmp_path):
     def cut(request: Request, reply: Reply) -> Reply | None:
         if request.number < 3:
             reply.cut_after = 150_000
@@ -394,7 +392,7 @@ def test_a_download_is_resumed(server: Server, tmp_path: Path) -> None:
     assert all(span.startswith("bytes=") for span in server.sent[1:])
 
 
-def test_a_file_that_changes_during_a_download_is_begun_again(server: Server, tmp_path: Path) -> None:
+def test_a_file_that_changes_during_a_download_is_begun_again(server, tmp_path):
     newer = bytes(reversed(DATA))
 
     def swap(request: Request, reply: Reply) -> Reply | None:
@@ -407,13 +405,13 @@ def test_a_file_that_changes_during_a_download_is_begun_again(server: Server, tm
     assert Opened(server, tmp_path).wheel.whole().read_bytes() == newer
 
 
-def test_a_circle_of_redirects_ends(server: Server, tmp_path: Path) -> None:
+def test_a_circle_of_redirects_ends(server, tmp_path):
     server.fault = lambda request, reply: Reply(302, {"Location": request.path}, b"")
     with pytest.raises(NetworkFailure, match="redirects in a circle"):
         Opened(server, tmp_path).source  # noqa: B018
 
 
-def test_a_password_does_not_follow_a_redirect_to_another_server(server: Server, tmp_path: Path) -> None:
+def test_a_password_does_not_follow_a_redirect_to_another_server(server, tmp_path):
     with running({"/x-1.0-py3-none-any.whl": DATA}) as other:
         elsewhere = other.url.replace("127.0.0.1", "localhost")
         server.fault = lambda request, reply: Reply(302, {"Location": f"{elsewhere}{request.path}"}, b"")
@@ -427,13 +425,13 @@ def test_a_password_does_not_follow_a_redirect_to_another_server(server: Server,
         assert "hunter2" not in f"{secret} {secret!r}"
 
 
-def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there(tmp_path):
     gone = Server("http://me:hunter2@127.0.0.1:9", {})
     with pytest.raises(NetworkFailure) as caught:
         Opened(gone, tmp_path).source  # noqa: B018
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
 
-def test_a_host_that_cannot_be_a_host(tmp_path: Path) -> None:
+def test_a_host_that_cannot_be_a_host(tmp_path):
     with pytest.raises((InputError, NetworkFailure)):
         Opened(Server("http://a..b:99999999", {}), tmp_path).source  # noqa: B018

@@ -16,7 +16,6 @@ import pytest
 from tests.remote.indexes import pages
 from tests.remote.programs import Certificates, make_certificates
 from tests.remote.server import Reply, Request, Server, running
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions
@@ -89,15 +88,13 @@ def repaired(broken: Path, tmp_path: Path, url: str) -> tuple[int, Path]:
     return main(["repair", str(broken), *words]), tmp_path / "out" / broken.name
 
 
-def test_a_safe_index_is_used(secure: Server, broken: Path, tmp_path: Path) -> None:
+def test_a_safe_index_is_used(secure, broken, tmp_path):
     code, made = repaired(broken, tmp_path, secure.url)
     assert code == 0
     assert f"demo/{DLL}" in zipfile.ZipFile(made).namelist()
 
 
-def test_a_redirect_from_http_to_https_makes_no_hash_safe(
-    secure: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_redirect_from_http_to_https_makes_no_hash_safe(secure, broken, tmp_path, monkeypatch, capsys):
     """A forged, unsigned DLL used to be vendored with "the whole wheel has the sha256 of the index"."""
     with running({}) as plain:
         redirecting(plain, secure.url)
@@ -112,9 +109,7 @@ def test_a_redirect_from_http_to_https_makes_no_hash_safe(
 
 
 @pytest.mark.parametrize("how", ["through a second http server", "by an address without a scheme", "on this machine"])
-def test_every_hop_counts(
-    secure: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
-) -> None:
+def test_every_hop_counts(secure, broken, tmp_path, capsys, how):
     with running({}) as first, running({}) as second:
         redirecting(second, secure.url)
         target = outside(second).replace("index.", "other.")
@@ -131,9 +126,7 @@ def test_every_hop_counts(
 
 
 @pytest.mark.parametrize("scheme", ["http:", "HTTP:", "ftp:"])
-def test_https_is_never_left(
-    secure: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], scheme: str
-) -> None:
+def test_https_is_never_left(secure, broken, tmp_path, capsys, scheme):
     """http to https to http, and https to http: the last server is not asked for anything."""
     with running(secure.files, secure.kinds) as last, running({}) as first:
         redirecting(secure, outside(last).replace("http:", scheme))
@@ -148,7 +141,7 @@ def test_https_is_never_left(
         assert not last.asked
 
 
-def test_an_address_without_a_scheme_stays_with_https(secure: Server, broken: Path, tmp_path: Path) -> None:
+def test_an_address_without_a_scheme_stays_with_https(secure, broken, tmp_path):
     redirecting(secure, f"//{secure.url.partition('//')[2]}/again", start="/simple/")
     secure.files["/again" + PAGE], secure.kinds["/again" + PAGE] = secure.files[PAGE], secure.kinds[PAGE]
     for name in [name for name in secure.files if name.startswith("/files/")]:
@@ -159,9 +152,7 @@ def test_an_address_without_a_scheme_stays_with_https(secure: Server, broken: Pa
 # ------------------------------------------------------------------------------------------------------------- files
 
 
-def test_a_file_that_comes_over_http_is_proved_by_the_hash_of_a_safe_page(
-    secure: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
-) -> None:
+def test_a_file_that_comes_over_http_is_proved_by_the_hash_of_a_safe_page(secure, broken, tmp_path, capsys, run):
     """It is downloaded as a whole even for a scan: no hash proves a part."""
     (name,) = (path for path in secure.files if path.startswith("/files/"))
     honest = secure.files[name]
@@ -179,7 +170,7 @@ def test_a_file_that_comes_over_http_is_proved_by_the_hash_of_a_safe_page(
         assert "is not what was expected" in run("scan", "intel-openmp==2023.2.0", *words, code=4).err
 
 
-def test_a_later_part_that_comes_over_http_is_refused(tmp_path: Path, certificates: Certificates) -> None:
+def test_a_later_part_that_comes_over_http_is_refused(tmp_path, certificates):
     data = os.urandom(900_000)
     with running({"/x.whl": data}, certificate=certificates.server) as secure, running({}) as plain:
         redirecting(plain, secure.url)
@@ -219,7 +210,7 @@ def test_a_later_part_that_comes_over_http_is_refused(tmp_path: Path, certificat
         pytest.param("http://index.example/", "", "", id="of-a-page-that-proves-nothing-either"),
     ],
 )
-def test_metadata_that_comes_over_http(certificates: Certificates, page: str, sha256: str, says: str) -> None:
+def test_metadata_that_comes_over_http(certificates, page, sha256, says):
     with running({"/x.metadata": b"Name: x"}, certificate=certificates.server) as secure, running({}) as plain:
         redirecting(plain, secure.url)
         reported: list[str] = []
@@ -236,7 +227,7 @@ def test_metadata_that_comes_over_http(certificates: Certificates, page: str, sh
         assert index.metadata(IndexFile("x", f"{secure.url}/x", True)) == "Name: x"
 
 
-def test_both_forms_of_a_page_have_the_hash_of_metadata(certificates: Certificates) -> None:
+def test_both_forms_of_a_page_have_the_hash_of_metadata(certificates):
     digest = "ab" * 32
     row = {"filename": "x-1-py3-none-any.whl", "url": "x", "core-metadata": {"sha256": digest.upper()}}
     html = f'<a href="x" data-core-metadata="sha256={digest}">x-1-py3-none-any.whl</a>'

@@ -12,7 +12,6 @@ import pytest
 
 from tests.remote.programs import free_port, nginx, started
 from tests.remote.server import Reply, Request, running
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 
@@ -47,7 +46,7 @@ def scan(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str
 
 
 @pytest.mark.parametrize("more", ["", "max_ranges 0;", "gzip on; gzip_types *; gzip_proxied any;", "etag off;"])
-def test_nginx(wheel: Path, capsys: pytest.CaptureFixture[str], more: str) -> None:
+def test_nginx(wheel, capsys, more):
     with nginx(wheel.parent, more) as url:
         code, remote, said = scan(capsys, f"{url}/{wheel.name}")
     assert (code, remote) == scan(capsys, str(wheel))[:2]
@@ -57,7 +56,7 @@ def test_nginx(wheel: Path, capsys: pytest.CaptureFixture[str], more: str) -> No
         assert share < 20
 
 
-def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str], run: Run) -> None:
+def test_pypiserver(wheel, capsys, run):
     pytest.importorskip("pypiserver")
     port = free_port()
     command = [sys.executable, "-m", "pypiserver", "run", "-i", "127.0.0.1", "-p", str(port), str(wheel.parent)]
@@ -71,7 +70,7 @@ def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str], run: Run) -
 
 
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.6, 0.9, 0.999])
-def test_no_altered_byte_is_accepted(wheel: Path, tmp_path: Path, place: float) -> None:
+def test_no_altered_byte_is_accepted(wheel, tmp_path, place):
     """A proxy before nginx flips one bit of every answer: the whole file is refused, and nothing of it is kept."""
     from wheelfix.base.options import RemoteOptions
     from wheelfix.errors import NetworkFailure

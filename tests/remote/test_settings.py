@@ -52,12 +52,12 @@ def _no_global_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_pypi_unless_something_is_configured(home: dict[str, str]) -> None:
+def test_pypi_unless_something_is_configured(home):
     assert configured(home) == (PYPI, ())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_pips_file(home: dict[str, str], tmp_path: Path) -> None:
+def test_pips_file(home, tmp_path):
     file = tmp_path / ".config/pip/pip.conf"
     extra = "extra-index-url =\n  https://b.example/x\n  https://c.example/y\n"
     file.write_text(f"[global]\nindex-url = https://a.example/simple/\n{extra}cert = /ca.pem\n")
@@ -67,7 +67,7 @@ def test_pips_file(home: dict[str, str], tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_variables_come_before_files_and_options_before_variables(home: dict[str, str], tmp_path: Path) -> None:
+def test_variables_come_before_files_and_options_before_variables(home, tmp_path):
     (tmp_path / ".config/pip/pip.conf").write_text("[global]\nindex-url = https://file.example\n")
     environ = {**home, "PIP_INDEX_URL": "https://variable.example/"}
     assert configured(environ)[0] == "https://variable.example"
@@ -76,7 +76,7 @@ def test_variables_come_before_files_and_options_before_variables(home: dict[str
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_no_index_leaves_only_links(home: dict[str, str]) -> None:
+def test_no_index_leaves_only_links(home):
     settings = settings_in({**home, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels 'C:\\my wheels'"})
     assert settings.urls == ()
     assert settings.find_links == ("/wheels", "C:\\my wheels")
@@ -98,7 +98,7 @@ def test_no_index_leaves_only_links(home: dict[str, str]) -> None:
         ("index-url = 3\n[[index]]\nurl = []\n", (PYPI, ())),
     ],
 )
-def test_uvs_file(home: dict[str, str], tmp_path: Path, text: str, expected: tuple[str, tuple[str, ...]]) -> None:
+def test_uvs_file(home, tmp_path, text, expected):
     (tmp_path / ".config/uv/uv.toml").write_text(text)
     assert configured(home) == expected
     assert configured({**home, "PIP_INDEX_URL": "https://pip.example"})[0] == "https://pip.example"
@@ -106,7 +106,7 @@ def test_uvs_file(home: dict[str, str], tmp_path: Path, text: str, expected: tup
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_uvs_variables(home: dict[str, str]) -> None:
+def test_uvs_variables(home):
     environ = {
         **home,
         "UV_DEFAULT_INDEX": "main=https://a.example/",
@@ -117,9 +117,7 @@ def test_uvs_variables(home: dict[str, str]) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_files_of_the_project_do_not_count(
-    home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_the_project_do_not_count(home, tmp_path, monkeypatch):
     project = tmp_path / "checkout"
     project.mkdir()
     (project / "uv.toml").write_text('index-url = "https://evil.example"\n')
@@ -130,7 +128,7 @@ def test_files_of_the_project_do_not_count(
 
 @NOT_WINDOWS
 @pytest.mark.parametrize("name", ["pip/pip.conf", "uv/uv.toml"])
-def test_a_file_that_cannot_be_read_is_named(home: dict[str, str], tmp_path: Path, name: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(home, tmp_path, name):
     (tmp_path / ".config" / name).write_text("[[[")
     with pytest.raises(UsageError, match=name.rpartition("/")[2]):
         configured(home)
@@ -142,7 +140,7 @@ INDEX = "https://me:s3cret@private.example/simple"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_the_account_of_an_index_is_used_for_its_server_alone() -> None:
+def test_the_account_of_an_index_is_used_for_its_server_alone():
     known = Credentials([INDEX])
     assert known.of("https://private.example/files/x.whl") == ("me", "s3cret")
     assert known.of("https://other:word@else.example/x.whl") == ("other", "word")
@@ -151,7 +149,7 @@ def test_the_account_of_an_index_is_used_for_its_server_alone() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_the_keyring_is_asked_for_the_index_then_for_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_keyring_is_asked_for_the_index_then_for_the_host(monkeypatch):
     asked: list[tuple[str, str | None]] = []
 
     def get_credential(service: str, user: str | None) -> object:
@@ -165,7 +163,7 @@ def test_the_keyring_is_asked_for_the_index_then_for_the_host(monkeypatch: pytes
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_the_keyring_program_is_asked_where_there_is_no_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_keyring_program_is_asked_where_there_is_no_module(monkeypatch):
     monkeypatch.setitem(sys.modules, "keyring", None)
     monkeypatch.setattr(settings_module, "_ask_program", lambda service, user: (user, f"{user}@{service}"))
     known = Credentials(["https://me@private.example/simple"])
@@ -191,13 +189,13 @@ def test_the_keyring_program_is_asked_where_there_is_no_module(monkeypatch: pyte
         ("ftp://x/a.whl", False),
     ],
 )
-def test_what_names_a_wheel_on_a_server(word: str, expected: bool) -> None:
+def test_what_names_a_wheel_on_a_server(word, expected):
     assert is_remote(word) == expected
 
 
 @NOT_WINDOWS
 @pytest.mark.parametrize("url", ["ftp://me:s3cret@h.example/x", "me:s3cret@h.example/simple", "me:a@s3cret@h.example"])
-def test_an_option_that_is_not_an_index_is_shown_without_its_password(home: dict[str, str], url: str) -> None:
+def test_an_option_that_is_not_an_index_is_shown_without_its_password(home, url):
     with pytest.raises(UsageError, match="is not the URL of an index") as caught:
         configured(home, index_url=url)
     assert "s3cret" not in str(caught.value)
@@ -205,7 +203,7 @@ def test_an_option_that_is_not_an_index_is_shown_without_its_password(home: dict
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_nothing_secret_is_shown() -> None:
+def test_nothing_secret_is_shown():
     assert shown_url("https://u:p@h.example:8/a/b.whl?sig=1#x") == "https://h.example:8/a/b.whl"
     text = "HTTPSConnectionPool(url=https://u:p@h.example/a?token=abc): see 'http://q@r/s#frag'"
     assert redacted(text) == "HTTPSConnectionPool(url=https://h.example/a): see 'http://r/s'"
@@ -216,7 +214,7 @@ def test_nothing_secret_is_shown() -> None:
 @pytest.mark.parametrize(
     "password", ["s3cret", "s3/cret", "a#s3cret", "a?s3cret", "a@s3cret", "s3%cret", "s3\u2100cret"]
 )
-def test_whatever_is_in_a_password_it_is_not_shown(scheme: str, password: str) -> None:
+def test_whatever_is_in_a_password_it_is_not_shown(scheme, password):
     """A password with a slash ends the host for every parser of URLs, and used to be shown as its path."""
     url = f"{scheme}://me:{password}@h.example/simple"
     for text in (url, f"  {url}", f"--index-url={url}", f"cannot read {url}?token=s3cret: refused"):
@@ -229,12 +227,12 @@ def test_whatever_is_in_a_password_it_is_not_shown(scheme: str, password: str) -
 @pytest.mark.parametrize(
     "text", ["C:\\a@b\\c.whl", "dist/a@b?.whl", "x@y", "note: a@b/c", "https://h.example/a.whl", ""]
 )
-def test_what_has_no_secret_is_shown_as_it_is(text: str) -> None:
+def test_what_has_no_secret_is_shown_as_it_is(text):
     assert shown_url(text) == redacted(text) == text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_a_host_that_may_be_a_password_is_not_invented() -> None:
+def test_a_host_that_may_be_a_password_is_not_invented():
     shown = shown_url("https://h.example/x?mail=a@b.example")
     assert shown == "https://***@b.example"
     assert shown_url(shown) == redacted(shown) == shown
@@ -256,7 +254,7 @@ def test_a_host_that_may_be_a_password_is_not_invented() -> None:
         ("http://10.0.0.1/x/", False),
     ],
 )
-def test_what_nobody_on_the_way_can_change(url: str, expected: bool) -> None:
+def test_what_nobody_on_the_way_can_change(url, expected):
     assert is_safe(url, ("Trusted.example", "ported.example:81")) == expected
 
 
@@ -274,12 +272,12 @@ def test_what_nobody_on_the_way_can_change(url: str, expected: bool) -> None:
         (("https://a.example/",), "https://a.example/x", True),
     ],
 )
-def test_trusted_hosts(hosts: tuple[str, ...], url: str, expected: bool) -> None:
+def test_trusted_hosts(hosts, url, expected):
     assert any(url.startswith(prefix) for prefix in trusted_prefixes(hosts)) == expected
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_where_connections_are_configured(home: dict[str, str], tmp_path: Path) -> None:
+def test_where_connections_are_configured(home, tmp_path):
     """pip before uv before the variables of the environment; a stale SSL_CERT_FILE is ignored, as uv and OpenSSL do."""
     bundle = tmp_path / "ca.pem"
     bundle.write_text("")
@@ -305,7 +303,7 @@ def test_where_connections_are_configured(home: dict[str, str], tmp_path: Path) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_indexes_of_uv_are_asked_in_its_order(home: dict[str, str]) -> None:
+def test_indexes_of_uv_are_asked_in_its_order(home):
     environ = {**home, "UV_DEFAULT_INDEX": "https://a.example", "UV_INDEX": "https://b.example"}
     settings = settings_in(environ)
     assert settings.urls == ("https://b.example", "https://a.example")
@@ -316,7 +314,7 @@ def test_indexes_of_uv_are_asked_in_its_order(home: dict[str, str]) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-def test_the_account_of_the_index_with_the_most_common_path_is_used() -> None:
+def test_the_account_of_the_index_with_the_most_common_path_is_used():
     known = Credentials(["https://me:one@h.example/a/simple", "https://me:two@h.example/b/simple"])
     assert known.of("https://h.example/b/files/x.whl") == ("me", "two")
     assert known.of("https://h.example/a/files/x.whl") == ("me", "one")
@@ -339,9 +337,7 @@ ADDRESSES = {
     "words", [["scan", "URL"], ["scan", "a==1", "--index-url", "URL"], ["survey", "URL", "-o", "out"]]
 )
 @pytest.mark.parametrize("name", ADDRESSES)
-def test_an_impossible_address(
-    name: str, words: list[str], tmp_path: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_impossible_address(name, words, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(str(tmp_path))
     code = main([word.replace("URL", ADDRESSES[name]) for word in words])
     said = "".join(capsys.readouterr())

@@ -48,9 +48,7 @@ def sources(plan: Plan) -> dict[str, str]:
         pytest.param((*CU117, "cudnn64_8.dll"), "", ("cudnn*",), id="without cuDNN"),
     ],
 )
-def test_what_may_be_missing_does_not_make_half_of_cuda(
-    tmp_path: Path, imports: tuple[str, ...], left_out: str, allowed: tuple[str, ...]
-) -> None:
+def test_what_may_be_missing_does_not_make_half_of_cuda(tmp_path, imports, left_out, allowed):
     """cudart in the wheel hides the toolkit that has what was allowed to be missing; the result was broken, exit 0."""
     toolkit = grow(tmp_path / "v11.7", toolkit_files("11.7"))
     if left_out:
@@ -72,7 +70,7 @@ def test_what_may_be_missing_does_not_make_half_of_cuda(
 
 
 @pytest.mark.parametrize("order", [("11.8", "11.7"), ("11.7", "11.8")], ids=" ".join)
-def test_everything_comes_from_one_toolkit_and_the_plan_says_which(tmp_path: Path, order: tuple[str, ...]) -> None:
+def test_everything_comes_from_one_toolkit_and_the_plan_says_which(tmp_path, order):
     toolkits = {release: grow(tmp_path / f"v{release}", toolkit_files(release)) for release in order}
     cupti = toolkits["11.7"] / "extras/CUPTI/lib64"
     plan = plan_of(torch_wheel(tmp_path), *(folder / "bin" for folder in toolkits.values()), cupti)
@@ -87,7 +85,7 @@ def test_everything_comes_from_one_toolkit_and_the_plan_says_which(tmp_path: Pat
     assert versions["curand64_10.dll"] == "10.2.10.91"
 
 
-def test_a_release_that_has_not_everything_is_completed_from_no_other(tmp_path: Path) -> None:
+def test_a_release_that_has_not_everything_is_completed_from_no_other(tmp_path):
     first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
     (first / "bin/curand64_10.dll").unlink()
     second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
@@ -100,7 +98,7 @@ def test_a_release_that_has_not_everything_is_completed_from_no_other(tmp_path: 
     assert "v11.8" in sources(asked)["curand64_10.dll"]
 
 
-def test_cupti_of_the_release_that_is_imported_goes_with_libraries_of_a_newer_one(tmp_path: Path) -> None:
+def test_cupti_of_the_release_that_is_imported_goes_with_libraries_of_a_newer_one(tmp_path):
     """No root has CUDA 11.7 but for CUPTI, whose name tells its release: 11.8 serves a wheel for 11.7."""
     toolkit = grow(tmp_path / "v11.8", toolkit_files("11.8"))
     cupti = build_wheel(
@@ -120,7 +118,7 @@ def test_cupti_of_the_release_that_is_imported_goes_with_libraries_of_a_newer_on
     assert not [item for item in plan.remaining if item.required]
 
 
-def test_a_package_without_a_label_takes_one_release(tmp_path: Path) -> None:
+def test_a_package_without_a_label_takes_one_release(tmp_path):
     """An ordinary extension module of CUDA 12 by its imports: 11.8 does not even come into question."""
     module = forge_dll(
         "_x.pyd", imports=[("cublas64_12.dll", ["f"]), ("curand64_10.dll", ["f"])], exports=["PyInit__x"]
@@ -132,7 +130,7 @@ def test_a_package_without_a_label_takes_one_release(tmp_path: Path) -> None:
     assert {"cublas64_12.dll", "curand64_10.dll"} <= set(sources(plan))
 
 
-def test_cudnn_copied_into_a_toolkit_has_its_own_version(tmp_path: Path) -> None:
+def test_cudnn_copied_into_a_toolkit_has_its_own_version(tmp_path):
     """It was shown with CUDA's version, 11.7."""
     toolkit = grow(tmp_path / "v11.7", toolkit_files("11.7"))
     for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS)):
@@ -162,7 +160,7 @@ def toolkit_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return toolkit
 
 
-def test_an_installed_torch_finds_the_toolkit_that_its_own_code_searches(tmp_path: Path, toolkit_here: Path) -> None:
+def test_an_installed_torch_finds_the_toolkit_that_its_own_code_searches(tmp_path, toolkit_here):
     """Only CUPTI is missing there, and the repair planned 2.5 GB."""
     wheel = torch_wheel(tmp_path, (*CU117, "cudnn64_8.dll"))
     prefix = install(wheel, tmp_path / "env")
@@ -177,7 +175,7 @@ def test_an_installed_torch_finds_the_toolkit_that_its_own_code_searches(tmp_pat
     assert len(plan.additions) > 10
 
 
-def test_an_assumed_toolkit_is_read_where_it_is_there(tmp_path: Path, toolkit_here: Path) -> None:
+def test_an_assumed_toolkit_is_read_where_it_is_there(tmp_path, toolkit_here):
     wheel = torch_wheel(tmp_path, (*CU117, "cudnn64_8.dll", "nvToolsExt64_1.dll", "cusparse64_11.dll"))
     options = ScanOptions(assume=("cuda=11.7",), jobs=1)
     missing = {item.name for item in scan(wheel, options).missing if item.required}
@@ -185,7 +183,7 @@ def test_an_assumed_toolkit_is_read_where_it_is_there(tmp_path: Path, toolkit_he
     assert missing == {CUPTI["11.7"], "nvToolsExt64_1.dll", "cusparse64_11.dll"}
 
 
-def test_nvtx_is_not_part_of_an_assumed_toolkit(tmp_path: Path) -> None:
+def test_nvtx_is_not_part_of_an_assumed_toolkit(tmp_path):
     wheel = torch_wheel(tmp_path, ["cudart64_110.dll", "nvToolsExt64_1.dll"], "11.4")
     report = scan(wheel, ScanOptions(assume=("cuda=11.4",), roots=RootOptions(discover=False), jobs=1))
     (missing,) = [item for item in report.missing if item.required]
@@ -204,7 +202,7 @@ def test_nvtx_is_not_part_of_an_assumed_toolkit(tmp_path: Path) -> None:
     ],
     ids=["12", "11"],
 )
-def test_hints_name_the_major_that_the_imports_tell(tmp_path: Path, imports: list[str], package: str) -> None:
+def test_hints_name_the_major_that_the_imports_tell(tmp_path, imports, package):
     """onnxruntime_gpu for CUDA 12 was told to take cu11 wheels."""
     module = forge_dll("_x.pyd", imports=[(name, ["f"]) for name in imports], exports=["PyInit__x"])
     files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": module}
@@ -214,7 +212,7 @@ def test_hints_name_the_major_that_the_imports_tell(tmp_path: Path, imports: lis
     assert [text for text in missing.providers if text.startswith("PyPI: ")] == [f"PyPI: {package}"]
 
 
-def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path: Path) -> None:
+def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path):
     module = forge_dll(
         "_x.pyd", imports=[("mkl_rt.2.dll", ["mkl_blas_cgemm3m_batch_strided"]), ("uv.dll", ["f"]), ("zz.dll", ["f"])]
     )
@@ -234,7 +232,7 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path: Path) ->
     assert caught.value.hint.startswith("name the folder of zz.dll with --root, or name a root with a suitable file")
 
 
-def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path: Path) -> None:
+def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path):
     module = forge_dll("_x.pyd", imports=[("libomp140.x86_64.dll", ["f"])])
     wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.pyd": module})
     root = grow(tmp_path / "dlls", {"libomp140.x86_64.dll": dll("libomp140.x86_64.dll", "f")})
@@ -247,7 +245,7 @@ def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path: Pat
     assert [addition.name for addition in plan.additions] == ["libomp140.x86_64.dll"]
 
 
-def test_wheels_in_a_folder_are_roots(tmp_path: Path) -> None:
+def test_wheels_in_a_folder_are_roots(tmp_path):
     versions = {"cublas64_11.dll": "11.10.3.66", "curand64_10.dll": "10.2.10.91"}
     for name, version in versions.items():
         package = f"nvidia-{name[:6]}-cu11"
@@ -260,7 +258,7 @@ def test_wheels_in_a_folder_are_roots(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(taken["curand64_10.dll"])
 
 
-def test_another_release_than_the_wheel_was_built_for_is_said(tmp_path: Path, run) -> None:
+def test_another_release_than_the_wheel_was_built_for_is_said(tmp_path, run):
     """A wheel for 11.8 with the DLLs of 11.7 was ok in every respect, and ``-q`` said nothing."""
     toolkit = grow(tmp_path / "v11.7", toolkit_files("11.7"))
     names = tuple(name for name in CU117 if not name.startswith("cupti"))
@@ -279,9 +277,7 @@ def test_another_release_than_the_wheel_was_built_for_is_said(tmp_path: Path, ru
     assert not [item for item in again.findings if item.code == "WF407"]
 
 
-def test_no_other_release_is_vendored_beside_the_one_that_is_assumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_other_release_is_vendored_beside_the_one_that_is_assumed(tmp_path, monkeypatch):
     """Half of CUDA 11.8 is installed: the rest came from 11.7, because 11.8 was "in no root"."""
     half = grow(tmp_path / "v11.8", toolkit_files("11.8"))
     (half / "bin/cublas64_11.dll").unlink()
@@ -300,9 +296,7 @@ def test_no_other_release_is_vendored_beside_the_one_that_is_assumed(
     [((), Exit.FINDINGS), (("zlibwapi.dll",), Exit.OK)],
     ids=["asked for", "allowed to be missing"],
 )
-def test_what_cudnn_loads_is_asked_for_before_and_after(
-    tmp_path: Path, allowed: tuple[str, ...], code: Exit, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cudnn_loads_is_asked_for_before_and_after(tmp_path, allowed, code, capsys):
     cudnn = tmp_path / "cudnn"
     names = ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS))
     grow(cudnn, {f"bin/{name}": dll(name, "f", version=(8, 9, 5, 29)) for name in names})

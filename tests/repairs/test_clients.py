@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,31 +54,31 @@ def names(path: Path) -> list[str]:
 # ------------------------------------------------------------------------------------------------ what repair writes
 
 
-def test_vendored(tmp_path: Path) -> None:
+def test_vendored(tmp_path):
     wheel, roots = torch_wheel(tmp_path)
     made = repaired(wheel, tmp_path, *roots)
     assert {f"torch/lib/{name}" for name in LACKS} <= set(names(made))
 
 
-def test_dropped(tmp_path: Path) -> None:
+def test_dropped(tmp_path):
     wheel, roots = torch_wheel(tmp_path)
     made = repaired(wheel, tmp_path, *roots, drop_test_artifacts=True)
     assert "torch/lib/aoti_custom_ops.dll" not in names(made)
 
 
-def test_with_a_build_tag(tmp_path: Path) -> None:
+def test_with_a_build_tag(tmp_path):
     wheel, roots = torch_wheel(tmp_path)
     made = repaired(wheel, tmp_path, *roots, build_tag="1repaired")
     assert made.name == "torch-2.7.1+cu117-1repaired-cp311-cp311-win_amd64.whl"
 
 
-def test_stored_and_without_a_bill_of_materials(tmp_path: Path) -> None:
+def test_stored_and_without_a_bill_of_materials(tmp_path):
     wheel, roots = torch_wheel(tmp_path)
     made = repaired(wheel, tmp_path, *roots, compression="store", sbom=False)
     assert not [name for name in names(made) if "/sboms/" in name]
 
 
-def test_renamed_into_libs(tmp_path: Path) -> None:
+def test_renamed_into_libs(tmp_path):
     module = extension("odd.dll", "python311.dll:Py_IncRef")
     files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": module}
     wheel = build_wheel(tmp_path / "dist", files=files)
@@ -89,7 +88,7 @@ def test_renamed_into_libs(tmp_path: Path) -> None:
     assert [name for name in names(made) if name.startswith("pkg.libs/odd-")]
 
 
-def test_into_the_data_scheme_nothing_is_lost(tmp_path: Path) -> None:
+def test_into_the_data_scheme_nothing_is_lost(tmp_path):
     """A DLL of the data scheme lacks another; what was there stays where an installer wants it."""
     parent = forge_dll("tool.dll", imports={"odd.dll": ["f"]}, exports=["g"])
     files = {
@@ -173,7 +172,7 @@ def _run(folder: Path, *command: str | Path) -> None:
         pytest.param(zip_with_backslashes, {"WF111"}, id="backslashes"),
     ],
 )
-def test_repacked_by_hand(repack: Callable[[Path, Path], None], codes: set[str], tmp_path: Path) -> None:
+def test_repacked_by_hand(repack, codes, tmp_path):
     """The DLLs are there, the archive is not valid; no root is needed to fix it."""
     place, name = unpack_and_paste(tmp_path)
     (tmp_path / "repacked").mkdir()

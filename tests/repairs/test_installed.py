@@ -266,7 +266,7 @@ def added(path: object, sha256: object = HASH) -> dict[str, Any]:
         pytest.param({"schema": "wheelfix.journal/1"}, id="of-an-older-version"),
     ],
 )
-def test_a_hostile_journal_is_refused_and_nothing_is_touched(place: JournalPlace, changes: dict[str, Any]) -> None:
+def test_a_hostile_journal_is_refused_and_nothing_is_touched(place, changes):
     write(place, changes)
     before = snapshot_with_journal(place)
     with pytest.raises(InputError, match="not a journal of wheelfix"):
@@ -277,16 +277,14 @@ def test_a_hostile_journal_is_refused_and_nothing_is_touched(place: JournalPlace
 @pytest.mark.parametrize(
     "text", ["", "[" * 100_000, "[]", '"x"', "\ufeff{}"], ids=["empty", "deep", "list", "text", "bom"]
 )
-def test_what_is_no_journal_is_an_input_error(place: JournalPlace, text: str) -> None:
+def test_what_is_no_journal_is_an_input_error(place, text):
     place.journal.parent.mkdir(parents=True)
     place.journal.write_text(text, encoding="utf-8")
     with pytest.raises(InputError):
         read_journal(place)
 
 
-def test_a_folder_of_journals_in_the_environment_is_refused(
-    place: JournalPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_journals_in_the_environment_is_refused(place, monkeypatch):
     monkeypatch.setenv("WHEELFIX_STATE_DIR", str(place.prefix / "share"))
     with pytest.raises(EnvironmentFailure, match="where a wheel can install files") as caught:
         Journal(RECORD, AFTER, (), ()).write(place)
@@ -294,7 +292,7 @@ def test_a_folder_of_journals_in_the_environment_is_refused(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and permissions are others on Windows")
-def test_what_others_can_write_is_not_believed(place: JournalPlace, tmp_path: Path) -> None:
+def test_what_others_can_write_is_not_believed(place, tmp_path):
     write(place, {})
     place.journal.chmod(0o666)
     with pytest.raises(InputError, match="every user of this machine can write to it"):
@@ -307,7 +305,7 @@ def test_what_others_can_write_is_not_believed(place: JournalPlace, tmp_path: Pa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
-def test_links_are_not_followed(place: JournalPlace, tmp_path: Path) -> None:
+def test_links_are_not_followed(place, tmp_path):
     (place.info.parent / "pkg" / "away").symlink_to(tmp_path)
     write(place, added(f"{SITE}/pkg/away/precious.dll"))
     with pytest.raises(InputError, match="behind a link"):
@@ -319,7 +317,7 @@ def test_links_are_not_followed(place: JournalPlace, tmp_path: Path) -> None:
     assert (place.info.parent / "pkg" / "link.dll").is_symlink()
 
 
-def test_what_is_written_is_read_back_and_taken_back(place: JournalPlace) -> None:
+def test_what_is_written_is_read_back_and_taken_back(place):
     before = snapshot_with_journal(place)
     old, new = place.info.parent / "pkg" / "old.dll", place.prefix / "Library" / "bin" / "new.dll"
     dropped = ((place.relative(old), hashlib.sha256(b"old").hexdigest()),)
@@ -335,7 +333,7 @@ def test_what_is_written_is_read_back_and_taken_back(place: JournalPlace) -> Non
     assert snapshot_with_journal(place) == before
 
 
-def test_a_file_that_poses_as_set_aside_is_not_put_back(place: JournalPlace) -> None:
+def test_a_file_that_poses_as_set_aside_is_not_put_back(place):
     old = place.info.parent / "pkg" / "old.dll"
     set_aside(old).write_bytes(b"from a wheel")
     write(place, {"dropped": [{"path": place.relative(old), "sha256": HASH}]})
@@ -346,7 +344,7 @@ def test_a_file_that_poses_as_set_aside_is_not_put_back(place: JournalPlace) -> 
     }
 
 
-def test_a_file_without_a_predecessor_to_put_back_stays(place: JournalPlace) -> None:
+def test_a_file_without_a_predecessor_to_put_back_stays(place):
     """The journal says that b.dll was replaced, but nothing was set aside: found by the fuzzer."""
     name = f"{SITE}/pkg/lib/b.dll"
     write(place, {**added(name), "dropped": [{"path": name, "sha256": HASH}]})
@@ -354,7 +352,7 @@ def test_a_file_without_a_predecessor_to_put_back_stays(place: JournalPlace) -> 
     assert (place.prefix / name).read_bytes() == b"new"
 
 
-def test_a_package_that_was_installed_again_is_left_alone(place: JournalPlace) -> None:
+def test_a_package_that_was_installed_again_is_left_alone(place):
     """Its wheel may have brought the very file that was added before."""
     write(place, added(f"{SITE}/pkg/new.dll"))
     (place.info.parent / "pkg" / "new.dll").write_bytes(b"new")
@@ -367,7 +365,7 @@ def test_a_package_that_was_installed_again_is_left_alone(place: JournalPlace) -
     assert not place.journal.exists()
 
 
-def test_a_record_that_a_killed_run_has_not_finished_is_removed(place: JournalPlace) -> None:
+def test_a_record_that_a_killed_run_has_not_finished_is_removed(place):
     before = snapshot_with_journal(place)
     journal = Journal((place.info / "RECORD").read_bytes(), AFTER, (), ())
     with journalled(place, journal):
@@ -377,7 +375,7 @@ def test_a_record_that_a_killed_run_has_not_finished_is_removed(place: JournalPl
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
-def test_changes_that_fail_are_taken_back_at_once(place: JournalPlace, error: BaseException) -> None:
+def test_changes_that_fail_are_taken_back_at_once(place, error):
     before = snapshot_with_journal(place)
 
     def work() -> None:
@@ -391,7 +389,7 @@ def test_changes_that_fail_are_taken_back_at_once(place: JournalPlace, error: Ba
     assert snapshot_with_journal(place) == before
 
 
-def test_a_journal_stays_when_taking_back_fails_too(place: JournalPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_stays_when_taking_back_fails_too(place, monkeypatch):
     def fail(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
@@ -407,7 +405,7 @@ def test_a_journal_stays_when_taking_back_fails_too(place: JournalPlace, monkeyp
 
 
 @pytest.mark.parametrize("links", [True, False], ids=["linked", "renamed"])
-def test_of_two_at_once_one_wins(place: JournalPlace, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+def test_of_two_at_once_one_wins(place, monkeypatch, links):
     def no_links(*_: object) -> None:
         raise OSError(95, "Operation not supported")
 

@@ -24,7 +24,7 @@ from wheelfix.streams.source import MemorySource
 
 
 @pytest.mark.slow
-def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path, monkeypatch):
     """delvewheel writes its command line and the time of day into the wheel, unless SOURCE_DATE_EPOCH is set."""
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     wheel, root = needing(tmp_path / "dist", "frobnicate.dll"), folder_of(tmp_path / "root", "frobnicate.dll")
@@ -43,7 +43,7 @@ def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path: Path, monkeypat
             assert tempfile.gettempdir().encode() + b"/wheelfix" not in data, name
 
 
-def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path: Path) -> None:
+def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path):
     """delvewheel changes a DLL that imports another renamed one, and removes its signature; the plan and the bill of
     materials used to go on naming the signer. Before 1.13.1 it did not find a file with capital letters on Linux.
     """
@@ -110,13 +110,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_names_and_folder(name: str, tmp_path: Path, root: Path) -> None:
+def test_names_and_folder(name, tmp_path, root):
     words, expected = CASES[name]
     assert dlls(repair(wheel_of(tmp_path), root, *words)) == expected
 
 
 @pytest.mark.usefixtures("started_delvewheel")
-def test_the_bill_of_materials_and_json_have_the_real_places(tmp_path: Path, root: Path, capsys) -> None:
+def test_the_bill_of_materials_and_json_have_the_real_places(tmp_path, root, capsys):
     made = repair(wheel_of(tmp_path), root, "-L", ".dlls", "--no-mangle", "inner.dll", "--format", "json")
     document = json.loads(capsys.readouterr().out)
     plan = document["wheels"][0]["plan"]
@@ -129,7 +129,7 @@ def test_the_bill_of_materials_and_json_have_the_real_places(tmp_path: Path, roo
     assert paths <= names
 
 
-def test_custom_patch(tmp_path: Path, root: Path, capsys) -> None:
+def test_custom_patch(tmp_path, root, capsys):
     files: dict[str, bytes | str] = {
         "pkg/__init__.py": "",
         "pkg/inner/__init__.py": "import sys\n# delvewheel: patch\nfrom . import ext\n",
@@ -141,14 +141,14 @@ def test_custom_patch(tmp_path: Path, root: Path, capsys) -> None:
     assert "add_dll_directory" in text(made, "pkg/inner/__init__.py")
 
 
-def test_custom_patch_without_a_place_for_it(tmp_path: Path, root: Path, capsys) -> None:
+def test_custom_patch_without_a_place_for_it(tmp_path, root, capsys):
     for more in ([], ["--dry-run"]):
         repair(wheel_of(tmp_path), root, "--custom-patch", *more, code=Exit.USAGE)
         assert "has the comment '# delvewheel: patch'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_namespace_package(tmp_path: Path, root: Path, capsys) -> None:
+def test_namespace_package(tmp_path, root, capsys):
     """With the option the namespace gets no code; without it the namespace would become an ordinary package."""
     files: dict[str, bytes | str] = {"space/part/__init__.py": "", "space/part/ext.cp311-win_amd64.pyd": MODULE}
     made = repair(wheel_of(tmp_path, files), root, "--namespace-pkg", "space")
@@ -160,7 +160,7 @@ def test_namespace_package(tmp_path: Path, root: Path, capsys) -> None:
     assert "the wheel has no such package" in capsys.readouterr().err
 
 
-def test_the_order_of_the_file_system_does_not_show(tmp_path: Path, root: Path, monkeypatch) -> None:
+def test_the_order_of_the_file_system_does_not_show(tmp_path, root, monkeypatch):
     """delvewheel writes files as its folder lists them: on a tmpfs a lock gave other bytes each time."""
     made = run_delvewheel
 
@@ -179,7 +179,7 @@ def test_the_order_of_the_file_system_does_not_show(tmp_path: Path, root: Path, 
     assert repair(wheel_of(tmp_path), root).read_bytes() == first
 
 
-def test_a_lock_repeats_it(tmp_path: Path, root: Path, run) -> None:
+def test_a_lock_repeats_it(tmp_path, root, run):
     lock = tmp_path / "plan.json"
     first = repair(wheel_of(tmp_path), root, "-L", ".dlls", "--no-mangle-all", "--lock", str(lock)).read_bytes()
     run("repair", "--locked", lock, "-w", tmp_path / "again", "-q")
@@ -187,7 +187,7 @@ def test_a_lock_repeats_it(tmp_path: Path, root: Path, run) -> None:
     assert again.read_bytes() == first
 
 
-def test_a_lock_cannot_pass_other_options_to_delvewheel(tmp_path: Path, root: Path, run) -> None:
+def test_a_lock_cannot_pass_other_options_to_delvewheel(tmp_path, root, run):
     lock = tmp_path / "plan.json"
     repair(wheel_of(tmp_path), root, "--lock", str(lock))
     document = json.loads(lock.read_text())
@@ -196,7 +196,7 @@ def test_a_lock_cannot_pass_other_options_to_delvewheel(tmp_path: Path, root: Pa
     assert "--lib-sdir" in run("repair", "--locked", lock, "-w", tmp_path / "again", code=Exit.BAD_INPUT).err
 
 
-def test_an_option_that_is_not_used_is_mentioned(tmp_path: Path, run) -> None:
+def test_an_option_that_is_not_used_is_mentioned(tmp_path, run):
     wheel = needing(tmp_path / "dist", "KERNEL32.dll:Sleep")
     assert (
         "--no-mangle-all: not used"
@@ -217,6 +217,6 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_makes_no_sense(name: str, tmp_path: Path, root: Path) -> None:
+def test_what_makes_no_sense(name, tmp_path, root):
     repair(wheel_of(tmp_path), root, *REFUSED[name], code=Exit.USAGE)
     assert not (tmp_path / "out").exists()

@@ -278,7 +278,7 @@ def test_a_file_that_nothing_needs_may_be_given_up(tmp_path):
 
 
 @pytest.mark.parametrize("layout", ["beside", "libs"])
-def test_the_wheel_is_closed_before_it_is_replaced(layout: str, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_the_wheel_is_closed_before_it_is_replaced(layout, tmp_path, monkeypatch, capsys):
     wheel, root = needing(tmp_path / "dist", "outer.dll"), folder_of(tmp_path / "root", "outer.dll")
     opened = watch_replacing(wheel, monkeypatch)
     words = ["repair", str(wheel), "--in-place", "--root", str(root), "--no-discover", "--layout", layout, "-q"]
@@ -303,7 +303,7 @@ def wheels(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_processes_write_what_one_process_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_write_what_one_process_writes(tmp_path, monkeypatch):
     paths = wheels(tmp_path)
     alone = list(repair_all(paths, several_options(tmp_path, 1)))
     written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
@@ -317,7 +317,7 @@ def test_processes_write_what_one_process_writes(tmp_path: Path, monkeypatch: py
     assert len(written) == 2
 
 
-def test_two_wheels_of_one_name_are_repaired_one_after_the_other(tmp_path: Path) -> None:
+def test_two_wheels_of_one_name_are_repaired_one_after_the_other(tmp_path):
     paths = [tmp_path / "a" / "x-1-py3-none-any.whl", tmp_path / "b" / "X-1-py3-none-any.whl"]
     chosen = several_options(tmp_path, 2)
     assert not targets_differ(paths, chosen)

@@ -50,14 +50,14 @@ def contents(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_a_row_that_is_known_to_be_wrong_is_made_again(wheel: Path, tmp_path: Path) -> None:
+def test_a_row_that_is_known_to_be_wrong_is_made_again(wheel, tmp_path):
     with Archive.open(wheel) as archive:
         assert {row.path for row in kept_rows(archive, {"pkg/old.dll"})}.isdisjoint({"pkg/old.dll"})
     target = rewritten(wheel, tmp_path / "out" / wheel.name, plan_for(wheel), stale={"pkg/old.dll"})
     assert verify(target).findings == ()
 
 
-def test_what_is_waited_for_last_can_still_stop_it(wheel: Path, tmp_path: Path) -> None:
+def test_what_is_waited_for_last_can_still_stop_it(wheel, tmp_path):
     def wrong() -> None:
         raise EnvironmentFailure("RECORD is wrong")
 
@@ -69,7 +69,7 @@ def test_what_is_waited_for_last_can_still_stop_it(wheel: Path, tmp_path: Path) 
     assert list(target.parent.iterdir()) == []
 
 
-def test_a_second_copy_of_a_member_is_dropped_where_it_is_the_same(tmp_path: Path) -> None:
+def test_a_second_copy_of_a_member_is_dropped_where_it_is_the_same(tmp_path):
     path = build_wheel(tmp_path, files={"pkg/a.txt": b"same"})
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("pkg/a.txt", b"same")

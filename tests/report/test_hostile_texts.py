@@ -62,7 +62,7 @@ def must_be_mute(text: str, *, ours: tuple[str, ...] = ()) -> None:
 @pytest.mark.parametrize("look", LOOKS, ids=["ascii", "unicode", "narrow", "colour"])
 @pytest.mark.parametrize("verbose", [False, True])
 @pytest.mark.parametrize("chosen", [HOSTILE, COMMAND], ids=["all", "command"])
-def test_texts_for_people(look: TextStyle, verbose: bool, chosen: str) -> None:
+def test_texts_for_people(look, verbose, chosen):
     written = [
         render_scan(Maker(chosen, status="invalid").make(ScanReport), look, verbose=verbose),
         render_summary(
@@ -84,7 +84,7 @@ def test_texts_for_people(look: TextStyle, verbose: bool, chosen: str) -> None:
 
 @pytest.mark.parametrize("kind", SCAN_KINDS)
 @pytest.mark.parametrize("chosen", [HOSTILE, COMMAND], ids=["all", "command"])
-def test_documents(kind: str, chosen: str) -> None:
+def test_documents(kind, chosen):
     text = document(kind, chosen)
     page = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL) if kind == "html" else text
     must_be_mute(page, ours=("::error file=", "::warning file=", "::notice file=") if kind == "github" else ())
@@ -148,14 +148,14 @@ def structure(markdown: str) -> list[str]:
     ],
     ids=["scan", "diff"],
 )
-def test_markdown_keeps_its_structure(draw) -> None:
+def test_markdown_keeps_its_structure(draw):
     assert structure(draw(HOSTILE)) == structure(draw("harm/less"))  # with folders, too
 
 
 @pytest.mark.parametrize(
     "text", ["`", "``", "a`b``c```d", "`a`", "|", "a|b", "\\", "\\|", "a\\", " ` ", "- x", "1. x", ""]
 )
-def test_code_spans(text: str) -> None:
+def test_code_spans(text):
     table = f"| a | b |\n| --- | --- |\n| {safe.markdown_code(text)} | {safe.markdown(text)} |\n"
     assert structure(table).count("td_open td") == 2
     if text.strip():
@@ -165,7 +165,7 @@ def test_code_spans(text: str) -> None:
         assert "".join(child.content for child in cells[3].children or ()) == text.strip()
 
 
-def test_other_documents() -> None:
+def test_other_documents():
     comparison = Maker(verdict="broken").make(Comparison)
     must_be_mute(markdown_text("diff", comparison_blocks(comparison)))
     check_json(diff_documents.render_json(comparison))
@@ -185,13 +185,13 @@ def repair_page(text: str) -> str:
 
 
 @pytest.mark.parametrize("draw", [comparison_page, repair_page])
-def test_other_pages(draw) -> None:
+def test_other_pages(draw):
     for chosen in (HOSTILE, COMMAND):
         must_be_mute(draw(chosen))
         check_html(draw(chosen), draw("harmless"))
 
 
-def test_annotations_are_one_line_each() -> None:
+def test_annotations_are_one_line_each():
     finding = Finding("WF301", HOSTILE, Severity.ERROR, HOSTILE, HOSTILE, hint=HOSTILE)
     report = Maker(findings=(finding,)).make(ScanReport)
     text = render("github", [report], (), Context(), lambda failure: None)

@@ -184,7 +184,7 @@ def test_many_findings_of_a_rule_are_folded():
     assert "<summary>290 more</summary>" in page
 
 
-def test_what_other_distributions_provide_has_a_section_of_its_own() -> None:
+def test_what_other_distributions_provide_has_a_section_of_its_own():
     provided = (
         ProvidedDll("c10.dll", "file", ("torch",), ("pkg/_ext.pyd",), path="Lib/site-packages/torch/lib/c10.dll"),
         ProvidedDll("mkl_rt.2.dll", "requirement", ("mkl",), ("pkg/_ext.pyd",), "<2027", because="<b>"),
@@ -250,6 +250,6 @@ def test_an_unclosed_fence_ends_with_the_page():
 
 
 @pytest.mark.parametrize("text", ["1. one", "> quoted", "***"])
-def test_what_no_renderer_draws_is_refused(text: str) -> None:
+def test_what_no_renderer_draws_is_refused(text):
     with pytest.raises(ValueError, match="which no renderer draws"):
         render_page(text, TextStyle(60))

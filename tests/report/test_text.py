@@ -236,7 +236,7 @@ def part(text: str) -> str:
     return text.partition("modules\n")[2].partition("\nVerdict")[0]
 
 
-def test_one_line_for_dlls_of_one_family_with_the_same_code() -> None:
+def test_one_line_for_dlls_of_one_family_with_the_same_code():
     assert (
         part(render_scan(report(), LOOK))
         == """
@@ -253,7 +253,7 @@ GPU code  SASS is machine code, PTX is compiled by the driver; 86 stands for sm_
     )
 
 
-def test_every_dll_has_its_answer_for_a_card() -> None:
+def test_every_dll_has_its_answer_for_a_card():
     assert (
         part(render_scan(report("K40c"), LOOK)).partition("line.\n\n")[2]
         == """\
@@ -268,24 +268,24 @@ GPU code for sm_35 (K40c)
     )
 
 
-def test_the_architecture_is_not_said_twice() -> None:
+def test_the_architecture_is_not_said_twice():
     assert "\nGPU code for sm_35\n" in render_scan(report("sm_35"), LOOK)
 
 
-def test_nobody_asked() -> None:
+def test_nobody_asked():
     text = render_scan(report(asked=False), LOOK)
     assert "GPU code" not in text
     assert "CUDA" not in text
 
 
-def test_a_contradiction_brings_the_paragraph_on_cuda() -> None:
+def test_a_contradiction_brings_the_paragraph_on_cuda():
     finding = Finding("WF407", "cuda-tag-mismatch", Severity.WARNING, "x", "the label is wrong")
     text = render_scan(report(asked=False, findings=(finding,)), LOOK)
     assert "\nCUDA\n  Made for CUDA 11.7." in text
     assert "GPU code" not in text
 
 
-def test_asked_but_there_is_none() -> None:
+def test_asked_but_there_is_none():
     bare = dataclasses.replace(report(), images=clean_wheel().images, archs=(), cuda=None)
     assert "\nGPU code  none of the DLLs has any\n" in render_scan(bare, LOOK)
 
@@ -298,11 +298,11 @@ def test_asked_but_there_is_none() -> None:
         ((), ""),
     ],
 )
-def test_architectures_in_short(archs: tuple[str, ...], expected: str) -> None:
+def test_architectures_in_short(archs, expected):
     assert spell_archs(archs) == expected
 
 
-def test_there_is_a_word_for_every_fit() -> None:
+def test_there_is_a_word_for_every_fit():
     assert set(FITS) == {fit.value for fit in Fit}
 
 
@@ -318,7 +318,7 @@ def verbose_text(*images: ScannedImage, verbose: bool = True) -> str:
     return render_scan(dataclasses.replace(clean_wheel(), images=images), look, verbose=verbose)
 
 
-def test_one_line_for_modules_that_are_alike() -> None:
+def test_one_line_for_modules_that_are_alike():
     text = verbose_text(
         module("a.pyd", "python311.dll", NumpyApi(2, "1.23")),
         module("b.pyd", "python311.dll", NumpyApi(2, "1.23")),
@@ -338,7 +338,7 @@ Built for
     )
 
 
-def test_only_for_those_who_want_to_know_everything() -> None:
+def test_only_for_those_who_want_to_know_everything():
     assert "Built for" not in verbose_text(module("a.pyd", "python311.dll"), verbose=False)
     assert "Built for" not in verbose_text(module("a.dll", "python311.dll"))
 
@@ -350,7 +350,7 @@ def signed_text(verbose: bool = True, **signatures: Signature | None) -> str:
     return verbose_text(*images, verbose=verbose)
 
 
-def test_every_image_is_under_the_answer_about_its_signature() -> None:
+def test_every_image_is_under_the_answer_about_its_signature():
     nvidia = Signature("trusted", "NVIDIA Corporation")
     reported = signed_text(
         a=nvidia,
@@ -384,11 +384,11 @@ Signatures
     )
 
 
-def test_a_signer_with_control_characters_is_shown_not_obeyed() -> None:
+def test_a_signer_with_control_characters_is_shown_not_obeyed():
     assert "\x1b" not in signed_text(a=Signature("trusted", "Owner\x1b[2J\n::error::x", "because\x1b[2J"))
 
 
-def test_nothing_where_nobody_looked_or_asked() -> None:
+def test_nothing_where_nobody_looked_or_asked():
     assert "Signatures" not in signed_text(a=None)
     assert "Signatures" not in signed_text(verbose=False, a=Signature("unsigned"))
 

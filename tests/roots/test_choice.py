@@ -75,7 +75,7 @@ def winner(outcome: Outcome) -> RootFile:
 TORCH_CUDA = Needer("torch/lib/torch_cuda.dll", ("cuptiActivityEnable", "cuptiGetVersion"))
 
 
-def test_the_only_candidate(tmp_path: Path) -> None:
+def test_the_only_candidate(tmp_path):
     root = folder(tmp_path, {CUPTI["11.7"]: dll(CUPTI["11.7"], "cuptiActivityEnable", "cuptiGetVersion")})
     outcome = decide([root], DllRequest(CUPTI["11.7"], needers=(TORCH_CUDA,)))
     assert isinstance(outcome, Choice)
@@ -96,7 +96,7 @@ def test_the_only_candidate(tmp_path: Path) -> None:
     ],
     ids=["nothing", "empty", "git-lfs pointer", "no PE", "symbol", "ordinal", "machine"],
 )
-def test_what_does_not_serve_is_rejected_with_the_reason(tmp_path: Path, data: bytes | None, reason: str) -> None:
+def test_what_does_not_serve_is_rejected_with_the_reason(tmp_path, data, reason):
     roots = [folder(tmp_path, {"uv.dll": data})] if data is not None else []
     needers = (Needer("torch/lib/a.dll", ("uv_run",)), Needer("b.dll", (7,)))
     outcome = decide(roots, DllRequest("uv.dll", needers=needers))
@@ -121,9 +121,7 @@ INIT = (Needer("torch_cpu.dll", ("omp_init",)),)
     ],
     ids=["with its target", "no symbol is named", "alone", "alone, no symbol is named", "the target does not have it"],
 )
-def test_a_stub_needs_its_target(
-    tmp_path: Path, beside: dict[str, bytes], needers: tuple[Needer, ...], refused: str
-) -> None:
+def test_a_stub_needs_its_target(tmp_path, beside, needers, refused):
     """libiomp5md.dll of conda-forge's llvm-openmp is nothing but forwarders to libomp.dll."""
     root = folder(tmp_path, {"libiomp5md.dll": STUB, **beside})
     outcome = decide([root], DllRequest("libiomp5md.dll", needers=needers))
@@ -131,7 +129,7 @@ def test_a_stub_needs_its_target(
     assert refused in outcome.reason
 
 
-def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path: Path) -> None:
+def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path):
     terms = Terms(provided=lambda name: read_image(MemorySource(OMP)) if name == "libomp.dll" else None)
     root = folder(tmp_path, {"libiomp5md.dll": STUB})
     assert isinstance(decide([root], DllRequest("libiomp5md.dll", needers=INIT), terms), Choice)
@@ -148,7 +146,7 @@ def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path: Path) -> None
     ],
     ids=["not asked for", "nothing asked for", "asked for", "to Windows", "in a circle"],
 )
-def test_forwarders_among_others(tmp_path: Path, forwarders: dict[str | int, str], symbol: str, refused: str) -> None:
+def test_forwarders_among_others(tmp_path, forwarders, symbol, refused):
     files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}
     needers = (Needer("c.dll", (symbol,)),) if symbol else ()
     outcome = decide([folder(tmp_path, files)], DllRequest("a.dll", needers=needers))
@@ -156,7 +154,7 @@ def test_forwarders_among_others(tmp_path: Path, forwarders: dict[str | int, str
     assert refused in outcome.reason
 
 
-def test_one_that_stands_by_itself_comes_before_a_stub(tmp_path: Path) -> None:
+def test_one_that_stands_by_itself_comes_before_a_stub(tmp_path):
     stub = folder(tmp_path / "conda", {"libiomp5md.dll": STUB, "libomp.dll": OMP})
     real = folder(tmp_path / "intel", {"libiomp5md.dll": dll("libiomp5md.dll", "omp_init")})
     outcome = decide([stub, real], DllRequest("libiomp5md.dll", needers=INIT))
@@ -167,7 +165,7 @@ def test_one_that_stands_by_itself_comes_before_a_stub(tmp_path: Path) -> None:
     ]
 
 
-def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path: Path) -> None:
+def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path):
     name = "cudart64_110.dll"
     fits = toolkit(tmp_path / "v11.7", "11.7.1", name, dll(name, "a"))
     named = folder(tmp_path / "mine", {name: dll(name, "a", "b")})
@@ -180,7 +178,7 @@ def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path: P
     ]
 
 
-def test_a_discovered_one_serves_when_the_named_one_does_not(tmp_path: Path) -> None:
+def test_a_discovered_one_serves_when_the_named_one_does_not(tmp_path):
     bad = folder(tmp_path / "mine", {"uv.dll": b""})
     good = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll")}))
     outcome = decide([bad, good], DllRequest("uv.dll"))
@@ -188,7 +186,7 @@ def test_a_discovered_one_serves_when_the_named_one_does_not(tmp_path: Path) -> 
     assert len(rejected(outcome)) == 1
 
 
-def test_a_last_resort_is_asked_last_and_not_opened_before(tmp_path: Path) -> None:
+def test_a_last_resort_is_asked_last_and_not_opened_before(tmp_path):
     cache = discovered(folder(tmp_path / "cache", {"uv.dll": dll("uv.dll", version=(9, 0, 0, 0))}), last_resort=True)
     found = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll", version=(1, 0, 0, 0))}))
     outcome = decide([cache, found], DllRequest("uv.dll"))
@@ -197,7 +195,7 @@ def test_a_last_resort_is_asked_last_and_not_opened_before(tmp_path: Path) -> No
     assert winner(decide([cache], DllRequest("uv.dll"))).root.path == cache.path
 
 
-def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path: Path) -> None:
+def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path):
     name = "cudart64_110.dll"
     roots = [
         toolkit(tmp_path / "v11.8", "11.8.20220929", name, dll(name, "a", version=(6, 14, 11, 11080))),
@@ -214,7 +212,7 @@ def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path: Path) -
     assert newest.reason == "the newest, version 11.8"
 
 
-def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path: Path) -> None:
+def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path):
     """curand64_10.dll has the same name from CUDA 10.1 to 13, and still belongs to one toolkit."""
     root = toolkit(tmp_path / "v12.4", "12.4.1", "curand64_10.dll", dll("curand64_10.dll"))
     need = DllRequest("curand64_10.dll", cuda="11.7")
@@ -226,7 +224,7 @@ def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path: 
     assert taken.warnings == ("for CUDA 12.4; the wheel is for CUDA 11.7",)
 
 
-def test_cudnn_for_the_major_of_the_wheel(tmp_path: Path) -> None:
+def test_cudnn_for_the_major_of_the_wheel(tmp_path):
     files = {
         f"bin/{cuda}/cudnn64_9.dll": dll("cudnn64_9.dll", version=(6, 14, 11, n))
         for n, cuda in enumerate(["11.8", "12.6"])
@@ -244,7 +242,7 @@ def test_cudnn_for_the_major_of_the_wheel(tmp_path: Path) -> None:
         ("nvidia-cublas-cu11", "11.10.3.66", "11.7", False),
     ],
 )
-def test_wheels_tell_their_cuda_release(tmp_path: Path, package: str, version: str, wanted: str, fits: bool) -> None:
+def test_wheels_tell_their_cuda_release(tmp_path, package, version, wanted, fits):
     path = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {"nvidia/bin/x.dll": dll("x.dll")})
     other = folder(tmp_path / "newer", {"x.dll": dll("x.dll", version=(99, 0, 0, 0))})
     outcome = decide([other, named_root(path, HOST)], DllRequest("x.dll", cuda=wanted))
@@ -253,7 +251,7 @@ def test_wheels_tell_their_cuda_release(tmp_path: Path, package: str, version: s
     assert (outcome.reason == f"for CUDA {wanted}, which the wheel needs") is fits
 
 
-def test_the_release_of_the_family_comes_before_the_newest(tmp_path: Path) -> None:
+def test_the_release_of_the_family_comes_before_the_newest(tmp_path):
     name = "mkl_core.2.dll"
     base = tmp_path / "oneAPI" / "mkl"
     grow(base, {f"{year}/redist/intel64/{name}": dll(name, year) for year in ("2022.1.0", "2023.2.0", "2025.3.0")})
@@ -263,13 +261,13 @@ def test_the_release_of_the_family_comes_before_the_newest(tmp_path: Path) -> No
     assert winner(decide([root], DllRequest(name, release="2022"))).version_hint == "2022.1.0"
 
 
-def test_many_rejected_candidates_are_told_briefly(tmp_path: Path) -> None:
+def test_many_rejected_candidates_are_told_briefly(tmp_path):
     outcome = decide([folder(tmp_path / str(number), {"uv.dll": b""}) for number in range(9)], DllRequest("uv.dll"))
     assert outcome.reason.endswith("; and 5 more")
     assert len(rejected(outcome)) == 9
 
 
-def test_identical_files_are_no_conflict(tmp_path: Path) -> None:
+def test_identical_files_are_no_conflict(tmp_path):
     data = dll("zlibwapi.dll", "inflate")
     roots = [folder(tmp_path / name, {"zlibwapi.dll": data}) for name in ("one", "two", "three")]
     outcome = decide(roots, DllRequest("zlibwapi.dll"))
@@ -283,7 +281,7 @@ def rivals(outcome: Outcome) -> list[RootFile]:
     return [entry.file for entry in outcome.considered if entry.verdict == "rival"]
 
 
-def test_different_files_that_no_rule_ranks_are_a_question(tmp_path: Path) -> None:
+def test_different_files_that_no_rule_ranks_are_a_question(tmp_path):
     roots = [folder(tmp_path / name, {"zlibwapi.dll": dll("zlibwapi.dll", name)}) for name in ("one", "two")]
     outcome = decide(roots, DllRequest("zlibwapi.dll"))
     assert [file.root.path.name for file in rivals(outcome)] == ["one", "two"]
@@ -294,14 +292,14 @@ def test_different_files_that_no_rule_ranks_are_a_question(tmp_path: Path) -> No
     )
 
 
-def test_a_version_that_only_one_file_tells_decides_nothing(tmp_path: Path) -> None:
+def test_a_version_that_only_one_file_tells_decides_nothing(tmp_path):
     reported = folder(tmp_path / "one", {"uv.dll": dll("uv.dll", version=(1, 44, 0, 0))})
     untold = folder(tmp_path / "two", {"uv.dll": dll("uv.dll", "x")})
     assert len(rivals(decide([reported, untold], DllRequest("uv.dll")))) == 2
 
 
 @pytest.mark.parametrize(("packages", "decided"), [(("libuv", "libuv"), True), (("libuv", "torch"), False)])
-def test_releases_compare_within_one_package_only(tmp_path: Path, packages: tuple[str, str], decided: bool) -> None:
+def test_releases_compare_within_one_package_only(tmp_path, packages, decided):
     roots = [
         named_root(build_wheel(tmp_path, name, version, "py3-none-any", {"x/uv.dll": dll("uv.dll", version)}), HOST)
         for name, version in zip(packages, ("1.44", "2.7"), strict=True)
@@ -312,7 +310,7 @@ def test_releases_compare_within_one_package_only(tmp_path: Path, packages: tupl
         assert (winner(outcome).version_hint, outcome.reason) == ("2.7", "the newest, release 2.7")
 
 
-def test_older_ones_leave_the_contest_of_the_newest(tmp_path: Path) -> None:
+def test_older_ones_leave_the_contest_of_the_newest(tmp_path):
     def make(version: int, export: str) -> dict[str, bytes]:
         return {"uv.dll": dll("uv.dll", export, version=(version, 0, 0, 0))}
 
@@ -325,7 +323,7 @@ def test_older_ones_leave_the_contest_of_the_newest(tmp_path: Path) -> None:
     assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical", "outranked"]
 
 
-def test_within_one_root_the_order_of_folders_decides(tmp_path: Path) -> None:
+def test_within_one_root_the_order_of_folders_decides(tmp_path):
     root = folder(tmp_path, {"bin/x64/uv.dll": dll("uv.dll", "a"), "bin/uv.dll": dll("uv.dll", "b")})
     outcome = decide([root], DllRequest("uv.dll"))
     assert winner(outcome).folder.path == "bin/x64"
@@ -333,7 +331,7 @@ def test_within_one_root_the_order_of_folders_decides(tmp_path: Path) -> None:
     assert outcome.reason == "in the first folder that is searched, bin/x64"
 
 
-def test_a_family_comes_from_one_folder(tmp_path: Path) -> None:
+def test_a_family_comes_from_one_folder(tmp_path):
     names = ("cudnn64_8.dll", "cudnn_ops_infer64_8.dll")
     one = folder(tmp_path / "one", {f"bin/{name}": dll(name) for name in names})
     two = folder(tmp_path / "two", {f"bin/{name}": dll(name, version=(9, 0, 0, 0)) for name in names})
@@ -344,7 +342,7 @@ def test_a_family_comes_from_one_folder(tmp_path: Path) -> None:
     assert [reason for _, reason in rejected(outcome)] == [f"its family comes from one folder, that of {head.location}"]
 
 
-def test_a_whole_family_comes_before_a_newer_part(tmp_path: Path) -> None:
+def test_a_whole_family_comes_before_a_newer_part(tmp_path):
     part = folder(tmp_path / "part", {"bin/cudnn64_8.dll": dll("cudnn64_8.dll", version=(9, 0, 0, 0))})
     whole = folder(
         tmp_path / "whole", {"bin/cudnn64_8.dll": dll("cudnn64_8.dll"), "bin/cudnn_ops_infer64_8.dll": b"MZ"}
@@ -362,7 +360,7 @@ def test_a_whole_family_comes_before_a_newer_part(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM", "copied"])
-def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_path: Path, where: str) -> None:
+def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_path, where):
     """libomp140.x86_64.dll lies in debug_nonredist, and torch 2.4.0 needs it."""
     name = "libomp140.x86_64.dll"
     grow(tmp_path, {f"{where}/{name}": dll(name)})
@@ -389,7 +387,7 @@ def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_p
         ("msvcp140d.dll", "debug runtime"),
     ],
 )
-def test_never_vendored(tmp_path: Path, name: str, because: str) -> None:
+def test_never_vendored(tmp_path, name, because):
     outcome = decide([folder(tmp_path, {name: dll(name)})], DllRequest(name))
     assert isinstance(outcome, NoChoice)
     assert because in outcome.reason
@@ -406,11 +404,11 @@ def test_never_vendored(tmp_path: Path, name: str, because: str) -> None:
         ("uv.dll", True),
     ],
 )
-def test_the_runtime_on_request(name: str, allowed: bool) -> None:
+def test_the_runtime_on_request(name, allowed):
     assert (never_vendored(name, Machine.AMD64, runtime=True) == "") is allowed
 
 
-def test_warnings_of_the_root_reach_the_choice(tmp_path: Path) -> None:
+def test_warnings_of_the_root_reach_the_choice(tmp_path):
     root = dataclasses.replace(folder(tmp_path, {"uv.dll": dll("uv.dll")}), warnings=("everyone can write to it",))
     outcome = decide([root], DllRequest("uv.dll"))
     assert isinstance(outcome, Choice)
@@ -435,7 +433,7 @@ def library(base: Path, *capabilities: int) -> Path:
     )
 
 
-def test_the_family_beside_the_front_is_asked(tmp_path: Path) -> None:
+def test_the_family_beside_the_front_is_asked(tmp_path):
     host = Host()
     new, old = library(tmp_path / "v8.9", 50, 86), library(tmp_path / "v8.2", 35, 86)
     with RootIndex([named_root(new, host), named_root(old, host)]) as index:
@@ -487,9 +485,7 @@ def take(
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["11.4", "11.7", "11.8"])), ids=" ".join)
-def test_all_libraries_come_from_the_release_that_the_wheel_was_built_for(
-    tmp_path: Path, order: tuple[str, ...]
-) -> None:
+def test_all_libraries_come_from_the_release_that_the_wheel_was_built_for(tmp_path, order):
     """--root v11.8/bin --root v11.7/bin took most from 11.8 and cuRAND from 11.7, "as the newest"."""
     one, found = take(bins(tmp_path, *order), NAMES, CU117)
     assert found == dict.fromkeys(NAMES, "11.7")
@@ -500,7 +496,7 @@ def test_all_libraries_come_from_the_release_that_the_wheel_was_built_for(
     )
 
 
-def test_wheels_of_two_generations_are_not_mixed(tmp_path: Path) -> None:
+def test_wheels_of_two_generations_are_not_mixed(tmp_path):
     packages = {"cublas64_11.dll": "nvidia-cublas-cu11", "curand64_10.dll": "nvidia-curand-cu11"}
     roots = [
         named_root(
@@ -520,14 +516,14 @@ def test_wheels_of_two_generations_are_not_mixed(tmp_path: Path) -> None:
     assert take(roots[::-1], packages)[1] == dict.fromkeys(packages, "11.8")
 
 
-def test_folders_of_path_are_not_mixed(tmp_path: Path) -> None:
+def test_folders_of_path_are_not_mixed(tmp_path):
     for release in ("11.8", "11.7"):
         grow(tmp_path / f"v{release}", toolkit_files(release))
     host = Host(env={"PATH": f"{tmp_path / 'v11.8/bin'}:{tmp_path / 'v11.7/bin'}"})
     assert take(search_path_roots(host), NAMES, CU117)[1] == dict.fromkeys(NAMES, "11.7")
 
 
-def test_a_release_of_another_major_is_never_chosen(tmp_path: Path) -> None:
+def test_a_release_of_another_major_is_never_chosen(tmp_path):
     roots = bins(tmp_path, "12.1", "11.8")
     one, found = take(roots, NAMES, CU117)
     assert found == dict.fromkeys(NAMES, "11.8")
@@ -536,14 +532,14 @@ def test_a_release_of_another_major_is_never_chosen(tmp_path: Path) -> None:
     assert (nothing.release, found) == ("", {})
 
 
-def test_a_dll_of_another_release_in_a_toolkit_is_recognised_by_its_own_version(tmp_path: Path) -> None:
+def test_a_dll_of_another_release_in_a_toolkit_is_recognised_by_its_own_version(tmp_path):
     """Somebody copied cuRAND of 11.8 into v11.7."""
     files = toolkit_files("11.7") | {"bin/curand64_10.dll": nvidia_dll("curand64_10.dll", "10.3.0.86")}
     _, found = take([named_root(grow(tmp_path / "v11.7", files), HOST)], NAMES, CU117)
     assert found == dict.fromkeys([name for name in NAMES if name != "curand64_10.dll"], "11.7")
 
 
-def test_a_named_toolkit_comes_before_a_discovered_one_that_fits_better(tmp_path: Path) -> None:
+def test_a_named_toolkit_comes_before_a_discovered_one_that_fits_better(tmp_path):
     named = named_root(grow(tmp_path / "v11.8", toolkit_files("11.8")), HOST)
     found = dataclasses.replace(named_root(grow(tmp_path / "v11.7", toolkit_files("11.7")), HOST), explicit=False)
     one, taken = take([found, named], NAMES, CU117)
@@ -555,7 +551,7 @@ def test_a_named_toolkit_comes_before_a_discovered_one_that_fits_better(tmp_path
     assert one.refused == ("CUDA 11.7: only in roots that come later: named ones come first, caches and PATH last",)
 
 
-def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it_has(tmp_path: Path) -> None:
+def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it_has(tmp_path):
     whole = named_root(grow(tmp_path / "whole", toolkit_files("11.7")), HOST)
     part = {f"bin/{name}": dll(name, "other") for name in ("cublas64_11.dll", "cublasLt64_11.dll")}
     part["version.json"] = b'{"cuda": {"version": "11.7.1"}}'
@@ -627,14 +623,14 @@ def serves(file: RootFile) -> bool:
 
 
 @given(candidates())
-def test_every_candidate_is_accounted_for_once(files: list[RootFile]) -> None:
+def test_every_candidate_is_accounted_for_once(files):
     outcome = choose(NEED, files, MadeUp())
     assert sorted(map(id, files)) == sorted(id(entry.file) for entry in outcome.considered)
     assert all(entry.reason for entry in outcome.considered)
 
 
 @given(candidates())
-def test_only_what_serves_wins_and_something_wins_or_is_asked_if_anything_serves(files: list[RootFile]) -> None:
+def test_only_what_serves_wins_and_something_wins_or_is_asked_if_anything_serves(files):
     outcome = choose(NEED, files, MadeUp())
     found = [outcome.winner] if isinstance(outcome, Choice) else rivals(outcome)
     assert found or not any(map(serves, files))
@@ -644,7 +640,7 @@ def test_only_what_serves_wins_and_something_wins_or_is_asked_if_anything_serves
 
 
 @given(candidates())
-def test_the_order_of_roots_decides_nothing(files: list[RootFile]) -> None:
+def test_the_order_of_roots_decides_nothing(files):
     """Reversed candidates give the same content, unless the order of folders within one root had to decide."""
     first, second = choose(NEED, files, MadeUp()), choose(NEED, files[::-1], MadeUp())
     assert type(first) is type(second)
@@ -653,7 +649,7 @@ def test_the_order_of_roots_decides_nothing(files: list[RootFile]) -> None:
     assert {id(file) for file in rivals(first)} == {id(file) for file in rivals(second)}
 
 
-def test_the_same_bytes_in_a_second_root_do_not_make_the_order_count() -> None:
+def test_the_same_bytes_in_a_second_root_do_not_make_the_order_count():
     """Two contents in one root, one of them in another root too: folder order decides within a single root only."""
     first, second = (Root("folder", Path(f"/root{number}"), learned="--root") for number in range(2))
     files = [

@@ -61,7 +61,7 @@ def compress() -> Callable[[bytes], bytes]:
     pytest.skip("no zstd here: neither Python 3.14's nor the library zstandard")
 
 
-def test_the_old_format(tmp_path: Path) -> None:
+def test_the_old_format(tmp_path):
     path = old_package(tmp_path, {"info/index.json": INDEX, "Library/bin/libiomp5md.dll": DLL, "Library/x.lib": b"!"})
     root = named_root(path, HOST)
     assert (root.kind, root.version, root.notes) == ("conda-package", "2023.2.0", ())
@@ -72,7 +72,7 @@ def test_the_old_format(tmp_path: Path) -> None:
         assert index.packed(file) is None
 
 
-def test_the_new_format(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+def test_the_new_format(tmp_path, compress):
     path = tmp_path / "intel-openmp-2023.2.0-h1_0.conda"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("metadata.json", '{"conda_pkg_format_version": 2}')
@@ -85,7 +85,7 @@ def test_the_new_format(tmp_path: Path, compress: Callable[[bytes], bytes]) -> N
         assert b"".join(index.chunks(file)) == DLL
 
 
-def test_without_zstd_the_way_out_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_zstd_the_way_out_is_told(tmp_path, monkeypatch):
     path = tmp_path / "x-1-0.conda"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("pkg-x-1-0.tar.zst", b"")
@@ -96,13 +96,13 @@ def test_without_zstd_the_way_out_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert 'pip install "wheelfix[conda]"' in caught.value.hint
 
 
-def test_a_package_for_another_system_is_noted(tmp_path: Path) -> None:
+def test_a_package_for_another_system_is_noted(tmp_path):
     index = json.dumps({"name": "x", "version": "1", "subdir": "linux-64"}).encode()
     root = named_root(old_package(tmp_path, {"info/index.json": index}), HOST)
     assert root.notes == ("there are no DLLs in it", "it is a package for linux-64")
 
 
-def test_names_that_lead_elsewhere_are_left_alone(tmp_path: Path) -> None:
+def test_names_that_lead_elsewhere_are_left_alone(tmp_path):
     names = ["../up.dll", "/abs.dll", "C:/drive.dll", "a\\b.dll", "a/../../b.dll", "./Library/bin/fine.dll"]
     link = tarfile.TarInfo("Library/bin/link.dll")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
@@ -121,7 +121,7 @@ def test_names_that_lead_elsewhere_are_left_alone(tmp_path: Path) -> None:
         pytest.param(bz2.compress(b"\x01" * 2048), id="no tar"),
     ],
 )
-def test_damaged_packages(tmp_path: Path, data: bytes) -> None:
+def test_damaged_packages(tmp_path, data):
     path = tmp_path / "x-1-0.tar.bz2"
     path.write_bytes(data)
     with pytest.raises(InputError) as caught:
@@ -129,7 +129,7 @@ def test_damaged_packages(tmp_path: Path, data: bytes) -> None:
     assert str(path) in caught.value.what
 
 
-def test_a_new_package_without_content(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+def test_a_new_package_without_content(tmp_path, compress):
     path = tmp_path / "x-1-0.conda"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("info-x-1-0.tar.zst", compress(tar({})))
@@ -137,7 +137,7 @@ def test_a_new_package_without_content(tmp_path: Path, compress: Callable[[bytes
         condafile.open_package(path)
 
 
-def test_damaged_zstd(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+def test_damaged_zstd(tmp_path, compress):
     path = tmp_path / "x-1-0.conda"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("pkg-x-1-0.tar.zst", b"\x28\xb5\x2f\xfd" + b"\xff" * 100)
@@ -146,7 +146,7 @@ def test_damaged_zstd(tmp_path: Path, compress: Callable[[bytes], bytes]) -> Non
     assert compress
 
 
-def test_a_name_twice_is_the_later_file(tmp_path: Path) -> None:
+def test_a_name_twice_is_the_later_file(tmp_path):
     members = [("bin/a.dll", b"one"), ("bin/a.dll", b"two"), ("bin/b.dll", b"three")]
     blocks = [tar({name: data})[:1024] for name, data in members]  # a header and a block of data each
     path = tmp_path / "pkg-1.0-0.tar.bz2"
@@ -212,7 +212,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=pytest.mark.slow) if key in ("zeros", "sparse-list") else key for key in HOSTILE]
 )
-def test_packages_made_to_exhaust_the_machine(tmp_path: Path, key: str) -> None:
+def test_packages_made_to_exhaust_the_machine(tmp_path, key):
     path = tmp_path / "x-1-0.tar.bz2"
     path.write_bytes(HOSTILE[key]())
     tracemalloc.start()
@@ -225,7 +225,7 @@ def test_packages_made_to_exhaust_the_machine(tmp_path: Path, key: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path, monkeypatch):
     """128 KB used to become 4 GB there before anybody noticed."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -245,7 +245,7 @@ def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path: Path, monk
         (Limits(max_total=1500), "--limit total"),
     ],
 )
-def test_limits_name_their_option(tmp_path: Path, limits: Limits, option: str) -> None:
+def test_limits_name_their_option(tmp_path, limits, option):
     path = old_package(tmp_path, {"a.dll": b"x" * 600, "b.dll": b"x" * 600, "c.dll": b"x" * 600})
     with pytest.raises(InputError, match="asks for too much") as caught:
         condafile.open_package(path, limits)
@@ -253,7 +253,7 @@ def test_limits_name_their_option(tmp_path: Path, limits: Limits, option: str) -
 
 
 @pytest.mark.slow
-def test_a_limit_can_be_raised(tmp_path: Path) -> None:
+def test_a_limit_can_be_raised(tmp_path):
     path = tmp_path / "x-1-0.tar.bz2"
     path.write_bytes(zeros(65 << 20))
     with pytest.raises(InputError):
@@ -262,7 +262,7 @@ def test_a_limit_can_be_raised(tmp_path: Path) -> None:
     assert package.dlls["Library/bin/zeros.dll"].stat().st_size == 65 << 20
 
 
-def test_the_command_line_raises_it_too(tmp_path: Path, run) -> None:
+def test_the_command_line_raises_it_too(tmp_path, run):
     wheel = needing(tmp_path, "0.dll")
     path = old_package(tmp_path, {f"{number}.dll": forge_dll("0.dll", exports=["f"]) for number in range(9)})
     repair = ["repair", str(wheel), "-w", str(tmp_path / "out"), "--no-discover", "--root", str(path)]
@@ -271,7 +271,7 @@ def test_the_command_line_raises_it_too(tmp_path: Path, run) -> None:
 
 
 @pytest.mark.slow
-def test_many_members_cost_no_memory(tmp_path: Path) -> None:
+def test_many_members_cost_no_memory(tmp_path):
     path = tmp_path / "x-1-0.tar.bz2"
     path.write_bytes(bz2.compress(header("a/b.txt") * 5_000 + bytes(1024)))
     tracemalloc.start()
@@ -280,7 +280,7 @@ def test_many_members_cost_no_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
-def test_the_files_vanish_when_nobody_needs_them(tmp_path: Path) -> None:
+def test_the_files_vanish_when_nobody_needs_them(tmp_path):
     package = condafile.open_package(old_package(tmp_path, {"Library/bin/a.dll": b"MZ"}))
     disk = package.dlls["Library/bin/a.dll"]
     assert disk.read_bytes() == b"MZ"

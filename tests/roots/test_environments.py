@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -34,7 +33,7 @@ ENVIRONMENT = {
 }
 
 
-def test_the_active_environment_knows_its_packages(tmp_path: Path) -> None:
+def test_the_active_environment_knows_its_packages(tmp_path):
     prefix = grow(tmp_path / "envs" / "torch", ENVIRONMENT)
     (root,) = explore(windows(tmp_path, {"CONDA_PREFIX": str(prefix)}))[0]
     assert (root.kind, root.learned, root.last_resort) == ("conda", "environment variable CONDA_PREFIX", False)
@@ -49,7 +48,7 @@ def test_the_active_environment_knows_its_packages(tmp_path: Path) -> None:
     ]
 
 
-def test_the_cache_is_a_last_resort_and_tells_packages_by_folder(tmp_path: Path) -> None:
+def test_the_cache_is_a_last_resort_and_tells_packages_by_folder(tmp_path):
     base = tmp_path / "home" / "miniforge3"
     grow(base, {"conda-meta/history": "", "Library/bin/zlib.dll": b"MZ"})
     grow(base / "pkgs", ["cuda-cupti-12.4.127-h1_2/Library/bin/cupti64_2024.1.1.dll", "cache/readme.txt"])
@@ -61,7 +60,7 @@ def test_the_cache_is_a_last_resort_and_tells_packages_by_folder(tmp_path: Path)
     assert (file.package, file.version_hint) == ("cuda-cupti", "12.4.127")
 
 
-def test_an_unpacked_package(tmp_path: Path) -> None:
+def test_an_unpacked_package(tmp_path):
     folder = grow(
         tmp_path / "mkl",
         {"info/index.json": json.dumps({"name": "mkl", "version": "2023.2.0"}), "Library/bin/mkl_core.2.dll": b"MZ"},
@@ -72,16 +71,16 @@ def test_an_unpacked_package(tmp_path: Path) -> None:
     assert (root.version, file.package, file.version_hint) == ("2023.2.0", "mkl", "2023.2.0")
 
 
-def test_cuda_13_packages_lie_one_folder_deeper(tmp_path: Path) -> None:
+def test_cuda_13_packages_lie_one_folder_deeper(tmp_path):
     root = CONDA.recognise(grow(tmp_path, {"conda-meta/history": "", "Library/bin/x64/cudart64_13.dll": b"MZ"}))
     assert folders(root) == ["Library/bin/x64"]
 
 
-def test_a_folder_of_other_things_is_not_conda(tmp_path: Path) -> None:
+def test_a_folder_of_other_things_is_not_conda(tmp_path):
     assert CONDA.recognise(grow(tmp_path, ["a-1-0/Library/bin/x.dll"])) is None
 
 
-def test_a_conda_python_that_was_started_by_its_path_sees_its_own_dlls(tmp_path: Path) -> None:
+def test_a_conda_python_that_was_started_by_its_path_sees_its_own_dlls(tmp_path):
     """Without CONDA_PREFIX its Library/bin was no root."""
     prefix = grow(tmp_path / "envs" / "torch", ENVIRONMENT)
     (root,) = explore(windows(tmp_path, prefixes=((prefix, "the running Python"),)))[0]
@@ -106,7 +105,7 @@ INTEL = {
 }
 
 
-def test_nvidia_packages(tmp_path: Path) -> None:
+def test_nvidia_packages(tmp_path):
     root = PIP.recognise(grow(tmp_path, NVIDIA))
     assert root is not None
     assert [(entry.path.removeprefix(f"{SITE}/nvidia/"), entry.cuda) for entry in root.folders] == [
@@ -120,7 +119,7 @@ def test_nvidia_packages(tmp_path: Path) -> None:
     assert (file.package, file.version_hint) == ("nvidia-cuda-cupti-cu11", "11.7.101")
 
 
-def test_intel_packages_lie_in_library_bin(tmp_path: Path) -> None:
+def test_intel_packages_lie_in_library_bin(tmp_path):
     root = PIP.recognise(grow(tmp_path, INTEL))
     assert folders(root) == ["Library/bin"]
     assert root is not None
@@ -140,11 +139,11 @@ def test_intel_packages_lie_in_library_bin(tmp_path: Path) -> None:
         pytest.param(["nvidia/cudnn/bin/cudnn64_8.dll"], 0, id="no environment"),
     ],
 )
-def test_environments(tmp_path: Path, files: list[str], expected: int) -> None:
+def test_environments(tmp_path, files, expected):
     assert len(folders(PIP.recognise(grow(tmp_path, files)))) == expected
 
 
-def test_conda_and_pip_share_an_environment_without_telling_a_folder_twice(tmp_path: Path) -> None:
+def test_conda_and_pip_share_an_environment_without_telling_a_folder_twice(tmp_path):
     prefix = grow(tmp_path / "env", {**NVIDIA, **INTEL, "conda-meta/history": ""})
     found = explore(windows(tmp_path, {"CONDA_PREFIX": str(prefix)}, prefixes=((prefix, "the running Python"),)))[0]
     assert [(root.kind, "Library/bin" in folders(root)) for root in found] == [("conda", True), ("pip", False)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -33,12 +32,12 @@ from wheelfix.roots.index import RootIndex
 HOST = Host()
 
 
-def test_a_plain_folder(tmp_path: Path) -> None:
+def test_a_plain_folder(tmp_path):
     root = named_root(str(grow(tmp_path, ["zlibwapi.dll", "bin/uv.dll", "deep/er/x.dll"])), HOST)
     assert (root.kind, folders(root)) == ("folder", [".", "bin"])
 
 
-def test_quotes_home_and_dots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quotes_home_and_dots(tmp_path, monkeypatch):
     grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
@@ -47,7 +46,7 @@ def test_quotes_home_and_dots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert named_root("..", HOST).version == "11.7"
 
 
-def test_the_bin_folder_or_the_one_above_the_versions_will_do_for_a_kind(tmp_path: Path) -> None:
+def test_the_bin_folder_or_the_one_above_the_versions_will_do_for_a_kind(tmp_path):
     toolkit = grow(tmp_path / "CUDA" / "v11.7", ["bin/cudart64_110.dll"])
     assert named_root(toolkit / "bin", HOST, kind="cuda", option="--cuda").path == toolkit
     assert named_root(tmp_path / "CUDA", HOST, kind="cuda", option="--cuda").path == toolkit
@@ -75,7 +74,7 @@ def test_the_bin_folder_or_the_one_above_the_versions_will_do_for_a_kind(tmp_pat
         ("conda", "--conda", "expected a conda environment", "it looks like cuDNN; --root takes any kind"),
     ],
 )
-def test_not_of_the_wanted_kind(tmp_path: Path, kind: str, option: str, because: str, hint: str) -> None:
+def test_not_of_the_wanted_kind(tmp_path, kind, option, because, hint):
     folder = grow(tmp_path / "cudnn", ["bin/cudnn64_8.dll"])
     with pytest.raises(UsageError) as caught:
         named_root(folder, HOST, kind=kind, option=option)
@@ -85,13 +84,13 @@ def test_not_of_the_wanted_kind(tmp_path: Path, kind: str, option: str, because:
 
 
 @pytest.mark.parametrize("text", ["", "  ", '""', "~nobody-has-this-name/x", "a\0b", "x" * 300])
-def test_a_text_that_is_no_path(text: str) -> None:
+def test_a_text_that_is_no_path(text):
     with pytest.raises((UsageError, EnvironmentFailure)) as caught:
         named_root(text, HOST)
     assert caught.value.what.startswith("--root ")
 
 
-def test_a_folder_without_dlls_tells_where_some_are(tmp_path: Path) -> None:
+def test_a_folder_without_dlls_tells_where_some_are(tmp_path):
     grow(tmp_path, ["a/b/c/x.dll"])
     with pytest.raises(UsageError) as caught:
         named_root(tmp_path, HOST)
@@ -102,14 +101,14 @@ def test_a_folder_without_dlls_tells_where_some_are(tmp_path: Path) -> None:
     ("name", "hint"),
     [("x.dll", "name its folder: --root "), ("x.zip", "name a folder, a wheel (.whl) or a conda package")],
 )
-def test_a_file_that_is_no_package(tmp_path: Path, name: str, hint: str) -> None:
+def test_a_file_that_is_no_package(tmp_path, name, hint):
     grow(tmp_path, [name])
     with pytest.raises(UsageError) as caught:
         named_root(tmp_path / name, HOST)
     assert caught.value.hint.startswith(hint)
 
 
-def test_a_wheel(tmp_path: Path) -> None:
+def test_a_wheel(tmp_path):
     path = build_wheel(
         tmp_path,
         "nvidia-cuda-cupti-cu11",
@@ -124,18 +123,18 @@ def test_a_wheel(tmp_path: Path) -> None:
     assert (entry.package, entry.cuda) == ("nvidia-cuda-cupti-cu11", "11.7")
 
 
-def test_a_wheel_without_dlls_is_noted(tmp_path: Path) -> None:
+def test_a_wheel_without_dlls_is_noted(tmp_path):
     root = named_root(build_wheel(tmp_path, "pure", "1", "py3-none-any", {"pure.py": ""}), HOST)
     assert (root.folders, root.notes) == ((), ("there are no DLLs in it",))
 
 
-def test_a_wheel_that_is_none(tmp_path: Path) -> None:
+def test_a_wheel_that_is_none(tmp_path):
     grow(tmp_path, {"x-1-py3-none-any.whl": b"no zip"})
     with pytest.raises(InputError, match=re.escape("x-1-py3-none-any.whl")):
         named_root(tmp_path / "x-1-py3-none-any.whl", HOST)
 
 
-def test_a_wheel_is_not_a_toolkit(tmp_path: Path) -> None:
+def test_a_wheel_is_not_a_toolkit(tmp_path):
     path = build_wheel(tmp_path, "x", "1", "py3-none-any", {})
     with pytest.raises(UsageError, match="it is a file; expected a CUDA toolkit"):
         named_root(path, HOST, kind="cuda", option="--cuda")
@@ -149,11 +148,11 @@ def test_a_wheel_is_not_a_toolkit(tmp_path: Path) -> None:
         ("odd.whl", [], ("odd", "")),
     ],
 )
-def test_whose_a_wheel_is(filename: str, members: list[str], expected: tuple[str, str]) -> None:
+def test_whose_a_wheel_is(filename, members, expected):
     assert wheel_identity(filename, members) == expected
 
 
-def test_a_folder_of_wheels_is_as_many_roots(tmp_path: Path) -> None:
+def test_a_folder_of_wheels_is_as_many_roots(tmp_path):
     """--root wheels/ was refused: there are no DLLs in it."""
     wheels = [
         build_wheel(tmp_path / "wheels", name, "1.0", "py3-none-win_amd64", {f"x/{name}.dll": dll(f"{name}.dll")})
@@ -163,7 +162,7 @@ def test_a_folder_of_wheels_is_as_many_roots(tmp_path: Path) -> None:
     assert all(root.explicit for root in named_roots(tmp_path / "wheels", HOST))
 
 
-def test_a_pattern_of_wheels_is_as_many_roots(tmp_path: Path) -> None:
+def test_a_pattern_of_wheels_is_as_many_roots(tmp_path):
     first = build_wheel(tmp_path, "nvidia_one", "1.0", "py3-none-win_amd64", {"x/a.dll": dll("a.dll")})
     build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": dll("b.dll")})
     assert [root.path for root in named_roots(str(tmp_path / "nvidia*.whl"), HOST)] == [first]
@@ -171,22 +170,22 @@ def test_a_pattern_of_wheels_is_as_many_roots(tmp_path: Path) -> None:
         named_roots(str(tmp_path / "intel*.whl"), HOST)
 
 
-def test_a_folder_of_dlls_stays_one_root_whatever_else_lies_in_it(tmp_path: Path) -> None:
+def test_a_folder_of_dlls_stays_one_root_whatever_else_lies_in_it(tmp_path):
     build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": dll("b.dll")})
     (root,) = named_roots(grow(tmp_path, ["a.dll"]), HOST)
     assert (root.kind, root.path) == ("folder", tmp_path)
 
 
-def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path: Path) -> None:
+def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path):
     (root,) = named_roots(grow(tmp_path / "dlls [1]", ["a.dll"]), HOST)
     assert root.path == tmp_path / "dlls [1]"
 
 
-def test_an_empty_machine_has_no_roots() -> None:
+def test_an_empty_machine_has_no_roots():
     assert explore(Host())[0] == ()
 
 
-def test_path_is_searched_only_when_asked(tmp_path: Path) -> None:
+def test_path_is_searched_only_when_asked(tmp_path):
     tools = grow(tmp_path / "tools", ["uv.dll"])
     host = windows(tmp_path, {"Path": str(tools)})
     assert explore(host)[0] == ()
@@ -194,9 +193,7 @@ def test_path_is_searched_only_when_asked(tmp_path: Path) -> None:
     assert (root.kind, root.learned, root.last_resort, root.explicit) == ("folder", "PATH", True, False)
 
 
-def test_path_leaves_out_windows_relative_missing_and_repeated_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_path_leaves_out_windows_relative_missing_and_repeated_folders(tmp_path, monkeypatch):
     system = grow(tmp_path / "Windows", ["System32/kernel32.dll"])
     other = grow(tmp_path / "WindowsTools", ["a.dll"])
     grow(tmp_path, ["here/b.dll", "empty/readme.txt"])
@@ -216,13 +213,13 @@ def test_path_leaves_out_windows_relative_missing_and_repeated_folders(
     assert [root.path for root in search_path_roots(windows(tmp_path, env))] == [other]
 
 
-def test_path_of_a_posix_machine(tmp_path: Path) -> None:
+def test_path_of_a_posix_machine(tmp_path):
     first, second = grow(tmp_path / "a", ["x.dll"]), grow(tmp_path / "b", ["y.dll"])
     roots = search_path_roots(Host(env={"PATH": f"{first}:{second}"}))
     assert [root.path for root in roots] == [first, second]
 
 
-def test_any_kind_is_recognised(tmp_path: Path) -> None:
+def test_any_kind_is_recognised(tmp_path):
     cases = {
         "cuda": ["bin/cudart64_110.dll", "bin/cudnn64_8.dll"],
         "cudnn": ["bin/cudnn64_8.dll"],
@@ -236,7 +233,7 @@ def test_any_kind_is_recognised(tmp_path: Path) -> None:
     assert {kind: root.kind if root else None for kind, root in found.items()} == {kind: kind for kind in cases}
 
 
-def test_a_link_that_leads_out_of_the_installation_is_not_one_of_its_folders(tmp_path: Path) -> None:
+def test_a_link_that_leads_out_of_the_installation_is_not_one_of_its_folders(tmp_path):
     outside = grow(tmp_path / "elsewhere", ["bin/mkl_core.2.dll"])
     base = grow(tmp_path / "oneAPI", ["compiler/2023.2.0/windows/redist/intel64_win/compiler/libiomp5md.dll"])
     link(base / "mkl" / "latest", outside)
@@ -244,7 +241,7 @@ def test_a_link_that_leads_out_of_the_installation_is_not_one_of_its_folders(tmp
     assert folders(root) == ["compiler/2023.2.0/windows/redist/intel64_win/compiler"]
 
 
-def test_this_machine_can_be_explored() -> None:
+def test_this_machine_can_be_explored():
     host = this_machine()
     assert host.prefixes
     assert host.variable("a variable that nobody sets") == ""
@@ -253,7 +250,7 @@ def test_this_machine_can_be_explored() -> None:
         assert root.folders
 
 
-def test_rows_and_document(tmp_path: Path) -> None:
+def test_rows_and_document(tmp_path):
     toolkit = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll", "bin/nvrtc64_112_0.dll", "nvvm/bin/nvvm64_40_0.dll"])
     studio = grow(tmp_path / "VC", ["14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM/libomp140.x86_64.dll"])
     env = {"CUDA_PATH": str(toolkit), "VCToolsRedistDir": str(studio), "MKLROOT": str(tmp_path / "gone")}
@@ -293,7 +290,7 @@ def test_rows_and_document(tmp_path: Path) -> None:
     assert document["skipped"] == []
 
 
-def test_toolkits_on_another_drive_and_of_scoop(tmp_path: Path) -> None:
+def test_toolkits_on_another_drive_and_of_scoop(tmp_path):
     drive = tmp_path / "D"
     grow(drive / "CUDA" / "v11.7", ["bin/cudart64_110.dll"])
     grow(drive / "Program Files/NVIDIA/CUDNN/v8.9", ["bin/cudnn64_8.dll"])
@@ -306,7 +303,7 @@ def test_toolkits_on_another_drive_and_of_scoop(tmp_path: Path) -> None:
     ]
 
 
-def test_conda_environments_that_are_not_active(tmp_path: Path) -> None:
+def test_conda_environments_that_are_not_active(tmp_path):
     home, other = tmp_path / "home", tmp_path / "elsewhere"
     for prefix in (home / "miniforge3", home / "miniforge3/envs/first", other):
         grow(prefix, ["conda-meta/history", "Library/bin/mkl_rt.2.dll"])
@@ -320,7 +317,7 @@ def test_conda_environments_that_are_not_active(tmp_path: Path) -> None:
     assert found[1] == ()
 
 
-def test_conda_is_asked_where_its_environments_are(tmp_path: Path) -> None:
+def test_conda_is_asked_where_its_environments_are(tmp_path):
     """An environment made with --prefix is in no folder of conda's, and environments.txt may be another user's."""
     grow(tmp_path / "project/env", ["conda-meta/history", "Library/bin/mkl_rt.2.dll"])
     grow(tmp_path / "cache/pkgs", ["cuda-cupti-12.4.127-h1_2/Library/bin/cupti64_2024.1.1.dll", "cache/readme.txt"])
@@ -335,7 +332,7 @@ def test_conda_is_asked_where_its_environments_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "no JSON", "[]", '{"envs": "/x", "pkgs_dirs": null}'])
-def test_an_answer_of_conda_that_says_nothing(tmp_path: Path, answer: str) -> None:
+def test_an_answer_of_conda_that_says_nothing(tmp_path, answer):
     assert explore(dataclasses.replace(windows(tmp_path), conda_info=lambda: answer))[0] == ()
 
 
@@ -348,20 +345,20 @@ def test_an_answer_of_conda_that_says_nothing(tmp_path: Path, answer: str) -> No
         ("no/such", "misspelling"),
     ],
 )
-def test_a_path_of_windows_elsewhere_is_not_called_a_misspelling(text: str, part: str) -> None:
+def test_a_path_of_windows_elsewhere_is_not_called_a_misspelling(text, part):
     with pytest.raises(UsageError) as caught:
         named_root(text, HOST)
     assert part in caught.value.hint
     assert ("misspelling" in caught.value.hint) is (part == "misspelling")
 
 
-def test_a_folder_that_is_named_twice_is_one_root(tmp_path: Path) -> None:
+def test_a_folder_that_is_named_twice_is_one_root(tmp_path):
     folder = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
     options = RootOptions(roots=(folder, folder), cuda=(folder,), discover=False)
     assert [root.path for root in gather_roots(options, HOST)] == [folder]
 
 
-def test_the_first_of_two_named_roots_wins(tmp_path: Path) -> None:
+def test_the_first_of_two_named_roots_wins(tmp_path):
     """Both fit, and the newer one was taken without a word."""
     older = grow(tmp_path / "older", {"zstd.dll": dll("zstd.dll", "f", version=(1, 4, 0, 0))})
     newer = grow(tmp_path / "newer", {"zstd.dll": dll("zstd.dll", "f", version=(1, 5, 0, 0))})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import types
-from pathlib import Path
 
 import pytest
 
@@ -20,17 +19,17 @@ from wheelfix.roots.toolkits import CUDA
 
 
 @pytest.mark.parametrize("name", ["CUDA_PATH", "cuda_path", "Cuda_Path"])
-def test_variables_ignore_case_quotes_and_spaces(name: str) -> None:
+def test_variables_ignore_case_quotes_and_spaces(name):
     assert Host(env={name: ' "C:\\CUDA 11" '}).variable("CUDA_PATH") == "C:\\CUDA 11"
 
 
-def test_variables_with_a_prefix_in_order() -> None:
+def test_variables_with_a_prefix_in_order():
     host = Host(env={"CUDA_PATH_V12_4": "b", "Cuda_Path_V11_7": "a", "CUDA_PATH": "c"})
     found = [(str(place.path), place.learned.split()[-1]) for place in CUDA.places(host)]
     assert found == [("c", "CUDA_PATH"), ("b", "CUDA_PATH_V12_4"), ("a", "CUDA_PATH_V11_7")]
 
 
-def test_this_machine_knows_the_running_python() -> None:
+def test_this_machine_knows_the_running_python():
     host = this_machine()
     assert any(learned == "the running Python" for _, learned in host.prefixes)
     assert (host.os_name == "nt") == bool(host.program_files)
@@ -41,9 +40,7 @@ def test_this_machine_knows_the_running_python() -> None:
     ("script", "expected"), [('echo "$1 $2"', "info --json\n"), ("echo x; exit 1", ""), ("exec sleep 60", "")]
 )
 @pytest.mark.parametrize("variable", ["PATH", "CONDA_EXE"])
-def test_conda_is_asked_for_a_short_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: str, variable: str
-) -> None:
+def test_conda_is_asked_for_a_short_time(tmp_path, monkeypatch, script, expected, variable):
     program = tmp_path / "conda"
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     program.chmod(0o755)
@@ -97,13 +94,13 @@ def winreg(monkeypatch: pytest.MonkeyPatch) -> dict[str, Key]:
     return keys
 
 
-def test_a_registry_key(winreg: dict[str, Key]) -> None:
+def test_a_registry_key(winreg):
     winreg[r"SOFTWARE\NVIDIA"] = Key(["v11.7"], [("InstallDir", "C:\\CUDA", 1), ("Count", 3, 4)])
     assert module._read_registry(r"HKLM\SOFTWARE\NVIDIA") == RegistryKey({"InstallDir": "C:\\CUDA"}, ("v11.7",))
     assert module._read_registry(r"HKLM\SOFTWARE\Nobody") is None
 
 
-def test_no_security_descriptors_without_windows(tmp_path: Path) -> None:
+def test_no_security_descriptors_without_windows(tmp_path):
     if sys.platform == "win32":
         assert security_descriptor(tmp_path, ACCESS_LIST).startswith("D:")
     else:
@@ -136,11 +133,11 @@ BELOW_DRIVE = (
         pytest.param("D:(A;;0xZZ;;;WD)(A;)", (), id="nonsense"),
     ],
 )
-def test_access_lists_of_windows(sddl: str, expected: tuple[str, ...]) -> None:
+def test_access_lists_of_windows(sddl, expected):
     assert writers_by_descriptor(sddl) == expected
 
 
-def test_windows_folder_that_all_users_can_write_to(tmp_path: Path) -> None:
+def test_windows_folder_that_all_users_can_write_to(tmp_path):
     folder = grow(tmp_path / "cuda", ["bin/cudart64_110.dll"])
     lists = {folder: PROGRAM_FILES, folder / "bin": BELOW_DRIVE}
     host = windows(tmp_path, {"CUDA_PATH": str(folder)}, descriptor=lambda path: lists.get(path, ""))
@@ -149,7 +146,7 @@ def test_windows_folder_that_all_users_can_write_to(tmp_path: Path) -> None:
 
 
 @posix_only
-def test_world_writable_folder(tmp_path: Path) -> None:
+def test_world_writable_folder(tmp_path):
     folder = grow(tmp_path / "dlls", ["bin/zlib1.dll"])
     (folder / "bin").chmod(0o777)
     root = named_root(folder, Host())
@@ -157,7 +154,7 @@ def test_world_writable_folder(tmp_path: Path) -> None:
 
 
 @posix_only
-def test_world_writable_parent_lets_others_replace_the_root(tmp_path: Path) -> None:
+def test_world_writable_parent_lets_others_replace_the_root(tmp_path):
     folder = grow(tmp_path / "loose" / "dlls", ["zlib1.dll"])
     (tmp_path / "loose").chmod(0o777)
     warnings = named_root(folder, Host()).warnings
@@ -198,11 +195,11 @@ def test_world_writable_parent_lets_others_replace_the_root(tmp_path: Path) -> N
         ("Intel(R) UHD Graphics 770", "intel_adl-s"),
     ],
 )
-def test_words_for_cards(text: str, expected: str) -> None:
+def test_words_for_cards(text, expected):
     assert card_arch(text) == expected
 
 
-def test_an_unknown_card_is_refused_with_a_way_out() -> None:
+def test_an_unknown_card_is_refused_with_a_way_out():
     with pytest.raises(UsageError) as caught:
         card_arch("Voodoo 2")
     assert caught.value.hint
@@ -222,7 +219,7 @@ def test_an_unknown_card_is_refused_with_a_way_out() -> None:
         ("", "no table knows that card", "give the architecture"),
     ],
 )
-def test_a_word_that_does_not_tell_is_a_question(text: str, because: str, hint: str) -> None:
+def test_a_word_that_does_not_tell_is_a_question(text, because, hint):
     """An error that names the choices, instead of an answer about a card that the user does not have."""
     with pytest.raises(UsageError) as caught:
         card_arch(text)
@@ -230,7 +227,7 @@ def test_a_word_that_does_not_tell_is_a_question(text: str, because: str, hint: 
     assert hint in caught.value.hint
 
 
-def test_every_choice_that_an_error_offers_is_accepted() -> None:
+def test_every_choice_that_an_error_offers_is_accepted():
     for text in ("Iris Xe", "GTX 860M", "RTX 6000", "RTX 5071", "sm_99", "gfx1109"):
         with pytest.raises(UsageError) as caught:
             card_arch(text)
@@ -240,16 +237,16 @@ def test_every_choice_that_an_error_offers_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("answer", ["8.6\n", "8.6\n8.6\n"])
-def test_native_asks_the_driver(answer: str) -> None:
+def test_native_asks_the_driver(answer):
     assert card_arch("Native", lambda: answer) == "sm_86"
 
 
-def test_native_with_different_cards_is_a_question() -> None:
+def test_native_with_different_cards_is_a_question():
     with pytest.raises(UsageError, match="different architectures"):
         card_arch("native", lambda: "8.6\n12.0\n")
 
 
-def test_native_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_without_a_driver(monkeypatch):
     monkeypatch.setattr(card, "_ASK_DRIVER", ("no-such-program-anywhere",))
     with pytest.raises(EnvironmentFailure, match="gives no answer"):
         card_arch("native")

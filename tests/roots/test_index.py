@@ -6,7 +6,6 @@ import hashlib
 import os
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ from wheelfix.roots.root import LABELS
 HOST = Host()
 
 
-def test_names_compare_without_case_and_keep_their_spelling(tmp_path: Path) -> None:
+def test_names_compare_without_case_and_keep_their_spelling(tmp_path):
     grow(tmp_path, ["cublasLt64_11.DLL", "notes.txt", "x.pyd"])
     index = RootIndex([named_root(tmp_path, HOST)])
     assert [file.name for file in index.candidates("CUBLASLT64_11.dll")] == ["cublasLt64_11.DLL"]
@@ -33,7 +32,7 @@ def test_names_compare_without_case_and_keep_their_spelling(tmp_path: Path) -> N
     assert index.candidates("x.dll") == ()
 
 
-def test_roots_and_their_folders_keep_their_order(tmp_path: Path) -> None:
+def test_roots_and_their_folders_keep_their_order(tmp_path):
     first = grow(tmp_path / "first", ["bin/x64/a.dll", "bin/a.dll"])
     second = grow(tmp_path / "second", ["a.dll"])
     index = RootIndex([named_root(second, HOST), named_root(first, HOST)])
@@ -41,14 +40,14 @@ def test_roots_and_their_folders_keep_their_order(tmp_path: Path) -> None:
     assert found == [str(second / "a.dll"), str(first / "bin/x64/a.dll"), str(first / "bin/a.dll")]
 
 
-def test_a_folder_that_two_roots_have_counts_once(tmp_path: Path) -> None:
+def test_a_folder_that_two_roots_have_counts_once(tmp_path):
     toolkit = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
     roots = [named_root(toolkit, HOST, kind="cuda", option="--cuda"), named_root(toolkit / "bin", HOST)]
     (file,) = RootIndex(roots).candidates("cudart64_110.dll")
     assert file.root.kind == "cuda"
 
 
-def test_links_are_followed_inside_the_root_only(tmp_path: Path) -> None:
+def test_links_are_followed_inside_the_root_only(tmp_path):
     outside = grow(tmp_path / "outside", ["secret.dll", "more/other.dll"])
     root = grow(tmp_path / "root", ["bin/real.dll"])
     link(root / "bin" / "inner.dll", root / "bin" / "real.dll")
@@ -63,7 +62,7 @@ def test_links_are_followed_inside_the_root_only(tmp_path: Path) -> None:
     assert str(root / "bin" / "dangling.dll") in reasons
 
 
-def test_a_link_put_there_after_listing_is_refused(tmp_path: Path) -> None:
+def test_a_link_put_there_after_listing_is_refused(tmp_path):
     outside = grow(tmp_path / "outside", ["secret.dll"])
     root = grow(tmp_path / "root", ["a.dll"])
     index = RootIndex([named_root(root, HOST)])
@@ -75,7 +74,7 @@ def test_a_link_put_there_after_listing_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this system")
-def test_what_is_no_file_is_skipped(tmp_path: Path) -> None:
+def test_what_is_no_file_is_skipped(tmp_path):
     grow(tmp_path, ["real.dll", "folder.dll/readme.txt"])
     os.mkfifo(tmp_path / "pipe.dll")
     index = RootIndex([named_root(tmp_path, HOST)])
@@ -84,7 +83,7 @@ def test_what_is_no_file_is_skipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has names that are no text")
-def test_a_name_that_is_no_text_is_skipped(tmp_path: Path) -> None:
+def test_a_name_that_is_no_text_is_skipped(tmp_path):
     grow(tmp_path, ["real.dll"])
     (tmp_path / os.fsdecode(b"\xff.dll")).write_bytes(b"MZ")
     index = RootIndex([named_root(tmp_path, HOST)])
@@ -93,7 +92,7 @@ def test_a_name_that_is_no_text_is_skipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_member_that_is_there_twice_is_skipped(tmp_path: Path) -> None:
+def test_a_member_that_is_there_twice_is_skipped(tmp_path):
     path = tmp_path / "x-1-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x/a.dll", dll("a.dll", "good"))
@@ -104,7 +103,7 @@ def test_a_member_that_is_there_twice_is_skipped(tmp_path: Path) -> None:
         assert all(skipped.reason.startswith("more than once") for skipped in index.skipped)
 
 
-def test_a_damaged_member_is_a_fact_not_an_error(tmp_path: Path) -> None:
+def test_a_damaged_member_is_a_fact_not_an_error(tmp_path):
     path = build_wheel(tmp_path, "x", "1", "py3-none-any", {"x/a.dll": dll("a.dll", "hello", size=50_000)})
     index = RootIndex([named_root(path, HOST)])
     (file,) = index.candidates("a.dll")
@@ -120,7 +119,7 @@ def test_a_damaged_member_is_a_fact_not_an_error(tmp_path: Path) -> None:
     assert isinstance(facts, Malformed)
 
 
-def test_the_family_of_a_file_lies_beside_it(tmp_path: Path) -> None:
+def test_the_family_of_a_file_lies_beside_it(tmp_path):
     names = ["cudnn64_8.dll", "cudnn_ops_infer64_8.dll", "cudnn_cnn_infer64_8.dll", "cudnn64_9.dll", "zlibwapi.dll"]
     grow(tmp_path / "one", [f"bin/{name}" for name in names])
     grow(tmp_path / "two", ["bin/cudnn_adv_infer64_8.dll", "bin/cudnn64_8.dll"])
@@ -134,7 +133,7 @@ def test_the_family_of_a_file_lies_beside_it(tmp_path: Path) -> None:
     assert family_files(index, zlib) == ()
 
 
-def test_the_content_of_a_root_is_not_read_to_list_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_content_of_a_root_is_not_read_to_list_it(tmp_path, monkeypatch):
     grow(tmp_path, ["a.dll"])
     root = named_root(tmp_path, HOST)
 
@@ -146,7 +145,7 @@ def test_the_content_of_a_root_is_not_read_to_list_it(tmp_path: Path, monkeypatc
     assert file.size == 2
 
 
-def test_of_mkl_comes_what_is_used_and_not_the_whole_folder(tmp_path: Path) -> None:
+def test_of_mkl_comes_what_is_used_and_not_the_whole_folder(tmp_path):
     """A folder of MKL holds BLACS, which wants an MPI, and threading layers that nobody asked for."""
     wanted = ["mkl_avx2.2.dll", "mkl_core.2.dll", "mkl_def.2.dll", "mkl_vml_cmpt.2.dll", "mkl_vml_def.2.dll"]
     others = ["mkl_blacs_msmpi_lp64.2.dll", "mkl_tbb_thread.2.dll", "mkl_rt.2.dll", "mkl_core.1.dll"]
@@ -158,7 +157,7 @@ def test_of_mkl_comes_what_is_used_and_not_the_whole_folder(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
-def test_a_file_that_is_read_whole_has_the_facts_that_are_read_one_by_one(tmp_path: Path, damaged: bool) -> None:
+def test_a_file_that_is_read_whole_has_the_facts_that_are_read_one_by_one(tmp_path, damaged):
     path = build_wheel(tmp_path, "x", "1", "py3-none-any", {"x/a.dll": dll("a.dll", "hello", size=50_000)})
     if damaged:
         data = bytearray(path.read_bytes())
@@ -183,7 +182,7 @@ def test_a_file_that_is_read_whole_has_the_facts_that_are_read_one_by_one(tmp_pa
 
 
 @pytest.mark.parametrize("cut", [None, 40_000, 300, 0], ids=["whole", "cut", "cut in its head", "empty"])
-def test_so_has_a_file_on_the_disk(tmp_path: Path, cut: int | None) -> None:
+def test_so_has_a_file_on_the_disk(tmp_path, cut):
     data = dll("a.dll", "hello", size=50_000)
     (tmp_path / "a.dll").write_bytes(data[:cut])
 
@@ -202,7 +201,7 @@ def test_so_has_a_file_on_the_disk(tmp_path: Path, cut: int | None) -> None:
 # Folders are found without regard to case, and versions compare as numbers.
 
 
-def test_lookup_ignores_case_and_tells_the_spelling(tmp_path: Path) -> None:
+def test_lookup_ignores_case_and_tells_the_spelling(tmp_path):
     grow(tmp_path, ["Extras/cupti/Lib64/X.DLL"])
     assert tree.locate(tmp_path, "extras/CUPTI/lib64/x.dll") == tmp_path / "Extras/cupti/Lib64/X.DLL"
     assert tree.locate(tmp_path, "extras/CUPTI/lib/x.dll") is None
@@ -210,7 +209,7 @@ def test_lookup_ignores_case_and_tells_the_spelling(tmp_path: Path) -> None:
     assert tree.locate_folder(tmp_path, "extras/cupti/lib64/x.dll") is None
 
 
-def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path: Path) -> None:
+def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path):
     grow(tmp_path, ["BIN/a.dll", "bin/b.dll"])
     if len(tree.names(tmp_path)) == 1:
         pytest.skip("this disk does not tell BIN from bin")
@@ -228,7 +227,7 @@ def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path: Path) -> None
         ("11.8.20220929", (11, 8, 20220929)),
     ],
 )
-def test_numbers(text: str, numbers: tuple[int, ...]) -> None:
+def test_numbers(text, numbers):
     assert tree.numbers(text) == numbers
 
 
@@ -236,7 +235,7 @@ def test_numbers(text: str, numbers: tuple[int, ...]) -> None:
 # Kinds of roots: each has a label, a place in the schema, and one vendor that recognises it.
 
 
-def test_a_kind_has_one_vendor() -> None:
+def test_a_kind_has_one_vendor():
     kinds = [vendor.kind for vendor in VENDORS]
     assert len({*kinds}) == len(kinds)
     assert {*kinds} <= {*LABELS}

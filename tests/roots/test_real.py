@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.tiers import wheel
@@ -24,7 +22,7 @@ MKL25 = "mkl-2025.3.0-py2.py3-none-win_amd64.whl"
 OPENMP = "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"
 
 
-def test_cupti_straight_out_of_its_wheel() -> None:
+def test_cupti_straight_out_of_its_wheel():
     root = named_root(wheel(CUPTI), HOST)
     needer = Needer("torch/lib/torch_cpu.dll", ("cuptiActivityEnable", "cuptiGetVersion"))
     with RootIndex([root]) as index:
@@ -41,7 +39,7 @@ def test_cupti_straight_out_of_its_wheel() -> None:
         assert packed[0].data_span(packed[1])[1] == packed[1].csize
 
 
-def test_the_32_bit_runtime_in_the_64_bit_wheel_is_not_taken() -> None:
+def test_the_32_bit_runtime_in_the_64_bit_wheel_is_not_taken():
     with RootIndex([named_root(wheel(RUNTIME), HOST)]) as index:
         outcome = choose(DllRequest("cudart32_110.dll"), index.candidates("cudart32_110.dll"), index)
         assert isinstance(outcome, NoChoice)
@@ -50,7 +48,7 @@ def test_the_32_bit_runtime_in_the_64_bit_wheel_is_not_taken() -> None:
         assert isinstance(good, Choice)
 
 
-def test_all_of_cudnn_comes_from_one_folder() -> None:
+def test_all_of_cudnn_comes_from_one_folder():
     with RootIndex([named_root(wheel(CUDNN8), HOST)]) as index:
         (head,) = index.candidates("cudnn64_8.dll")
         assert [file.name for file in family_files(index, head)] == [
@@ -58,7 +56,7 @@ def test_all_of_cudnn_comes_from_one_folder() -> None:
         ]
 
 
-def test_mkl_newest_unless_the_wheel_wants_another_release() -> None:
+def test_mkl_newest_unless_the_wheel_wants_another_release():
     roots = [named_root(wheel(name), HOST) for name in (MKL23, MKL25)]
     with RootIndex(roots) as index:
         files = index.candidates("mkl_def.2.dll")
@@ -69,7 +67,7 @@ def test_mkl_newest_unless_the_wheel_wants_another_release() -> None:
         assert (newest.winner.version_hint, fitting.winner.version_hint) == ("2025.3.0", "2023.2.0")
 
 
-def test_openmp_is_compared_by_its_own_version_not_by_that_of_its_package() -> None:
+def test_openmp_is_compared_by_its_own_version_not_by_that_of_its_package():
     """torch 2.7.1 is a smaller number than intel-openmp 2023.2.0, yet its libiomp5md.dll is two years younger."""
     torch = wheel("torch-2.7.1-cp311-cp311-win_amd64.whl")
     with RootIndex([named_root(wheel(OPENMP), HOST), named_root(torch, HOST)]) as index:
@@ -82,7 +80,7 @@ def test_openmp_is_compared_by_its_own_version_not_by_that_of_its_package() -> N
         assert outcome.reason == "the newest, version 5.0.2025.108"
 
 
-def test_the_wheel_laid_out_as_a_toolkit(tmp_path: Path) -> None:
+def test_the_wheel_laid_out_as_a_toolkit(tmp_path):
     """The same bytes once from a tree that looks like CUDA 11.7 and once from the wheel are no conflict."""
     source = named_root(wheel(CUPTI), HOST)
     target = tmp_path / "v11.7" / "extras" / "CUPTI" / "lib64"

@@ -49,12 +49,12 @@ def releases(where: Path, name: str) -> set[str]:
         ("tbb", "2021.13.1", "tbb12.dll", {"2021.13"}),
     ],
 )
-def test_a_vendors_package_tells_it(tmp_path: Path, package: str, version: str, name: str, expected: set[str]) -> None:
+def test_a_vendors_package_tells_it(tmp_path, package, version, name, expected):
     wheel = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {f"x/{name}": dll(name)})
     assert releases(wheel, name) == expected
 
 
-def test_a_package_that_carries_a_copy_tells_nothing_about_it(tmp_path: Path) -> None:
+def test_a_package_that_carries_a_copy_tells_nothing_about_it(tmp_path):
     """torch 2.7 with MKL in it is not MKL 2.7."""
     files = {
         "torch/lib/mkl_rt.2.dll": dll("mkl_rt.2.dll", version=(2023, 2, 1, 0)),
@@ -65,23 +65,23 @@ def test_a_package_that_carries_a_copy_tells_nothing_about_it(tmp_path: Path) ->
     assert releases(wheel, "curand64_10.dll") == {"11.8"}
 
 
-def test_neighbours_tell_it_where_a_version_is_not_in_the_table(tmp_path: Path) -> None:
+def test_neighbours_tell_it_where_a_version_is_not_in_the_table(tmp_path):
     files = toolkit_files("11.7") | {"bin/curand64_10.dll": nvidia_dll("curand64_10.dll", "10.2.10.50")}
     assert releases(grow(tmp_path / "dlls", files) / "bin", "curand64_10.dll") == {"11.7"}
 
 
-def test_a_name_alone_leaves_all_releases_that_have_it(tmp_path: Path) -> None:
+def test_a_name_alone_leaves_all_releases_that_have_it(tmp_path):
     folder = grow(tmp_path, {"cublas64_11.dll": dll("cublas64_11.dll")})
     assert {"11.0", "11.8"} < releases(folder, "cublas64_11.dll")
     assert not any(name.startswith("12") for name in releases(folder, "cublas64_11.dll"))
 
 
-def test_a_release_that_the_tables_do_not_know_is_believed_where_the_toolkit_tells_it(tmp_path: Path) -> None:
+def test_a_release_that_the_tables_do_not_know_is_believed_where_the_toolkit_tells_it(tmp_path):
     files = {"version.json": '{"cuda": {"version": "13.9.0"}}', "bin/cudart64_13.dll": dll("cudart64_13.dll")}
     assert releases(grow(tmp_path, files), "cudart64_13.dll") == {"13.9"}
 
 
-def test_versions_that_compare_and_that_are_shown(tmp_path: Path) -> None:
+def test_versions_that_compare_and_that_are_shown(tmp_path):
     files = toolkit_files("11.8") | {"bin/cudnn64_8.dll": dll("cudnn64_8.dll", version=(8, 9, 5, 29))}
     with RootIndex([named_root(grow(tmp_path / "v11.8", files), HOST)]) as index:
         (curand,), (cudnn,) = index.candidates("curand64_10.dll"), index.candidates("cudnn64_8.dll")
@@ -90,7 +90,7 @@ def test_versions_that_compare_and_that_are_shown(tmp_path: Path) -> None:
         assert shown_version(cudnn, index) == "8.9.5.29"
 
 
-def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll(tmp_path: Path) -> None:
+def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll(tmp_path):
     """Somebody copied a DLL of CUDA 11 into the folder of CUDA 12.1: it is not "for CUDA 12.1"."""
     files = {**toolkit_files("12.1"), "bin/cublas64_11.dll": dll("cublas64_11.dll")}
     with RootIndex([named_root(grow(tmp_path / "v12.1", files), HOST)]) as index:
@@ -119,7 +119,7 @@ def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll
         ("", "", ""),
     ],
 )
-def test_release_of_a_package(package: str, version: str, cuda: str) -> None:
+def test_release_of_a_package(package, version, cuda):
     assert cuda_of_package(package, version) == cuda
 
 
@@ -136,7 +136,7 @@ def test_release_of_a_package(package: str, version: str, cuda: str) -> None:
         ("12.4", "11.7", 0),
     ],
 )
-def test_fit(reported: str, wanted: str, fit: int) -> None:
+def test_fit(reported, wanted, fit):
     assert cuda_compatibility(reported, wanted) == fit
 
 
@@ -225,7 +225,7 @@ def take(files: list[RootFile], wanted: Wanted) -> tuple[OneRelease, dict[str, O
 
 @pytest.mark.slow
 @given(roots(), WANTED)
-def test_releases_are_never_mixed(files: list[RootFile], wanted: Wanted) -> None:
+def test_releases_are_never_mixed(files, wanted):
     one, found, index = take(files, wanted)
     winners = [outcome.winner for outcome in found.values() if isinstance(outcome, Choice)]
     exact = {release for file in winners for release in possible_releases(file, index) if _is_exact(file, index)}
@@ -241,7 +241,7 @@ def _is_exact(file: RootFile, index: MadeUp) -> bool:
 
 @pytest.mark.slow
 @given(roots(), WANTED)
-def test_what_is_taken_serves(files: list[RootFile], wanted: Wanted) -> None:
+def test_what_is_taken_serves(files, wanted):
     _, found, _ = take(files, wanted)
     for outcome in found.values():
         if isinstance(outcome, Choice):
@@ -250,7 +250,7 @@ def test_what_is_taken_serves(files: list[RootFile], wanted: Wanted) -> None:
 
 @pytest.mark.slow
 @given(roots(), WANTED, st.data())
-def test_the_order_of_roots_does_not_matter(files: list[RootFile], wanted: Wanted, data: st.DataObject) -> None:
+def test_the_order_of_roots_does_not_matter(files, wanted, data):
     one, found, _ = take(files, wanted)
     other, again, _ = take(data.draw(st.permutations(files)), wanted)
     assert one == other
@@ -263,7 +263,7 @@ def test_the_order_of_roots_does_not_matter(files: list[RootFile], wanted: Wante
 
 @pytest.mark.slow
 @given(roots(), WANTED)
-def test_a_named_root_comes_first_where_it_has_the_release(files: list[RootFile], wanted: Wanted) -> None:
+def test_a_named_root_comes_first_where_it_has_the_release(files, wanted):
     one, found, index = take(files, wanted)
     for name, outcome in found.items():
         if not isinstance(outcome, Choice) or outcome.winner.root.explicit or not one.release:
@@ -280,7 +280,7 @@ def test_a_named_root_comes_first_where_it_has_the_release(files: list[RootFile]
 
 @pytest.mark.slow
 @given(roots(), WANTED)
-def test_every_refusal_is_of_another_release_and_has_a_reason(files: list[RootFile], wanted: Wanted) -> None:
+def test_every_refusal_is_of_another_release_and_has_a_reason(files, wanted):
     one, _, _ = take(files, wanted)
     for text in one.refused:
         release, _, reason = text.removeprefix("CUDA ").partition(": ")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.roots.trees import folders, grow, link, windows
@@ -63,7 +61,7 @@ ODD_CASE = {"BIN/CUDART64_110.DLL": b"MZ", "Extras/cupti/LIB64/CUPTI64_2022.2.1.
         pytest.param(ODD_CASE, "", ["BIN", "Extras/cupti/LIB64"], id="other case"),
     ],
 )
-def test_layouts(tmp_path: Path, files: dict[str, bytes | str], version: str, expected: list[str]) -> None:
+def test_layouts(tmp_path, files, version, expected):
     root = CUDA.recognise(grow(tmp_path / "toolkit", files))
     assert root is not None
     assert root.kind == "cuda"
@@ -75,12 +73,12 @@ def test_layouts(tmp_path: Path, files: dict[str, bytes | str], version: str, ex
     ("text", "release"),
     [("12.4.1", "12.4.1"), ("11.8.20220929", "11.8"), ("10.2.89", "10.2"), ("11.7", "11.7"), ("nonsense", "")],
 )
-def test_release_as_nvidia_writes_it(text: str, release: str) -> None:
+def test_release_as_nvidia_writes_it(text, release):
     assert toolkit_release(text) == release
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"cuda": 3}', '{"cuda": {}}', "\x00\xff", "[" * 5000])
-def test_broken_version_json_falls_back_to_the_folder_name(tmp_path: Path, text: str) -> None:
+def test_broken_version_json_falls_back_to_the_folder_name(tmp_path, text):
     folder = grow(tmp_path / "v11.7", {"version.json": text, "bin/cudart64_110.dll": b"MZ"})
     root = CUDA.recognise(folder)
     assert root is not None
@@ -88,7 +86,7 @@ def test_broken_version_json_falls_back_to_the_folder_name(tmp_path: Path, text:
     assert root.notes == ("version.json cannot be read; the version was taken from names",)
 
 
-def test_cudnn_copied_by_hand_is_noted(tmp_path: Path) -> None:
+def test_cudnn_copied_by_hand_is_noted(tmp_path):
     folder = grow(tmp_path / "v11.7", {**V117, "bin/cudnn64_8.dll": b"MZ"})
     root = CUDA.recognise(folder)
     assert root is not None
@@ -103,11 +101,11 @@ def test_cudnn_copied_by_hand_is_noted(tmp_path: Path) -> None:
         pytest.param({"version.json": '{"cuda": {"version": "12.4.1"}}'}, id="no DLLs at all"),
     ],
 )
-def test_not_a_toolkit(tmp_path: Path, files: dict[str, bytes | str]) -> None:
+def test_not_a_toolkit(tmp_path, files):
     assert CUDA.recognise(grow(tmp_path, files)) is None
 
 
-def test_found_through_variables_registry_and_default_folder_once_each(tmp_path: Path) -> None:
+def test_found_through_variables_registry_and_default_folder_once_each(tmp_path):
     default = tmp_path / "Program Files" / "NVIDIA GPU Computing Toolkit" / "CUDA"
     v117 = grow(default / "v11.7", V117)
     v130 = grow(default / "v13.0", V130)
@@ -131,7 +129,7 @@ def test_found_through_variables_registry_and_default_folder_once_each(tmp_path:
     ]
 
 
-def test_a_relative_variable_never_means_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_variable_never_means_the_current_folder(tmp_path, monkeypatch):
     grow(tmp_path / "v11.7", V117)
     monkeypatch.chdir(tmp_path)
     assert explore(windows(tmp_path, {"CUDA_PATH": "v11.7"}))[0] == ()
@@ -177,9 +175,7 @@ HEADER = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 4\n#define CUDNN_PATCHLEVEL
         ),
     ],
 )
-def test_layouts_of_cudnn(
-    tmp_path: Path, name: str, files: list[str], version: str, expected: list[tuple[str, str]]
-) -> None:
+def test_layouts_of_cudnn(tmp_path, name, files, version, expected):
     root = CUDNN.recognise(grow(tmp_path / name, files))
     assert root is not None
     assert root.version == version
@@ -187,17 +183,17 @@ def test_layouts_of_cudnn(
 
 
 @pytest.mark.parametrize("where", ["include/cudnn_version.h", "include/12.6/cudnn_version.h"])
-def test_the_header_knows_the_patch(tmp_path: Path, where: str) -> None:
+def test_the_header_knows_the_patch(tmp_path, where):
     root = CUDNN.recognise(grow(tmp_path / "v9.4", {"bin/12.6/cudnn64_9.dll": b"MZ", where: HEADER}))
     assert root is not None
     assert root.version == "9.4.0"
 
 
-def test_a_toolkit_with_cudnn_copied_into_it_is_no_cudnn(tmp_path: Path) -> None:
+def test_a_toolkit_with_cudnn_copied_into_it_is_no_cudnn(tmp_path):
     assert CUDNN.recognise(grow(tmp_path, ["bin/cudnn64_8.dll", "bin/cudart64_110.dll"])) is None
 
 
-def test_found_by_variable_and_default_folder(tmp_path: Path) -> None:
+def test_found_by_variable_and_default_folder(tmp_path):
     installed = tmp_path / "Program Files" / "NVIDIA" / "CUDNN"
     grow(installed, ["v8.9/bin/cudnn64_8.dll", "v9.4/bin/12.6/cudnn64_9.dll", "v9.13/bin/13.0/cudnn64_9.dll"])
     unpacked = grow(tmp_path / "cudnn", ["bin/cudnn64_8.dll"])
@@ -213,13 +209,13 @@ def test_found_by_variable_and_default_folder(tmp_path: Path) -> None:
 FILE = "bin/x64/nvToolsExt64_1.dll"
 
 
-def test_default_folder(tmp_path: Path) -> None:
+def test_default_folder(tmp_path):
     grow(tmp_path / "Program Files" / "NVIDIA Corporation" / "NvToolsExt", [FILE])
     (root,) = explore(windows(tmp_path))[0]
     assert (root.kind, root.learned, folders(root)) == ("nvtoolsext", "default path", ["bin/x64"])
 
 
-def test_variable_comes_first_and_a_wrong_one_is_remarked(tmp_path: Path) -> None:
+def test_variable_comes_first_and_a_wrong_one_is_remarked(tmp_path):
     grow(tmp_path / "Program Files" / "NVIDIA Corporation" / "NvToolsExt", [FILE])
     grow(tmp_path / "empty", ["readme.txt"])
     found = explore(windows(tmp_path, {"NVTOOLSEXT_PATH": str(tmp_path / "empty")}))
@@ -258,14 +254,14 @@ SINCE_2024 = ["mkl/latest/bin/mkl_core.2.dll", "compiler/latest/bin/libiomp5md.d
         ),
     ],
 )
-def test_installations(tmp_path: Path, files: list[str], expected: list[str]) -> None:
+def test_installations(tmp_path, files, expected):
     root = ONEAPI.recognise(grow(tmp_path / "oneAPI", files))
     assert root is not None
     assert root.kind == "oneapi"
     assert folders(root) == expected
 
 
-def test_latest_is_a_link_and_counts_once_with_the_version_it_leads_to(tmp_path: Path) -> None:
+def test_latest_is_a_link_and_counts_once_with_the_version_it_leads_to(tmp_path):
     base = grow(
         tmp_path / "oneAPI",
         ["mkl/2022.1.0/redist/intel64/mkl_core.2.dll", "mkl/2023.2.0/redist/intel64/mkl_core.2.dll"],
@@ -297,17 +293,17 @@ def test_latest_is_a_link_and_counts_once_with_the_version_it_leads_to(tmp_path:
         ),
     ],
 )
-def test_components(tmp_path: Path, name: str, files: list[str], version: str, expected: list[str]) -> None:
+def test_components(tmp_path, name, files, version, expected):
     root = ONEAPI.recognise(grow(tmp_path / name, files))
     assert root is not None
     assert (root.version, folders(root)) == (version, expected)
 
 
-def test_other_programs_with_a_bin_are_not_oneapi(tmp_path: Path) -> None:
+def test_other_programs_with_a_bin_are_not_oneapi(tmp_path):
     assert ONEAPI.recognise(grow(tmp_path / "2024.1", ["bin/zlib1.dll"])) is None
 
 
-def test_a_component_inside_the_installation_is_told_once(tmp_path: Path) -> None:
+def test_a_component_inside_the_installation_is_told_once(tmp_path):
     base = grow(tmp_path / "Program Files (x86)" / "Intel" / "oneAPI", ["mkl/2023.2.0/redist/intel64/mkl_core.2.dll"])
     env = {"MKLROOT": str(base / "mkl" / "2023.2.0"), "ONEAPI_ROOT": str(base)}
     (root,) = explore(windows(tmp_path, env))[0]
@@ -327,7 +323,7 @@ REDIST = [
 
 
 @pytest.mark.parametrize("prefix", ["VC/Redist/MSVC/", "Redist/MSVC/", ""], ids=["Visual Studio", "VC", "Redist"])
-def test_versions_newest_first_and_what_is_not_redistributable(tmp_path: Path, prefix: str) -> None:
+def test_versions_newest_first_and_what_is_not_redistributable(tmp_path, prefix):
     root = MSVC.recognise(grow(tmp_path, [prefix + name for name in REDIST]))
     assert root is not None
     assert root.version == "14.44.35112"
@@ -339,20 +335,20 @@ def test_versions_newest_first_and_what_is_not_redistributable(tmp_path: Path, p
     ]
 
 
-def test_one_version_as_the_developer_prompt_names_it(tmp_path: Path) -> None:
+def test_one_version_as_the_developer_prompt_names_it(tmp_path):
     folder = grow(tmp_path / "MSVC", REDIST) / "14.29.30133"
     (root,) = explore(windows(tmp_path, {"VCTOOLSREDISTDIR": f"{folder}/"}))[0]
     assert (root.kind, root.version, root.learned) == ("msvc", "14.29.30133", "environment variable VCToolsRedistDir")
 
 
-def test_one_folder_of_it_named_by_itself_keeps_its_terms(tmp_path: Path) -> None:
+def test_one_folder_of_it_named_by_itself_keeps_its_terms(tmp_path):
     base = grow(tmp_path, REDIST) / "14.44.35112"
     free = named_root(base / "x64" / "Microsoft.VC143.OpenMP", Host())
     bound = named_root(base / "debug_nonredist" / "x64" / "Microsoft.VC143.OpenMP.LLVM", Host())
     assert [entry.redistributable for root in (free, bound) for entry in root.folders] == [True, False]
 
 
-def test_default_folders_newest_release_first(tmp_path: Path) -> None:
+def test_default_folders_newest_release_first(tmp_path):
     files = ["VC/Redist/MSVC/" + name for name in REDIST]
     grow(tmp_path / "Program Files" / "Microsoft Visual Studio" / "2022" / "Community", files)
     grow(tmp_path / "Program Files" / "Microsoft Visual Studio" / "18" / "Professional", files)
@@ -369,7 +365,7 @@ def test_default_folders_newest_release_first(tmp_path: Path) -> None:
 CUDART = "cudart64_110.dll"
 
 
-def test_the_variable_of_the_very_release_comes_before_the_default_folder(tmp_path: Path) -> None:
+def test_the_variable_of_the_very_release_comes_before_the_default_folder(tmp_path):
     named = grow(tmp_path / "elsewhere", [f"bin/{CUDART}", "bin/cudnn64_8.dll"])
     grow(tmp_path / "Program Files/NVIDIA GPU Computing Toolkit/CUDA/v11.7", [f"bin/{CUDART}"])
     found = searched_toolkit("11.7", windows(tmp_path, {"CUDA_PATH_V11_7": str(named)}))
@@ -380,7 +376,7 @@ def test_the_variable_of_the_very_release_comes_before_the_default_folder(tmp_pa
     assert default.dlls == {CUDART}
 
 
-def test_other_releases_and_other_variables_do_not_count(tmp_path: Path) -> None:
+def test_other_releases_and_other_variables_do_not_count(tmp_path):
     toolkit = grow(tmp_path / "CUDA/v11.7", [f"bin/{CUDART}"])
     host = windows(tmp_path, {"CUDA_PATH": str(toolkit), "CUDA_PATH_V11_8": str(toolkit)})
     assert searched_toolkit("11.7", host) is None
@@ -390,12 +386,12 @@ def test_other_releases_and_other_variables_do_not_count(tmp_path: Path) -> None
     assert known_toolkit("11.4", host) is None
 
 
-def test_a_variable_that_leads_nowhere_is_believed_as_torch_does(tmp_path: Path) -> None:
+def test_a_variable_that_leads_nowhere_is_believed_as_torch_does(tmp_path):
     grow(tmp_path / "Program Files/NVIDIA GPU Computing Toolkit/CUDA/v11.7", [f"bin/{CUDART}"])
     assert searched_toolkit("11.7", windows(tmp_path, {"CUDA_PATH_V11_7": str(tmp_path / "gone")})) is None
 
 
-def test_nvtx_has_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_nvtx_has_a_folder_of_its_own(tmp_path):
     assert searched_nvtx(windows(tmp_path)) is None
     grow(tmp_path / "Program Files/NVIDIA Corporation/NvToolsExt", ["bin/x64/nvToolsExt64_1.dll"])
     found = searched_nvtx(windows(tmp_path))

@@ -35,9 +35,7 @@ PYD = SITE + "pkg/_core.pyd"
         (("cp37-cp37m-win_amd64",), {(3, 7, False)}, None, "cp37"),
     ],
 )
-def test_claims_of_tags(
-    tags: tuple[str, ...], pythons: set[tuple[int, int, bool]], abi3: tuple[int, int] | None, spelled: str
-) -> None:
+def test_claims_of_tags(tags, pythons, abi3, spelled):
     claim = abi.read_claim(tags)
     assert claim.pythons == pythons
     assert claim.abi3 == abi3
@@ -68,16 +66,16 @@ def test_claims_of_tags(
         ("cp311-cp311-win_amd64", SITE + "pkg/_core.cp311-win_amd64.pyd", "python39.dll", ["WF401:error"]),
     ],
 )
-def test_the_python_that_modules_import(tag: str, name: str, imported: str, expected: list[str]) -> None:
+def test_the_python_that_modules_import(tag, name, imported, expected):
     thing = subject({name: dll(imported)}, events=[loads(name)], wheel=wheel(tags=(tag,)))
     assert codes(thing) == expected
 
 
-def test_a_module_that_nothing_imports_is_a_warning() -> None:
+def test_a_module_that_nothing_imports_is_a_warning():
     assert codes(subject({PYD: dll("python39.dll")}, wheel=wheel())) == ["WF401:warning"]
 
 
-def test_an_environment_has_no_tags_to_break() -> None:
+def test_an_environment_has_no_tags_to_break():
     assert codes(subject({PYD: dll("python39.dll")}, events=[loads(PYD)])) == []
 
 
@@ -94,13 +92,13 @@ def test_an_environment_has_no_tags_to_break() -> None:
         ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], "nonsense", ["WF411:warning"]),
     ],
 )
-def test_abi3_claims_against_symbols(tag: str, symbols: list[str], requires: str, expected: list[str]) -> None:
+def test_abi3_claims_against_symbols(tag, symbols, requires, expected):
     image = dll(Import("python3.dll", tuple(symbols)))
     thing = subject({PYD: image}, events=[loads(PYD)], wheel=wheel(tags=(tag,), requires_python=requires))
     assert codes(thing) == expected
 
 
-def test_the_floor_and_the_macro_are_named() -> None:
+def test_the_floor_and_the_macro_are_named():
     image = dll(Import("python3.dll", ("PyObject_Vectorcall",)))
     thing = subject({PYD: image}, events=[loads(PYD)], wheel=wheel(tags=("cp37-abi3-win_amd64",)))
     found = run(thing)
@@ -157,9 +155,7 @@ UNLESS = "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n
         "not Python's",
     ],
 )
-def test_modules_that_cannot_be_imported(
-    name: str, data: bytes, init: str, expected: list[str], message: str, tmp_path: Path
-) -> None:
+def test_modules_that_cannot_be_imported(name, data, init, expected, message, tmp_path):
     report = scanned(tmp_path, {"pkg/__init__.py": init, f"pkg/{name}": data})
     assert [str(item.severity) for item in report.findings if item.code == "WF316"] == expected
     assert (report.first_failure.message if report.first_failure else "") == message
@@ -177,9 +173,7 @@ def test_modules_that_cannot_be_imported(
     ],
     ids=["named and loaded", "not named", "not loaded"],
 )
-def test_a_module_that_code_loads_under_the_name_that_it_was_built_as(
-    code: str, expected: list[str], tmp_path: Path
-) -> None:
+def test_a_module_that_code_loads_under_the_name_that_it_was_built_as(code, expected, tmp_path):
     """torchcodec's libtorchcodec_pybind_ops.pyd is the module core_pybind_ops, and is loaded as that by its path."""
     module = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["PyInit_other_name"])
     report = scanned(tmp_path, {"pkg/__init__.py": code, "pkg/_core.pyd": module})
@@ -195,20 +189,20 @@ def test_a_module_that_code_loads_under_the_name_that_it_was_built_as(
     ],
     ids=["named and loaded", "not named", "not loaded"],
 )
-def test_a_library_that_has_the_suffix_of_a_module(code: str, expected: list[str], tmp_path: Path) -> None:
+def test_a_library_that_has_the_suffix_of_a_module(code, expected, tmp_path):
     """torchvision 0.26 has no PyInit_image any more: torch.ops.load_library loads image.pyd, and nothing imports it."""
     library = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["decode"])
     report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/ops.py": code, "pkg/_core.pyd": library})
     assert [item.code for item in report.findings if item.code == "WF316"] == expected
 
 
-def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path: Path) -> None:
+def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path):
     files: dict[str, str | bytes] = {f"pkg/_core.cp3{minor}-win_amd64.pyd": MODULE for minor in (10, 11, 12)}
     report = scanned(tmp_path, {"pkg/__init__.py": "from . import _core\n", **files})
     assert [item.code for item in report.findings if item.code == "WF316"] == []
 
 
-def test_the_debug_interpreter_is_on_no_normal_machine(tmp_path: Path) -> None:
+def test_the_debug_interpreter_is_on_no_normal_machine(tmp_path):
     debug = extension("python311_d.dll:Py_DecRef", name="_core")
     report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/_core.cp311-win_amd64.pyd": debug})
     assert [(item.code, item.subject) for item in report.findings if str(item.severity) == "error"] == [
@@ -216,7 +210,7 @@ def test_the_debug_interpreter_is_on_no_normal_machine(tmp_path: Path) -> None:
     ]
 
 
-def test_a_git_lfs_pointer_that_modules_import_is_broken(tmp_path: Path) -> None:
+def test_a_git_lfs_pointer_that_modules_import_is_broken(tmp_path):
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
     module = extension("helper.dll", name="_core")
     init = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
@@ -229,7 +223,7 @@ def test_a_git_lfs_pointer_that_modules_import_is_broken(tmp_path: Path) -> None
     assert report.first_failure.code == 193
 
 
-def test_a_symbol_that_the_interpreter_does_not_have_is_error_127(tmp_path: Path) -> None:
+def test_a_symbol_that_the_interpreter_does_not_have_is_error_127(tmp_path):
     newer = extension("python311.dll:PyType_GetDict", name="_core")
     report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/_core.cp311-win_amd64.pyd": newer})
     (found,) = [item for item in report.findings if item.code == "WF310"]
@@ -255,7 +249,7 @@ def of_python(python: str, *symbols: str) -> bytes:
         ("cp316", "python316.dll", Verdict.UNSURE),
     ],
 )
-def test_a_renamed_import_of_a_new_python_is_never_ok(tag: str, dll: str, verdict: Verdict, tmp_path: Path) -> None:
+def test_a_renamed_import_of_a_new_python_is_never_ok(tag, dll, verdict, tmp_path):
     """With a table that ended at 3.13, a made-up name was no fault for 3.14 and 3.15."""
     files = {"pkg/__init__.py": "from . import _core\n"}
     made = {}
@@ -278,7 +272,7 @@ def test_a_renamed_import_of_a_new_python_is_never_ok(tag: str, dll: str, verdic
         ("cp315-abi3-win_amd64", "python3.dll", Verdict.BROKEN),
     ],
 )
-def test_a_stable_abi_that_came_after_the_table(tags: str, dll: str, verdict: Verdict, tmp_path: Path) -> None:
+def test_a_stable_abi_that_came_after_the_table(tags, dll, verdict, tmp_path):
     """A name that is not in the table may have come with the Python that the wheel is for."""
     files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": of_python(dll, "PyCame_Later")}
     wheel = build_wheel(tmp_path, "pkg", "1.0", tags, files)  # type: ignore[arg-type]
@@ -298,7 +292,7 @@ def test_a_stable_abi_that_came_after_the_table(tags: str, dll: str, verdict: Ve
         ("flux", "99.1", ""),
     ],
 )
-def test_a_wheel_that_is_newer_than_the_tables(name: str, version: str, said: str) -> None:
+def test_a_wheel_that_is_newer_than_the_tables(name, version, said):
     found = [item for item in run(subject({}, wheel=wheel(name=name, version=version))) if item.code == "WF419"]
     assert [item.message.partition(" of 20")[0] for item in found] == ([said.removesuffix(" of")] if said else [])
     assert all(str(item.severity) == "info" for item in found)
@@ -325,9 +319,7 @@ def test_a_wheel_that_is_newer_than_the_tables(name: str, version: str, said: st
         "free-threaded",
     ],
 )
-def test_a_prefix_says_what_its_python_has(
-    tag: str, files: list[str], imported: str, verdict: Verdict, tmp_path: Path
-) -> None:
+def test_a_prefix_says_what_its_python_has(tag, files, imported, verdict, tmp_path):
     """--python PREFIX asks the files in that folder and not the table: a hint of WF418 promises it."""
     prefix = lay(tmp_path / "prefix", {"python.exe": forge_dll("python.exe"), "Lib/site-packages/README.txt": b""})
     lay(
@@ -362,9 +354,7 @@ def test_a_prefix_says_what_its_python_has(
         ("py3-none-win_amd64", ["init_core"], "PyInit__core)"),
     ],
 )
-def test_the_entry_is_the_one_of_the_python_of_the_tags(
-    tags: str, exports: list[str], message: str, tmp_path: Path
-) -> None:
+def test_the_entry_is_the_one_of_the_python_of_the_tags(tags, exports, message, tmp_path):
     """A module of a wheel for Python 2 was called broken because it has no PyInit function."""
     python = f"python{tags[2:].partition('-')[0]}.dll" if tags.startswith("cp") else "python27.dll"
     module = forge_dll("_core.pyd", imports={python: ["PyObject_Call"]}, exports=exports)
@@ -377,7 +367,7 @@ def test_the_entry_is_the_one_of_the_python_of_the_tags(
 @pytest.mark.parametrize(
     ("requires_python", "expected"), [("", ["WF401:warning"]), ("==3.9.*", []), ("<3.10,>=3.9", [])]
 )
-def test_a_wheel_for_every_python_3_with_a_module_for_one(requires_python: str, expected: list[str]) -> None:
+def test_a_wheel_for_every_python_3_with_a_module_for_one(requires_python, expected):
     """PyQtRPT 1.5.5 is tagged py3-none, and its modules import python34.dll."""
     described = wheel(tags=("py3-none-win_amd64",), requires_python=requires_python)
     assert codes(subject({PYD: dll("python39.dll")}, events=[loads(PYD)], wheel=described)) == expected
@@ -400,9 +390,7 @@ importlib.util.module_from_spec(spec)
     [(("39", "310", "311"), Verdict.OK), (("311",), Verdict.OK), (("39", "310"), Verdict.BROKEN)],
     ids=["one for each Python", "for the tag's Python alone", "none for the tag's Python"],
 )
-def test_modules_for_several_pythons_in_a_folder_for_each(
-    tmp_path: Path, folders: tuple[str, ...], verdict: Verdict
-) -> None:
+def test_modules_for_several_pythons_in_a_folder_for_each(tmp_path, folders, verdict):
     """libsgd 0.13.9 has a module for each of four Pythons, and was called broken for three of them."""
     files: dict[str, str | bytes] = {f"pkg/libs/py{python}/_core.pyd": module(python) for python in folders}
     assert scanned(tmp_path, {"pkg/__init__.py": CHOOSES, **files}).verdict is verdict
@@ -436,12 +424,12 @@ def numpy_module(content: bytes, *requires: str, loaded: bool = True) -> Subject
         (OLD, ("no requirement at all !", "numpy"), ["WF410:warning"]),
     ],
 )
-def test_numpy_headers_against_requirements(content: bytes, requires: tuple[str, ...], expected: list[str]) -> None:
+def test_numpy_headers_against_requirements(content, requires, expected):
     assert codes(numpy_module(content, *requires)) == expected
 
 
 @pytest.mark.parametrize(("python", "expected"), [((3, 8), []), ((3, 9), ["WF410:warning"]), (None, ["WF410:warning"])])
-def test_numpy_2_counts_where_the_python_can_have_it(python: tuple[int, int] | None, expected: list[str]) -> None:
+def test_numpy_2_counts_where_the_python_can_have_it(python, expected):
     thing = numpy_module(OLD, "numpy>=1.20")
     assert codes(replace(thing, profile=Profile(python=python))) == expected
 
@@ -456,7 +444,7 @@ def test_numpy_2_counts_where_the_python_can_have_it(python: tuple[int, int] | N
         ("numpy>=2", []),
     ],
 )
-def test_the_oldest_numpy_that_a_module_runs_with(requires: str, expected: list[str]) -> None:
+def test_the_oldest_numpy_that_a_module_runs_with(requires, expected):
     thing = numpy_module(FOR_125, requires)
     assert codes(thing) == expected
     for found in run(thing):
@@ -464,15 +452,15 @@ def test_the_oldest_numpy_that_a_module_runs_with(requires: str, expected: list[
         assert found.hint.startswith("require numpy>=1.25")
 
 
-def test_no_numpy_older_than_the_first_with_wheels_for_the_python() -> None:
+def test_no_numpy_older_than_the_first_with_wheels_for_the_python():
     (found,) = run(numpy_module(FOR_125, "numpy>=1.17"))
     assert "but the wheel allows 1.23 (numpy>=1.17)" in found.message
 
 
-def test_only_the_requirement_that_holds_is_quoted() -> None:
+def test_only_the_requirement_that_holds_is_quoted():
     (found,) = run(numpy_module(OLD, "numpy>=1.20.3; python_version<'3.10'", "numpy>=1.23.2; python_version>='3.11'"))
     assert "(numpy>=1.23.2)" in found.message
 
 
-def test_a_module_that_nothing_imports_is_not_judged() -> None:
+def test_a_module_that_nothing_imports_is_not_judged():
     assert codes(numpy_module(OLD, "numpy", loaded=False)) == []

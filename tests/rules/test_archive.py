@@ -14,7 +14,6 @@ from tests.archive.byhand import Entry, write_wheel_by_hand
 from tests.archive.drafts import Draft
 from tests.archive.hostile import CASES
 from tests.rules.subjects import SITE, run, subject, wheel
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel
 from wheelfix.archive import record
 from wheelfix.archive.faults import ArchiveFault
@@ -31,7 +30,7 @@ from wheelfix.rules.registry import all_rules
 KINDS_OF_RECORD = sorted(set(re.findall(r'(?:ArchiveFault|malformed)\(\s*"([a-z-]+)"', inspect.getsource(record))))
 
 
-def test_every_kind_of_fault_becomes_one_finding() -> None:
+def test_every_kind_of_fault_becomes_one_finding():
     for kind in (*_CODES, "any-other"):
         (found,) = run(subject({}, archive_faults=(ArchiveFault(kind, "pkg/x.py", "it is odd"),)))
         assert (found.subject, found.message, found.evidence["kind"]) == ("pkg/x.py", "it is odd", kind)
@@ -82,19 +81,19 @@ def test_every_kind_of_fault_becomes_one_finding() -> None:
         ("metadata-missing", ("pip", "uv", "pypi"), "WF125:error"),
     ],
 )
-def test_what_an_installer_refuses_is_an_error(kind: str, rejected_by: tuple[str, ...], expected: str) -> None:
+def test_what_an_installer_refuses_is_an_error(kind, rejected_by, expected):
     found = run(subject({}, archive_faults=(ArchiveFault(kind, "x", "odd", rejected_by),)))
     assert [f"{item.code}:{item.severity}" for item in found] == [expected]
 
 
-def test_the_message_says_who_refuses() -> None:
+def test_the_message_says_who_refuses():
     fault = ArchiveFault("trailing-data", "", "22 bytes follow the archive", ("uv", "pypi"))
     found = run(subject({}, archive_faults=(fault,)))
     assert found[0].message == "22 bytes follow the archive (refused by uv and PyPI)"
     assert found[0].subject == "archive"
 
 
-def test_data_descriptors_are_told_once() -> None:
+def test_data_descriptors_are_told_once():
     faults = tuple(ArchiveFault("data-descriptor", f"pkg/{n}.py", "sizes follow", ("pypi",)) for n in range(4))
     found = run(subject({}, archive_faults=faults))
     assert [item.message for item in found] == [
@@ -104,14 +103,14 @@ def test_data_descriptors_are_told_once() -> None:
 
 
 @pytest.mark.parametrize(("number", "findings"), [(10, 10), (11, 1)])
-def test_many_rows_of_one_kind_become_one_finding(number: int, findings: int) -> None:
+def test_many_rows_of_one_kind_become_one_finding(number, findings):
     faults = tuple(ArchiveFault("row-missing", f"pkg/{n:03}.dll", "no row") for n in range(number))
     found = run(subject({}, record_faults=faults))
     assert len(found) == findings
     assert {item.code for item in found} == {"WF101"}
 
 
-def test_faults_of_the_metadata_are_told_too_and_only_once() -> None:
+def test_faults_of_the_metadata_are_told_too_and_only_once():
     fault = ArchiveFault("dist-info-not-last", "demo-1.0.dist-info", "not at the end")
     sources = {f"{SITE}demo.py": ""}
     found = run(subject({}, wheel=wheel(faults=(fault,)), archive_faults=(fault,), sources=sources))
@@ -129,7 +128,7 @@ def test_faults_of_the_metadata_are_told_too_and_only_once() -> None:
         ("size-missing", Severity.INFO),
     ],
 )
-def test_severity_of_record_faults(kind: str, severity: Severity) -> None:
+def test_severity_of_record_faults(kind, severity):
     assert run(subject({}, record_faults=(ArchiveFault(kind, "x", "y"),)))[0].severity is severity
 
 
@@ -243,7 +242,7 @@ def findings(path: Path) -> tuple[Finding, ...]:
 
 
 @pytest.mark.parametrize("key", [*DRAFTS, *CASES])
-def test_the_command_in_a_hint_makes_the_finding_go(tmp_path: Path, key: str, run: Run) -> None:
+def test_the_command_in_a_hint_makes_the_finding_go(tmp_path, key, run):
     path = broken_wheel(key, tmp_path)
     before = findings(path)
     named = [finding for finding in before if "wheelfix repair" in finding.hint]
@@ -262,7 +261,7 @@ def test_the_command_in_a_hint_makes_the_finding_go(tmp_path: Path, key: str, ru
     assert not [finding for finding in named if (finding.code, finding.subject) in after]
 
 
-def test_every_code_is_among_the_wheels(tmp_path: Path) -> None:
+def test_every_code_is_among_the_wheels(tmp_path):
     seen = {
         finding.code
         for key in [*DRAFTS, *CASES]
@@ -272,7 +271,7 @@ def test_every_code_is_among_the_wheels(tmp_path: Path) -> None:
     assert {rule.code for rule in all_rules() if rule.code < "WF2"} - {"WF129", "WF130", "WF131", "WF134"} <= seen
 
 
-def test_several_data_descriptors_are_told_apart_by_who_refuses_them(tmp_path: Path) -> None:
+def test_several_data_descriptors_are_told_apart_by_who_refuses_them(tmp_path):
     """One that uv refuses must not hide behind one that only PyPI refuses."""
     plain, stored = (Entry(f"pkg/{n}.txt", b"text" * 9, method, both={"flags": 8}) for n, method in enumerate((8, 0)))
     refused = [finding.evidence["rejected_by"] for finding in findings(write_wheel_by_hand(tmp_path, [plain, stored]))]

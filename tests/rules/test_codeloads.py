@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.rules.subjects import SITE, run, scanned, subject
@@ -22,7 +20,7 @@ def found(report: ScanReport) -> list[tuple[str, Severity, str]]:
     return [(item.code, item.severity, item.subject) for item in report.findings]
 
 
-def test_a_missing_dll_of_the_code_makes_the_wheel_broken(tmp_path: Path) -> None:
+def test_a_missing_dll_of_the_code_makes_the_wheel_broken(tmp_path):
     report = scanned(tmp_path, {"pkg/__init__.py": LOAD})
     assert found(report) == [("WF314", Severity.ERROR, "pkg/core.dll")]
     assert report.findings[0].message == (
@@ -33,13 +31,13 @@ def test_a_missing_dll_of_the_code_makes_the_wheel_broken(tmp_path: Path) -> Non
     assert report.first_failure.message.startswith("FileNotFoundError: Could not find module '…\\pkg\\core.dll'")
 
 
-def test_with_the_dll_nothing_is_found(tmp_path: Path) -> None:
+def test_with_the_dll_nothing_is_found(tmp_path):
     report = scanned(tmp_path, {"pkg/__init__.py": LOAD, "pkg/core.dll": forge_dll("core.dll")})
     assert found(report) == []
     assert report.first_failure is None
 
 
-def test_code_that_gives_up_names_what_it_looked_for(tmp_path: Path) -> None:
+def test_code_that_gives_up_names_what_it_looked_for(tmp_path):
     code = HERE + "p = os.path.join(here, 'core.dll')\nif not os.path.isfile(p):\n    raise RuntimeError('no core')\n"
     report = scanned(tmp_path, {"pkg/__init__.py": code + "ctypes.CDLL(p)"})
     assert found(report) == [("WF314", Severity.ERROR, "pkg/core.dll")]
@@ -47,7 +45,7 @@ def test_code_that_gives_up_names_what_it_looked_for(tmp_path: Path) -> None:
     assert report.first_failure.message == "RuntimeError: no core"
 
 
-def test_code_that_reports_a_failed_load_is_quoted_and_the_cause_is_blamed(tmp_path: Path) -> None:
+def test_code_that_reports_a_failed_load_is_quoted_and_the_cause_is_blamed(tmp_path):
     # llama-cpp-python: the error named llama.dll as the cause, and was not the line that Python prints.
     code = HERE + (
         "def load(name):\n    p = os.path.join(here, name + '.dll')\n    try:\n        return ctypes.CDLL(p)\n"
@@ -68,7 +66,7 @@ def test_code_that_reports_a_failed_load_is_quoted_and_the_cause_is_blamed(tmp_p
     assert "loads pkg/core.dll, which cannot be loaded without part.dll" in item.message
 
 
-def test_a_module_aside_is_a_warning(tmp_path: Path) -> None:
+def test_a_module_aside_is_a_warning(tmp_path):
     files: dict[str, str | bytes] = {"pkg/__init__.py": "from . import a\n", "pkg/a.py": "", "pkg/native.py": LOAD}
     report = scanned(tmp_path, files)
     assert found(report) == [("WF314", Severity.WARNING, "pkg/core.dll")]
@@ -76,7 +74,7 @@ def test_a_module_aside_is_a_warning(tmp_path: Path) -> None:
     assert report.first_failure is None
 
 
-def test_a_missing_folder(tmp_path: Path) -> None:
+def test_a_missing_folder(tmp_path):
     report = scanned(tmp_path, {"pkg/__init__.py": HERE + "os.add_dll_directory(os.path.join(here, 'bin'))\n"})
     assert found(report) == [("WF315", Severity.ERROR, "pkg/bin")]
     assert report.first_failure is not None
@@ -92,14 +90,14 @@ def test_a_missing_folder(tmp_path: Path) -> None:
     ],
     ids=["unread", "along PATH", "after another package"],
 )
-def test_what_could_not_be_told_is_unsure(tmp_path: Path, code: str, subject: str) -> None:
+def test_what_could_not_be_told_is_unsure(tmp_path, code, subject):
     report = scanned(tmp_path, {"pkg/__init__.py": HERE + code + "\n"})
     assert found(report) == [("WF317", Severity.UNSURE, subject)]
     assert report.first_failure is None
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["not in the wheel", "Shapely 1.7: in a folder of its own"])
-def test_an_unsure_load_says_whether_the_wheel_has_the_file(tmp_path: Path, there: bool) -> None:
+def test_an_unsure_load_says_whether_the_wheel_has_the_file(tmp_path, there):
     load = "lib = find_library('core.dll')\nif lib is None:\n    raise OSError('no core')\nctypes.CDLL(lib)\n"
     folders = "os.environ['PATH'] = os.path.join(here, 'bin') + ';' + os.__file__ + '../../../DLLs'\n"
     files: dict[str, str | bytes] = {"pkg/__init__.py": f"{HERE}from ctypes.util import find_library\n{folders}{load}"}
@@ -116,7 +114,7 @@ BY_NAME = "import ctypes\nctypes.windll.LoadLibrary('cudnn64_9.dll')\n"
     ("there", "code"),
     [pytest.param(False, "WF314", id="nothing has it"), pytest.param(True, "WF317", id="it may be loaded before")],
 )
-def test_cudnn_by_its_bare_name_in_an_environment(tmp_path: Path, there: bool, code: str) -> None:
+def test_cudnn_by_its_bare_name_in_an_environment(tmp_path, there, code):
     """nvidia-cudnn-frontend does so; NVIDIA's installers put their folders on PATH, where this load does not look."""
     module = extension()
     files: dict[str, str | bytes] = {"pkg/__init__.py": BY_NAME, "pkg/_x.pyd": module}
@@ -137,11 +135,11 @@ def test_cudnn_by_its_bare_name_in_an_environment(tmp_path: Path, there: bool, c
 INIT, OTHER = SITE + "pkg/__init__.py", SITE + "pkg/other.py"
 
 
-def test_nothing_to_say() -> None:
+def test_nothing_to_say():
     assert not run(subject({}), "WF207")
 
 
-def test_code_that_loads_is_a_warning() -> None:
+def test_code_that_loads_is_a_warning():
     seen = subject({})
     budget = budget_of(seen.view)
     for path in (INIT, OTHER):
@@ -154,7 +152,7 @@ def test_code_that_loads_is_a_warning() -> None:
     assert found.evidence["count"] == 2
 
 
-def test_code_that_only_imports_is_a_note() -> None:
+def test_code_that_only_imports_is_a_note():
     seen = subject({})
     budget_of(seen.view).give_up(OTHER, "it has too many tokens")
     (found,) = run(seen, "WF207")
@@ -162,7 +160,7 @@ def test_code_that_only_imports_is_a_note() -> None:
     assert "what it imports is not known" in found.message
 
 
-def test_what_is_not_python_counts_only_where_it_loads() -> None:
+def test_what_is_not_python_counts_only_where_it_loads():
     seen = subject({})
     budget = budget_of(seen.view)
     budget.give_up(INIT, NOT_PYTHON)
@@ -174,7 +172,7 @@ def test_what_is_not_python_counts_only_where_it_loads() -> None:
 
 
 @pytest.mark.parametrize("line", ["os.add_dll_directory(libs)", "ctypes.CDLL(os.path.join(libs, 'helper.dll'))"])
-def test_code_that_cannot_be_parsed_may_make_a_dll_found(tmp_path: Path, line: str) -> None:
+def test_code_that_cannot_be_parsed_may_make_a_dll_found(tmp_path, line):
     # ids_peak_icv: a DLL in the folder that such a file names was out of reach for certain.
     files: dict[str, str | bytes] = {
         "pkg/__init__.py": HERE + f"libs = os.path.join(here, '..', 'pkg.libs')\npass({{}})\n{line}\n",
@@ -247,7 +245,7 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
         *("dbf: a name of the package", "networkit: the library of a package"),
     ],
 )
-def test_a_module_that_the_wheel_lists_is_its_own(tmp_path: Path, files: dict[str, str | bytes], missing: str) -> None:
+def test_a_module_that_the_wheel_lists_is_its_own(tmp_path, files, missing):
     """A name at the top of site-packages could be another distribution's, unless the wheel says that it has it."""
     report = scanned(tmp_path, files)
     assert [item.subject for item in report.findings if item.code == "WF332"] == ([missing] if missing else [])
@@ -266,9 +264,7 @@ def test_a_module_that_the_wheel_lists_is_its_own(tmp_path: Path, files: dict[st
     ],
     ids=["x21", "libzim", "manifold3d", "a wheel of documents", "there", "ray-cpp: DLLs"],
 )
-def test_a_wheel_whose_only_module_is_gone(
-    tmp_path: Path, tag: str, files: dict[str, str | bytes], broken: bool
-) -> None:
+def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
     wheel = build_wheel(tmp_path, "pkg", "1.0", tag, files=files)
     (report,) = scan_all([wheel], ALONE)
     assert isinstance(report, ScanReport)
@@ -289,9 +285,7 @@ LATER = "import ctypes\ndef start():\n    return ctypes.CDLL('libdemo.dll')\n"
         pytest.param({"pkg/other.dll": forge_dll("other.dll")}, "py3-none-win_amd64", [], id="another DLL is there"),
     ],
 )
-def test_a_wheel_for_windows_without_the_dll_that_its_code_loads(
-    tmp_path: Path, files: dict[str, bytes], tag: str, expected: list[tuple[str, Severity, str]]
-) -> None:
+def test_a_wheel_for_windows_without_the_dll_that_its_code_loads(tmp_path, files, tag, expected):
     """As libclang and z3-solver without their only DLL, and without its row in RECORD."""
     report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, {"pkg/__init__.py": LATER, **files}), ALONE)
     assert [item for item in found(report) if item[0] == "WF317"] == expected
@@ -315,9 +309,7 @@ except ImportError:
         ("py3-none-any", []),
     ],
 )
-def test_a_module_that_is_looked_for_in_several_places(
-    tmp_path: Path, tag: str, expected: list[tuple[str, Severity, str]]
-) -> None:
+def test_a_module_that_is_looked_for_in_several_places(tmp_path, tag, expected):
     """As opencc without its only extension module: whether another distribution has it is not known."""
     files = {
         "pkg/__init__.py": SEVERAL_PLACES,
@@ -340,7 +332,7 @@ except ImportError:
 """
 
 
-def test_backends_that_were_both_left_out(tmp_path: Path) -> None:
+def test_backends_that_were_both_left_out(tmp_path):
     """As pyppmd without its only extension module, which a file behind a guarded import imports."""
     files = {"pkg/__init__.py": BACKENDS, "pkg/c/fast.py": "from ._pack import pack\n"}
     files["pkg/cffi/slow.py"] = "from ._cffi_pack import pack\n"
@@ -351,7 +343,7 @@ def test_backends_that_were_both_left_out(tmp_path: Path) -> None:
     assert report.first_failure.message == "ImportError: no backend can be imported"
 
 
-def test_whether_another_distribution_is_there_gives_no_file_to_the_package(tmp_path: Path) -> None:
+def test_whether_another_distribution_is_there_gives_no_file_to_the_package(tmp_path):
     """As clickhouse-driver without one of its modules: it asks whether certifi is there first."""
     code = (
         "try:\n    import certifi\nexcept ImportError:\n    certifi = None\nfrom . import ext\nfrom .writer import f\n"
@@ -388,9 +380,7 @@ FASTER["pkg/slow.py"] = "f = 1\n"
         "llvmlite: a DLL",
     ],
 )
-def test_a_wheel_for_one_python_with_nothing_compiled(
-    tmp_path: Path, tag: str, files: dict[str, bytes], expected: bool
-) -> None:
+def test_a_wheel_for_one_python_with_nothing_compiled(tmp_path, tag, files, expected):
     """Many builds go on where the compiler fails; what is left works, and not as its tags say."""
     report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, {**FASTER, **files}), ALONE)
     assert (("WF210", Severity.WARNING, "pkg") in found(report)) is expected

@@ -33,7 +33,7 @@ def importing(*names: str, cuda: str = "11.7", version: str = "2.7.1") -> Subjec
     ],
     ids=["cu11", "cu12", "cu13", "11+12", "13+11or12", "any"],
 )
-def test_cuda_majors_in_one_process(names: list[str], mixed: bool) -> None:
+def test_cuda_majors_in_one_process(names, mixed):
     found = run(importing(*names), "WF402")
     assert bool(found) is mixed
     if mixed:
@@ -42,7 +42,7 @@ def test_cuda_majors_in_one_process(names: list[str], mixed: bool) -> None:
         assert names[1] in found[0].message
 
 
-def test_two_backends_in_one_wheel_are_no_mixture() -> None:
+def test_two_backends_in_one_wheel_are_no_mixture():
     # bitsandbytes has one DLL for each CUDA release and loads one of them.
     backends = {SITE + f"bnb/libbnb_cuda{n}.dll": f"cudart64_{n}.dll" for n in ("110", "12")}
     images = {path: dll(name) for path, name in backends.items()}
@@ -50,7 +50,7 @@ def test_two_backends_in_one_wheel_are_no_mixture() -> None:
     assert codes(subject(images, edges, events=[loads(path) for path in images])) == []
 
 
-def test_half_of_cuda_in_a_torch_wheel() -> None:
+def test_half_of_cuda_in_a_torch_wheel():
     runtime = LIB + "cudart64_110.dll"
     thing = subject(
         {CUDA: dll("cublas64_11.dll", "cudart64_110.dll"), runtime: dll()},
@@ -65,7 +65,7 @@ def test_half_of_cuda_in_a_torch_wheel() -> None:
 
 
 @pytest.mark.parametrize("missing", ["cublas64_11.dll", "libomp.dll"])
-def test_no_half_of_cuda_without_cudart_or_for_other_dlls(missing: str) -> None:
+def test_no_half_of_cuda_without_cudart_or_for_other_dlls(missing):
     inside = {} if missing.startswith("cublas") else {LIB + "cudart64_110.dll": dll()}
     thing = subject(
         {CUDA: dll(missing), **inside},
@@ -92,12 +92,12 @@ def test_no_half_of_cuda_without_cudart_or_for_other_dlls(missing: str) -> None:
         ("2.7.1+cu117", "11.7", ["cupti64_2099.1.1.dll"], 0),
     ],
 )
-def test_label_version_and_dlls_agree(version: str, cuda: str, names: list[str], expected: int) -> None:
+def test_label_version_and_dlls_agree(version, cuda, names, expected):
     found = run(importing(*names, cuda=cuda, version=version), "WF407")
     assert len(found) == expected
 
 
-def test_cupti_tells_the_toolkit_that_was_really_used() -> None:
+def test_cupti_tells_the_toolkit_that_was_really_used():
     (found,) = run(importing("cupti64_2022.3.0.dll", cuda="11.7"), "WF407")
     assert found.message == "the wheel is made for CUDA 11.7, but cupti64_2022.3.0.dll is of CUDA 11.8"
 
@@ -122,11 +122,11 @@ def with_nvrtc(builtins: str, product: str = "NVIDIA CUDA 11.7.99 NVRTC Library"
     ],
     ids=["fits", "fits-118", "another", "unknown", "none-there"],
 )
-def test_built_ins_of_another_release(builtins: str, product: str, found: int) -> None:
+def test_built_ins_of_another_release(builtins, product, found):
     assert len(run(with_nvrtc(builtins, product), "WF407")) == found
 
 
-def test_the_error_of_the_run_time_compiler_is_predicted() -> None:
+def test_the_error_of_the_run_time_compiler_is_predicted():
     (found,) = run(with_nvrtc("nvrtc-builtins64_118.dll"), "WF407")
     assert 'fails with "nvrtc: error: failed to open nvrtc-builtins64_117.dll"' in found.message
     assert "one CUDA 11.7 toolkit" in found.hint
@@ -171,7 +171,7 @@ def story(thing: Subject) -> str:
     return found.text
 
 
-def test_a_whole_torch_for_an_old_card() -> None:
+def test_a_whole_torch_for_an_old_card():
     assert story(built(gpu="K40c")) == (
         "Made for CUDA 11.7, as the label +cu117 and torch/version.py say. "
         "Inside: cuBLAS, CUDA runtime, CUDA's run-time compiler NVRTC and cuDNN. "
@@ -184,7 +184,7 @@ def test_a_whole_torch_for_an_old_card() -> None:
     )
 
 
-def test_release_and_driver_are_values_too() -> None:
+def test_release_and_driver_are_values_too():
     found = cuda_summary(built())
     assert found is not None
     assert (found.release, found.driver) == ("11.7", "452.39")
@@ -208,18 +208,18 @@ def test_release_and_driver_are_values_too() -> None:
         (built("11.8", gpu="GTX 1080"), "The last driver for the card (Maxwell, Pascal or Volta), 580, runs that."),
     ],
 )
-def test_each_fact_has_its_sentence(thing: Subject, said: str) -> None:
+def test_each_fact_has_its_sentence(thing, said):
     assert said in story(thing)
 
 
-def test_what_is_not_so_is_not_said() -> None:
+def test_what_is_not_so_is_not_said():
     text = story(built())
     assert "card" not in text
     assert "CUPTI" not in text
     assert "outside" not in text
 
 
-def test_backends_for_several_releases() -> None:
+def test_backends_for_several_releases():
     backends = {SITE + f"bnb/libbnb_cuda{n}.dll": f"cudart64_{n}.dll" for n in ("110", "12")}
     images = {path: dll(name) for path, name in backends.items()}
     edges = [edge(path, name, System(name)) for path, name in backends.items()]
@@ -229,7 +229,7 @@ def test_backends_for_several_releases() -> None:
     assert "470, runs CUDA 11, not 12." in text
 
 
-def test_nothing_to_tell_without_cuda() -> None:
+def test_nothing_to_tell_without_cuda():
     assert cuda_summary(subject({SITE + "pkg/_core.pyd": dll("python311.dll")}, wheel=wheel())) is None
 
 
@@ -262,13 +262,11 @@ def reported(version: str, *imports: str, products: dict[str, str] | None = None
     ],
     ids=["label", "cupti", "present", "names", "two", "none"],
 )
-def test_what_tells_the_release(
-    version: str, imports: tuple[str, ...], products: dict[str, str], expected: tuple[str, str]
-) -> None:
+def test_what_tells_the_release(version, imports, products, expected):
     assert reported(version, *imports, products=products) == expected
 
 
-def test_the_version_of_nvidias_own_wheel_tells_it_without_a_look_at_the_dll() -> None:
+def test_the_version_of_nvidias_own_wheel_tells_it_without_a_look_at_the_dll():
     """The version resource of cuFFT lies behind 280 MB; of a scan by name it was nearly all that was read."""
     path = SITE + "nvidia/cufft/bin/cufft64_11.dll"
     own = subject({path: dll("nvJitLink_120_0.dll")}, [], wheel=wheel("nvidia_cufft_cu12", "11.4.1.4"))
@@ -279,7 +277,7 @@ def test_the_version_of_nvidias_own_wheel_tells_it_without_a_look_at_the_dll() -
     assert wanted_cuda(unknown).text == "12"
 
 
-def test_torch_itself_says_it() -> None:
+def test_torch_itself_says_it():
     thing = subject({MODULE: dll()}, [], torch=torch("11.4"), wheel=wheel("torch", "1.12+cu117"))
     assert thing.cuda.text == "11.4"
     assert thing.cuda.because == "torch/version.py says 11.4"

@@ -22,29 +22,29 @@ PYD = SITE + "pkg/_core.pyd"
 FAILED = loads(PYD, 1114, ("_core.pyd", "odd.dll"))
 
 
-def test_a_failure_without_another_finding_is_an_error() -> None:
+def test_a_failure_without_another_finding_is_an_error():
     (found,) = run(subject({PYD: dll()}, events=[FAILED]))
     assert (found.code, str(found.severity), found.subject) == ("WF309", "error", "pkg/_core.pyd")
     assert found.message == "loading _core.pyd fails with error 1114 (_core.pyd -> odd.dll)"
 
 
-def test_a_failure_that_another_finding_explains_is_not_told_twice() -> None:
+def test_a_failure_that_another_finding_explains_is_not_told_twice():
     missing = loads(PYD, 126, ("_core.pyd", "gone.dll"))
     assert codes(subject({PYD: dll("gone.dll")}, [edge(PYD, "gone.dll")], events=[missing])) == ["WF301:error"]
 
 
-def test_a_failure_that_the_code_catches_is_none() -> None:
+def test_a_failure_that_the_code_catches_is_none():
     event = LoadEvent(PYD, "extension", "pkg._core", guarded=True)
     assert codes(subject({PYD: dll()}, events=[LoadOutcome(event, 126, ("_core.pyd", "odd.dll"))])) == []
 
 
-def test_a_failure_counts_as_long_as_an_error_about_it_is_reported() -> None:
+def test_a_failure_counts_as_long_as_an_error_about_it_is_reported():
     thing = subject({PYD: dll()}, events=[FAILED])
     assert visible_failure(thing, run(thing)) == FAILED
     assert visible_failure(thing, ()) is None
 
 
-def test_a_load_with_two_faults_fails_because_of_the_one_that_is_reported() -> None:
+def test_a_load_with_two_faults_fails_because_of_the_one_that_is_reported():
     middle = SITE + "pkg/middle.dll"
     thing = subject(
         {PYD: dll("one.dll", "middle.dll"), middle: dll("two.dll")},
@@ -206,7 +206,7 @@ def outcome(path: str, *, sure: bool) -> LoadOutcome:
     return LoadOutcome(event, alone=Alone(126, (name, "bar.dll"), sure))
 
 
-def test_modules_with_one_cause_are_one_finding() -> None:
+def test_modules_with_one_cause_are_one_finding():
     thing = subject({FIRST: dll(), SECOND: dll()}, events=[outcome(FIRST, sure=False), outcome(SECOND, sure=False)])
     (found,) = run(thing)
     assert (found.code, str(found.severity), found.subject) == ("WF308", "unsure", "pkg/x/_a.pyd")
@@ -217,7 +217,7 @@ def test_modules_with_one_cause_are_one_finding() -> None:
     assert found.evidence["modules"] == ["pkg.x._a", "pkg.x._b"]
 
 
-def test_what_the_code_sees_to_is_said() -> None:
+def test_what_the_code_sees_to_is_said():
     (found,) = run(subject({FIRST: dll()}, events=[outcome(FIRST, sure=True)]))
     assert str(found.severity) == "info"
     assert found.message.endswith("the package's own code imports those first")
@@ -238,7 +238,7 @@ def wheel_of_two(folder: Path, init: str, *, name: str = "mesher") -> ScanReport
 ADDS = "import os\nos.add_dll_directory(os.path.dirname(__file__))\n"
 
 
-def test_a_package_that_another_one_prepares(tmp_path: Path) -> None:
+def test_a_package_that_another_one_prepares(tmp_path):
     """netgen-mesher was called broken: ``import netgen`` works, ``import pyngcore`` alone does not."""
     report = wheel_of_two(tmp_path, ADDS + "from meshcore import _core\n")
     (found,) = (item for item in report.findings if item.code == "WF327")
@@ -254,7 +254,7 @@ def test_a_package_that_another_one_prepares(tmp_path: Path) -> None:
     [(ADDS, "mesher"), ("import meshcore\n" + ADDS, "mesher"), (ADDS + "import meshcore\n", "meshcore")],
     ids=["nothing imports it", "imported too early", "the package of the distribution's name"],
 )
-def test_a_package_that_no_other_one_prepares(init: str, name: str, tmp_path: Path) -> None:
+def test_a_package_that_no_other_one_prepares(init, name, tmp_path):
     report = wheel_of_two(tmp_path, init, name=name)
     assert report.verdict is Verdict.BROKEN
     assert "WF327" not in [item.code for item in report.findings]

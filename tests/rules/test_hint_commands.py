@@ -16,7 +16,6 @@ import pytest
 
 import wheelfix
 from tests.rules.subjects import SITE, dll, loads, run, subject, torch
-from tests.support.commands import Run
 from tests.support.environments import install
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.wheels import ALONE, build_wheel
@@ -198,9 +197,7 @@ def commands(hint: str, folder: Path) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_the_command_in_a_hint_makes_the_finding_go(
-    tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_in_a_hint_makes_the_finding_go(tmp_path, key, capsys):
     case = CASES[key]
     wheel = made(case, tmp_path)
     before = findings(wheel, case)
@@ -219,7 +216,7 @@ def test_the_command_in_a_hint_makes_the_finding_go(
     assert ran, [item.hint for item in before]
 
 
-def test_torch(tmp_path: Path, run: Run) -> None:
+def test_torch(tmp_path, run):
     """cudart alone in the wheel, and the DLLs of the test suite."""
     story = kepler_cu117()
     roots = write_roots(story, tmp_path / "roots")
@@ -244,7 +241,7 @@ def test_torch(tmp_path: Path, run: Run) -> None:
         assert findings(tmp_path / code / wheel.name, case) == []
 
 
-def test_a_dll_of_another_distribution(tmp_path: Path, run: Run) -> None:
+def test_a_dll_of_another_distribution(tmp_path, run):
     """WF305 in a set: a repair does not see the other wheels, so the hint names the one that has the DLL."""
     files = {"pkg/__init__.py": b"", PYD: needs("flux.dll")}
     wheel = build_wheel(tmp_path, files=files, requires=["flux"])
@@ -261,7 +258,7 @@ def test_a_dll_of_another_distribution(tmp_path: Path, run: Run) -> None:
     assert outside(tmp_path / "out" / wheel.name) == []
 
 
-def test_strays_of_an_environment(tmp_path: Path, run: Run) -> None:
+def test_strays_of_an_environment(tmp_path, run):
     files = {"pkg/__init__.py": b"", PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll")}
     install(build_wheel(tmp_path, files=files), tmp_path / "env")
     (tmp_path / "env" / "Lib" / "site-packages" / "pkg" / "left.dll").write_bytes(has("left.dll"))
@@ -278,7 +275,7 @@ def test_strays_of_an_environment(tmp_path: Path, run: Run) -> None:
     assert strays() == []
 
 
-def test_a_failure_without_another_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_without_another_finding(tmp_path, capsys):
     """WF309 promises to show who loads what."""
     module = SITE + "pkg/_core.pyd"
     (finding,) = run(subject({module: dll()}, events=[loads(module, 1114, ("_core.pyd", "odd.dll"))]))
@@ -288,7 +285,7 @@ def test_a_failure_without_another_finding(tmp_path: Path, capsys: pytest.Captur
     assert "Who loads what" in capsys.readouterr().out
 
 
-def test_a_signature_of_an_unknown_root(tmp_path: Path) -> None:
+def test_a_signature_of_an_unknown_root(tmp_path):
     pytest.importorskip("cryptography")
     from tests.support.signing import signed, trust
 
@@ -341,7 +338,7 @@ def texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_every_text_that_names_a_command_has_a_case(tmp_path: Path) -> None:
+def test_every_text_that_names_a_command_has_a_case(tmp_path):
     of_cases = (finding for key, case in CASES.items() for finding in findings(made(case, tmp_path / key), case))
     hints = [*(finding.hint for finding in of_cases), *IN_OTHER_TESTS]
     missing = [
@@ -372,17 +369,17 @@ def _occurs(text: str, hint: str) -> bool:
         ("msvcp140.dll", ["Visual C++", "aka.ms"]),
     ],
 )
-def test_who_ships_it_and_how_to_get_it(name: str, parts: list[str]) -> None:
+def test_who_ships_it_and_how_to_get_it(name, parts):
     hint = where_from(name, subject({}, torch=torch("11.7")))
     assert all(part in hint for part in parts), hint
 
 
 @pytest.mark.parametrize("name", ["libomp140.x86_64.dll", "ucrtbased.dll", "nvcuda.dll"])
-def test_what_may_not_be_vendored_is_not_offered(name: str) -> None:
+def test_what_may_not_be_vendored_is_not_offered(name):
     hint = where_from(name, subject({}))
     assert hint
     assert "repair" not in hint
 
 
-def test_wheels_are_fetched_for_the_right_machine() -> None:
+def test_wheels_are_fetched_for_the_right_machine():
     assert "--platform win32" in where_from("libiomp5md.dll", subject({}, machine=Machine.X86))

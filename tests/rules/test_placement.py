@@ -17,7 +17,7 @@ CPU, OWN, STRAY = LIB + "torch_cpu.dll", LIB + "libiomp5md.dll", SITE + "torch/l
 WITH_PKG = ScanOptions(roots=RootOptions(discover=False), packages=("pkg",))
 
 
-def test_a_copy_that_is_never_loaded_is_a_note_with_the_one_that_is() -> None:
+def test_a_copy_that_is_never_loaded_is_a_note_with_the_one_that_is():
     images = {CPU: dll("libiomp5md.dll"), OWN: dll(), STRAY: dll()}
     edges = [edge(CPU, "libiomp5md.dll", OWN)]
     found = run(subject(images, edges, events=[loads(OWN), loads(CPU)], torch=torch()), "WF312")
@@ -28,14 +28,14 @@ def test_a_copy_that_is_never_loaded_is_a_note_with_the_one_that_is() -> None:
     assert "repair --clean" in found[0].hint
 
 
-def test_a_copy_beside_a_plugin_is_left_alone() -> None:
+def test_a_copy_beside_a_plugin_is_left_alone():
     plugin, beside = SITE + "pkg/plugins/p.dll", SITE + "pkg/plugins/helper.dll"
     pyd, helper = SITE + "pkg/_core.pyd", SITE + "pkg/helper.dll"
     images = {pyd: dll("helper.dll"), helper: dll(), plugin: dll("helper.dll"), beside: dll()}
     assert run(subject(images, [edge(pyd, "helper.dll", helper)], events=[loads(pyd)]), "WF312") == []
 
 
-def test_the_same_name_for_another_processor_is_not_a_copy() -> None:
+def test_the_same_name_for_another_processor_is_not_a_copy():
     """pyvjoy has x64/vJoyInterface.dll and x86/vJoyInterface.dll, and loads the one for its process."""
     pyd, helper, other = SITE + "pkg/_core.pyd", SITE + "pkg/x64/helper.dll", SITE + "pkg/x86/helper.dll"
     images = {pyd: dll("helper.dll"), helper: dll(), other: dll(machine=Machine.X86)}
@@ -54,7 +54,7 @@ def test_the_same_name_for_another_processor_is_not_a_copy() -> None:
         ("other.dll", "libEGL.dll", True),
     ],
 )
-def test_what_an_engine_loads_by_itself_is_not_a_copy_that_nothing_loads(beside: str, name: str, idle: bool) -> None:
+def test_what_an_engine_loads_by_itself_is_not_a_copy_that_nothing_loads(beside, name, idle):
     """``--clean`` removed libEGL.dll of a browser, because a copy in another folder was known to be loaded."""
     pyd, helper, copy = SITE + "pkg/_core.pyd", SITE + f"pkg/{name}", SITE + f"pkg/engine/{name}"
     images = {pyd: dll(name), helper: dll(), SITE + f"pkg/engine/{beside}": dll(), copy: dll()}
@@ -73,7 +73,7 @@ def environment(tmp_path, extra):
     return lay(install(wheel, tmp_path / "env"), {"python.exe": b"", "python311.dll": b"", **extra})
 
 
-def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path) -> None:
+def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path):
     clean = scan(environment(tmp_path / "clean", {}), ALONE)
     assert [finding.code for finding in clean.findings] == []
     other = forge_dll("helper.dll", exports=["f"])
@@ -93,14 +93,14 @@ def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path) -> None:
     ],
     ids=["for another processor", "of another version", "with needs of its own", "damaged"],
 )
-def test_one_that_does_not_load_makes_the_environment_broken(tmp_path, wrong, error, code) -> None:
+def test_one_that_does_not_load_makes_the_environment_broken(tmp_path, wrong, error, code):
     """An x86 DLL dropped beside python.exe: "will raise 193" stood above "Verdict: ok"."""
     report = scan(environment(tmp_path, {"helper.dll": wrong}), ALONE)
     assert (report.first_failure.code, str(report.verdict)) == (error, "broken")
     assert code in {finding.code for finding in report.findings}
 
 
-def test_a_file_of_another_distribution_is_not_to_be_removed(tmp_path) -> None:
+def test_a_file_of_another_distribution_is_not_to_be_removed(tmp_path):
     """ngsolve imports netgen first, and both have msvcp140.dll: the same file is nothing to report."""
     loads_own = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'helper.dll'))\n"
     files = {

@@ -47,7 +47,7 @@ CLEAN = [
 
 
 @pytest.mark.parametrize("name", CLEAN, ids=lambda name: "-".join(name.split("-")[:2]))
-def test_ordinary_wheels_raise_no_alarm(name: str) -> None:
+def test_ordinary_wheels_raise_no_alarm(name):
     report = scan(tiers.wheel(name))
     assert [item for item in report.findings if item.severity is not Severity.INFO] == []
 
@@ -63,7 +63,7 @@ def test_ordinary_wheels_raise_no_alarm(name: str) -> None:
     ],
     ids=lambda value: value.split("-cp")[0] if isinstance(value, str) else "",
 )
-def test_official_torch_wheels(name: str, expected: list[tuple[str, str, str]]) -> None:
+def test_official_torch_wheels(name, expected):
     report = scan(tiers.wheel(name))
     alarms = [item for item in report.findings if item.severity is not Severity.INFO]
     assert [(item.code, str(item.severity), item.subject) for item in alarms] == expected
@@ -103,7 +103,7 @@ def mixed(folder: Path, **parts: str) -> Path:
     ],
     ids=["mkl-of-one-release", "mkl-of-two", "openmp-of-that-time", "openmp-too-old"],
 )
-def test_parts_of_real_releases(parts: dict[str, str], code: str, said: str, tmp_path: Path) -> None:
+def test_parts_of_real_releases(parts, code, said, tmp_path):
     report = scan(mixed(tmp_path, **parts), ScanOptions(select=("WF408", "WF412"), versions=True))
     assert [(item.code, said in item.message) for item in report.findings] == ([(code, True)] if code else [])
 
@@ -119,12 +119,12 @@ def test_parts_of_real_releases(parts: dict[str, str], code: str, said: str, tmp
     ],
     ids=lambda value: value.split("-cp")[0] if value.endswith(".whl") else "",
 )
-def test_modules_and_their_numpy(name: str, said: str) -> None:
+def test_modules_and_their_numpy(name, said):
     report = scan(tiers.wheel(name), ScanOptions(select=("WF401", "WF410", "WF411")))
     assert [said in item.message for item in report.findings] == ([True] if said else [])
 
 
-def test_which_numpy_modules_were_built_for() -> None:
+def test_which_numpy_modules_were_built_for():
     report = scan(tiers.wheel("numpy-2.4.6-cp313-cp313t-win_amd64.whl"), ScanOptions(versions=True))
     found = {image.path.rpartition("/")[2].partition(".")[0]: image.numpy for image in report.images}
     random, tests = found["_pcg64"], found["_multiarray_tests"]
@@ -152,7 +152,7 @@ def test_which_numpy_modules_were_built_for() -> None:
     ],
     ids=lambda value: value.split("-cp")[0] if value.endswith(".whl") else "",
 )
-def test_runtimes_in_wheels_and_their_users(name: str, said: str) -> None:
+def test_runtimes_in_wheels_and_their_users(name, said):
     report = scan(tiers.wheel(name), ScanOptions(select=("WF409",)))
     assert [(said in item.message, str(item.severity)) for item in report.findings] == (
         [(True, "info")] if said else []

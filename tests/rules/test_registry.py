@@ -9,7 +9,6 @@ import sys
 import zipfile
 from importlib import resources
 from pathlib import Path
-from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -35,11 +34,11 @@ CODES = """
 HEADINGS = ["What it means", "Why it hurts", "Example", "What to do", "Known gaps"]
 
 
-def test_every_permanent_code_is_registered() -> None:
+def test_every_permanent_code_is_registered():
     assert [rule.code for rule in registry.all_rules()] == [f"WF{number}" for number in CODES]
 
 
-def test_a_new_file_in_the_package_is_found(tmp_path: Path) -> None:
+def test_a_new_file_in_the_package_is_found(tmp_path):
     """Nothing else has to list it."""
     (tmp_path / "brandnew.py").write_text(
         "from wheelfix.rules.registry import rule\n@rule('WF699')\ndef brand_new(subject):\n    return ()\n"
@@ -55,7 +54,7 @@ def test_a_new_file_in_the_package_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.no_cover
-def test_codes_are_not_compared_as_text() -> None:
+def test_codes_are_not_compared_as_text():
     """A code that no rule has would compare as false in silence: ask for the function of a rule, or for a theme."""
     package = Path(wheelfix.__file__).parent
     found = {}
@@ -74,7 +73,7 @@ def test_codes_are_not_compared_as_text() -> None:
     assert found == {}
 
 
-def test_themes_have_codes_that_exist_and_each_one() -> None:
+def test_themes_have_codes_that_exist_and_each_one():
     codes = [code for theme in Theme for code in theme.value]
     assert set(codes) <= {rule.code for rule in registry.all_rules()}
     assert len(set(codes)) == len(codes)
@@ -84,7 +83,7 @@ def texts_in(tree: ast.AST) -> set[str]:
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
-def test_a_finding_is_asked_which_rule_it_is_of() -> None:
+def test_a_finding_is_asked_which_rule_it_is_of():
     from wheelfix.rules.dependencies import missing_companions, missing_imports
 
     registry.all_rules()
@@ -94,18 +93,18 @@ def test_a_finding_is_asked_which_rule_it_is_of() -> None:
     assert not registry.found_by(item, missing_companions)
 
 
-def test_names_are_kebab_case_and_unique() -> None:
+def test_names_are_kebab_case_and_unique():
     names = [rule.name for rule in registry.all_rules()]
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+|unsigned", name) for name in names)
     assert len(set(names)) == len(names)
 
 
-def test_summaries_are_one_sentence() -> None:
+def test_summaries_are_one_sentence():
     for rule in registry.all_rules():
         assert re.fullmatch(r"[A-Z].{10,110}\.", rule.summary) or rule.summary.startswith(("cuDNN", "libiomp5md")), rule
 
 
-def test_every_code_has_a_page_with_all_headings() -> None:
+def test_every_code_has_a_page_with_all_headings():
     for rule in registry.all_rules():
         text = registry.page(rule.code)
         assert text.startswith(f"# {rule.code} {rule.name}\n\n## What it means\n"), rule.code
@@ -116,13 +115,13 @@ def test_every_code_has_a_page_with_all_headings() -> None:
         assert max(map(len, text.splitlines())) <= 110, rule.code
 
 
-def test_every_page_has_a_code() -> None:
+def test_every_page_has_a_code():
     pages = resources.files("wheelfix.rules") / "pages"
     assert sorted(page.name for page in pages.iterdir()) == [f"WF{number}.md" for number in CODES]
 
 
 @pytest.mark.slow
-def test_pages_are_served_from_a_zip(tmp_path: Path) -> None:
+def test_pages_are_served_from_a_zip(tmp_path):
     package = Path(wheelfix.__file__).parent
     archive = tmp_path / "wheelfix.zip"
     with zipfile.ZipFile(archive, "w") as packed:
@@ -146,13 +145,13 @@ def test_pages_are_served_from_a_zip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["WF301", "wf301", "missing-dependency", "Missing-Dependency", " missing_dependency "])
-def test_rules_are_found_by_code_and_name(text: str) -> None:
+def test_rules_are_found_by_code_and_name(text):
     found = registry.find_rule(text)
     assert found is not None
     assert found.code == "WF301"
 
 
-def test_unknown_rules_are_not_found_but_hinted_at() -> None:
+def test_unknown_rules_are_not_found_but_hinted_at():
     assert registry.find_rule("WF999") is None
     assert "missing-dependency" in registry.nearest("missing-dependancy")
     with pytest.raises(UsageError) as caught:
@@ -160,7 +159,7 @@ def test_unknown_rules_are_not_found_but_hinted_at() -> None:
     assert "missing-dependency" in caught.value.hint
 
 
-def test_a_code_cannot_be_registered_twice() -> None:
+def test_a_code_cannot_be_registered_twice():
     registry.load_rules()
     with pytest.raises(ValueError, match="twice"):
         registry.rule("WF999", "WF301")(lambda subject: ())
@@ -174,7 +173,7 @@ BROKEN = subject(
 )
 
 
-def test_findings_come_worst_first_then_by_code_and_subject() -> None:
+def test_findings_come_worst_first_then_by_code_and_subject():
     found = registry.run(BROKEN)
     assert [(str(item.severity), item.code, item.subject) for item in found] == [
         ("error", "WF202", "torch/lib/b.dll"),
@@ -183,7 +182,7 @@ def test_findings_come_worst_first_then_by_code_and_subject() -> None:
     ]
 
 
-def test_patterns_that_mean_nothing_are_refused() -> None:
+def test_patterns_that_mean_nothing_are_refused():
     assert registry.check_patterns(["WF3", "missing-symbol "], "--select") == ("WF3", "missing-symbol")
     for bad in ("WF9", "", "mising-symbol"):
         with pytest.raises(UsageError) as caught:
@@ -217,9 +216,7 @@ def random_subjects(draw: st.DrawFn) -> tuple[list[Edge], list[str]]:
 
 @settings(max_examples=60, deadline=None)
 @given(random_subjects(), st.randoms())
-def test_the_same_facts_in_any_order_give_the_same_findings(
-    drawn: tuple[list[Edge], list[str]], random: Random
-) -> None:
+def test_the_same_facts_in_any_order_give_the_same_findings(drawn, random):
     edges, events = drawn
     # One edge per importer, name and kind, as the loader has it; the order of edges must not matter.
     edges = list({(item.importer, item.name, item.kind): item for item in edges}.values())
@@ -247,12 +244,12 @@ def test_the_same_facts_in_any_order_give_the_same_findings(
     assert [(item.code, item.severity, item.subject) for item in found(shuffled)] == keys
 
 
-def test_a_pattern_that_is_named_often_is_looked_at_once() -> None:
+def test_a_pattern_that_is_named_often_is_looked_at_once():
     """100 000 entries in a configuration file took 6 seconds."""
     assert registry.check_patterns(["WF1", " WF1", "WF3"] * 100_000, "--ignore") == ("WF1", "WF3")
 
 
-def test_the_rules_about_archives_are_in_the_module_that_verify_runs_alone() -> None:
+def test_the_rules_about_archives_are_in_the_module_that_verify_runs_alone():
     found = {check.__module__ for check, codes in registry._checks.items() if any(code[2] == "1" for code in codes)}
     assert found == {"wheelfix.rules.archive"}
     own = [codes for check, codes in registry._checks.items() if check.__module__ in found]
@@ -278,21 +275,21 @@ def two_missing():
     ],
     ids=["none", "one", "both", "another"],
 )
-def test_only_what_is_named_is_allowed(patterns, expected) -> None:
+def test_only_what_is_named_is_allowed(patterns, expected):
     assert [str(item.severity) for item in with_allowed(two_missing(), patterns)] == expected
 
 
-def test_the_note_says_that_it_is_allowed() -> None:
+def test_the_note_says_that_it_is_allowed():
     assert with_allowed(two_missing(), ("*",))[0].message.endswith("(allowed to be missing)")
 
 
-def test_names_match_without_regard_to_case_and_extension() -> None:
+def test_names_match_without_regard_to_case_and_extension():
     assert matches_any("cuDNN64_8", ["cudnn*"])
     assert matches_any("cudnn64_8.dll", ["cudnn64_8"])
     assert not matches_any("cudart.dll", ["cudnn*"])
 
 
-def test_what_could_not_be_told_can_be_allowed() -> None:
+def test_what_could_not_be_told_can_be_allowed():
     """A repair does not succeed where it could not tell, unless the user accepts each DLL by its name."""
     names = ["tables.libs/libblosc2.dll", "libblosc2.dll"]
     unread = finding("WF317", names[0], "could not tell", evidence={"names": [*names]})

@@ -36,12 +36,12 @@ def about(report: ScanReport, code: str) -> Finding:
     return item
 
 
-def test_without_a_target_nothing_changes(tmp_path: Path) -> None:
+def test_without_a_target_nothing_changes(tmp_path):
     report = scanned(tmp_path, {"pkg/fast.pyd": module(imports={"mfplat.dll": ["MFStartup"]})})
     assert (found(report), report.targets, report.verdict) == ([], (), Verdict.OK)
 
 
-def test_a_module_that_needs_media_foundation_fails_on_windows_n(tmp_path: Path) -> None:
+def test_a_module_that_needs_media_foundation_fails_on_windows_n(tmp_path):
     """opencv-python#185: cv2.pyd imports MF.dll, MFPlat.dll and MFReadWrite.dll."""
     data = module(imports={"MFPlat.DLL": ["MFStartup"]})
     report = scanned(tmp_path, {"pkg/fast.pyd": data}, "windows-11", "windows-n")
@@ -61,7 +61,7 @@ def test_a_module_that_needs_media_foundation_fails_on_windows_n(tmp_path: Path)
     assert item.evidence["date"]
 
 
-def test_the_need_of_a_dll_that_the_module_imports_counts(tmp_path: Path) -> None:
+def test_the_need_of_a_dll_that_the_module_imports_counts(tmp_path):
     files = {
         "pkg/fast.pyd": module(imports={"helper.dll": ["work"]}),
         "pkg/helper.dll": forge_dll("helper.dll", imports={"OPENGL32.dll": ["glClear"]}, exports=["work"]),
@@ -112,22 +112,20 @@ WINDOWS_N = "mfplat.dll on windows-n"
                      "WF325 warning msvfw32.dll on server-core-2022", "", id="reports of others"),
     ],
 )  # fmt: skip
-def test_what_does_not_fail_the_import(
-    tmp_path: Path, files: dict[str, bytes | str], target: str, expected: str, said: str
-) -> None:
+def test_what_does_not_fail_the_import(tmp_path, files, target, expected, said):
     report = scanned(tmp_path, files, target)
     assert [f"{code} {severity} {subject}" for code, subject, severity in found(report)] == [expected] * bool(expected)
     assert all(said in about(report, code).message for code, *_ in found(report))
     assert report.targets[0].verdict is not Verdict.BROKEN
 
 
-def test_a_dll_that_may_be_missing_is_a_note(tmp_path: Path) -> None:
+def test_a_dll_that_may_be_missing_is_a_note(tmp_path):
     report = scanned(tmp_path, {"pkg/fast.pyd": module(imports=MEDIA)}, "windows-n", allow_missing=("mfplat.dll",))
     assert found(report) == [("WF323", WINDOWS_N, Severity.INFO)]
     assert report.targets[0].verdict is Verdict.OK
 
 
-def test_a_function_that_is_newer_than_the_target(tmp_path: Path) -> None:
+def test_a_function_that_is_newer_than_the_target(tmp_path):
     data = module(imports={"KERNEL32.dll": ["CreateFileW", "SetThreadSelectedCpuSetMasks"]})
     report = scanned(tmp_path, {"pkg/fast.pyd": data}, "windows-10-1809", "windows-11")
     assert found(report) == [("WF324", "KERNEL32.dll on windows-10-1809", Severity.ERROR)]
@@ -139,7 +137,7 @@ def test_a_function_that_is_newer_than_the_target(tmp_path: Path) -> None:
     assert new.verdict is Verdict.OK
 
 
-def test_what_is_not_known_is_said_and_breaks_nothing(tmp_path: Path) -> None:
+def test_what_is_not_known_is_said_and_breaks_nothing(tmp_path):
     data = module(imports={"Secur32.dll": ["GetUserNameExW"], "IMM32.dll": ["ImmGetContext"]})
     report = scanned(tmp_path, {"pkg/fast.pyd": data}, "nano-server")
     assert found(report) == [("WF326", "nano-server", Severity.UNSURE)]
@@ -148,7 +146,7 @@ def test_what_is_not_known_is_said_and_breaks_nothing(tmp_path: Path) -> None:
     assert report.targets[0].first_failure is None
 
 
-def test_of_a_dll_that_is_known_in_part_only_the_other_functions_are_doubtful(tmp_path: Path) -> None:
+def test_of_a_dll_that_is_known_in_part_only_the_other_functions_are_doubtful(tmp_path):
     """Nano Server has user32.dll with some of its functions: MessageBoxW is there, because Python imports it."""
     files = {"pkg/fast.pyd": module(imports={"USER32.dll": ["MessageBoxW"], "KERNEL32.dll": ["CloseHandle"]})}
     assert scanned(tmp_path, files, "nano-server").targets[0].verdict is Verdict.OK
@@ -161,7 +159,7 @@ def test_of_a_dll_that_is_known_in_part_only_the_other_functions_are_doubtful(tm
     assert report.targets[0].verdict is Verdict.UNSURE
 
 
-def test_a_wheel_that_is_broken_anywhere_is_broken_on_every_target(tmp_path: Path) -> None:
+def test_a_wheel_that_is_broken_anywhere_is_broken_on_every_target(tmp_path):
     report = scanned(tmp_path, {"pkg/fast.pyd": module(imports={"made-up.dll": ["f"]})}, "windows-11")
     assert report.first_failure is not None
     assert report.targets[0].verdict is Verdict.BROKEN
@@ -171,7 +169,7 @@ def test_a_wheel_that_is_broken_anywhere_is_broken_on_every_target(tmp_path: Pat
 @pytest.mark.parametrize(
     "target", ["windows-11", "windows-10-1809", "windows-n", "server-core-2022", "nano-server", "wine"]
 )
-def test_what_every_module_of_python_needs_is_on_every_target(tmp_path: Path, target: str) -> None:
+def test_what_every_module_of_python_needs_is_on_every_target(tmp_path, target):
     wanted = {"KERNEL32.dll": ["CreateFileW"], "api-ms-win-crt-runtime-l1-1-0.dll": ["_initterm"]}
     report = scanned(tmp_path, {"pkg/fast.pyd": module(imports=wanted)}, target)
     assert (found(report), report.targets[0].verdict) == ([], Verdict.OK)

@@ -49,21 +49,19 @@ def using(
     ],
     ids=["same", "newer", "mutex", "old-mutex", "no-mutex", "a-little", "before-that-mutex", "mingw", "lld", "other"],
 )
-def test_the_runtime_in_the_wheel_against_the_linker(
-    linker: tuple[int, int], runtime: tuple[int, int, int, int], symbols: tuple[str, ...], expected: list[str]
-) -> None:
+def test_the_runtime_in_the_wheel_against_the_linker(linker, runtime, symbols, expected):
     assert codes(using(OWN_NAME, runtime, linker, symbols)) == expected
 
 
 @pytest.mark.parametrize(
     ("compiler", "expected"), [(30151, []), (33811, ["WF409:warning"]), (35227, ["WF409:warning"]), (21005, [])]
 )
-def test_the_newest_compiler_counts_where_the_linker_is_older(compiler: int, expected: list[str]) -> None:
+def test_the_newest_compiler_counts_where_the_linker_is_older(compiler, expected):
     """As in cuDNN 8.9: linked by 14.20 from objects that a newer compiler made."""
     assert codes(using(OWN_NAME, (14, 29, 30133, 0), (14, 20), compiler=compiler)) == expected
 
 
-def test_who_did_what_with_which_toolset() -> None:
+def test_who_did_what_with_which_toolset():
     (linked,) = run(using(OWN_NAME, (14, 29, 30133, 0)))
     assert linked.message == (
         f"{OWN_NAME} is 14.29, _core.pyd was linked by toolset 14.44; the first lock of a std::mutex crashes"
@@ -83,9 +81,7 @@ def test_who_did_what_with_which_toolset() -> None:
     ],
     ids=["shared-name", "keeps-the-old-way", "older-toolset", "name-of-its-own"],
 )
-def test_a_new_copy_under_its_usual_name_may_not_be_the_one_in_use(
-    name: str, symbols: tuple[str, ...], linker: tuple[int, int], expected: list[str]
-) -> None:
+def test_a_new_copy_under_its_usual_name_may_not_be_the_one_in_use(name, symbols, linker, expected):
     thing = using(name, (14, 51, 36247, 0), linker, symbols)
     assert codes(thing) == expected
     for found in run(thing):
@@ -102,9 +98,7 @@ def test_a_new_copy_under_its_usual_name_may_not_be_the_one_in_use(
     ],
     ids=["new", "keeps-the-old-way", "older-toolset", "not-loaded"],
 )
-def test_a_wheel_that_counts_on_the_runtime_of_the_machine(
-    linker: tuple[int, int], symbols: tuple[str, ...], loaded: bool, expected: list[str]
-) -> None:
+def test_a_wheel_that_counts_on_the_runtime_of_the_machine(linker, symbols, loaded, expected):
     """Alone such a wheel says which msvcp140.dll it needs, and with which macro it does without."""
     images = {PYD: dll(Import("MSVCP140.dll", symbols), linker=linker)}
     edges = [edge(PYD, "MSVCP140.dll", VcRedist("MSVCP140.dll"))]
@@ -119,7 +113,7 @@ def test_a_wheel_that_counts_on_the_runtime_of_the_machine(
 @pytest.mark.parametrize(
     ("version", "expected"), [((14, 44, 35211, 0), ["WF409:info"]), ((14, 38, 0, 0), []), ((14, 26, 28720, 3), [])]
 )
-def test_pythons_own_runtime_is_there_before(version: tuple[int, int, int, int], expected: list[str]) -> None:
+def test_pythons_own_runtime_is_there_before(version, expected):
     path = SITE + "pkg/vcruntime140.dll"
     thing = subject({PYD: dll("VCRUNTIME140.dll"), path: dll()}, versions={path: version})
     assert codes(thing) == expected
@@ -128,7 +122,7 @@ def test_pythons_own_runtime_is_there_before(version: tuple[int, int, int, int],
         assert "Python has already loaded its own, 14.38 with 3.11.9" in found.message
 
 
-def test_a_runtime_does_not_count_as_user_of_another() -> None:
+def test_a_runtime_does_not_count_as_user_of_another():
     runtime, other = SITE + f"demo.libs/{OWN_NAME}", SITE + "demo.libs/vcruntime140_1.dll"
     thing = subject(
         {runtime: dll("vcruntime140_1.dll", linker=(14, 44)), other: dll()},

@@ -22,13 +22,13 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("level", range(10))
-def test_zlib_inflates_what_each_compressor_makes(name: str, level: int) -> None:
+def test_zlib_inflates_what_each_compressor_makes(name, level):
     deflater = codec.Compressor.choose(name, level).deflater()
     packed = deflater.compress(DATA) + deflater.flush()
     assert zlib.decompress(packed, -15) == DATA
 
 
-def test_names_versions_and_methods(name: str) -> None:
+def test_names_versions_and_methods(name):
     compressor = codec.Compressor.choose(name, "store")
     assert (compressor.name, compressor.level, compressor.method) == (name, -1, codec.STORED)
     assert compressor.version[0].isdigit()
@@ -37,7 +37,7 @@ def test_names_versions_and_methods(name: str) -> None:
     assert codec.Compressor.choose(name, "auto").level == {"mixed": 5, "zlib-ng": 5, "zlib": 6}[name]
 
 
-def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_one_at_hand_is_taken(monkeypatch):
     pytest.importorskip("zlib_ng")
     monkeypatch.setattr(codec, "libdeflate_version", lambda: "1.2")
     assert codec.Compressor.choose().name == "mixed"
@@ -58,7 +58,7 @@ def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "level"),
     [("auto", 10), ("auto", -2), ("auto", "best"), ("auto", ""), ("auto", "\u0665"), ("auto", "06"), ("gzip", 6)],
 )
-def test_nonsense_is_refused(name: str, level: int | str) -> None:
+def test_nonsense_is_refused(name, level):
     with pytest.raises(UsageError) as caught:
         codec.Compressor.choose(name, level)
     assert caught.value.hint
@@ -77,11 +77,11 @@ def test_nonsense_is_refused(name: str, level: int | str) -> None:
         (b"", 0, None),
     ],
 )
-def test_inflating_at_once(data: bytes, size: int, expected: bytes | None) -> None:
+def test_inflating_at_once(data, size, expected):
     assert codec.inflate_whole(data, size) == expected
 
 
-def test_a_stream_that_is_too_long_and_then_damaged() -> None:
+def test_a_stream_that_is_too_long_and_then_damaged():
     """The damage lies behind as many bytes as are asked for, so that it comes to light only in a second step."""
     literal, match, distance = f"{0x30 + ord('a'):08b}", "0000001", "11101"
     bits = "110" + literal * 11 + match + distance + "0" * 13 + "0000000"  # a fixed block; 24 577 bytes back is nothing
@@ -89,7 +89,7 @@ def test_a_stream_that_is_too_long_and_then_damaged() -> None:
     assert codec.inflate_whole(stream, 10) is None
 
 
-def test_crc() -> None:
+def test_crc():
     assert codec.crc32(DATA[100:], codec.crc32(DATA[:100])) == zlib.crc32(DATA)
 
 
@@ -106,7 +106,7 @@ def some_bytes(size: int, seed: int, values: int) -> bytes:
 
 @pytest.mark.parametrize("size", [1, 2, 50, 100, 5_000, 60_000, codec.PIECE])
 @pytest.mark.parametrize("values", [1, 90, 200, 256])
-def test_a_piece_can_be_followed_by_more(size: int, values: int) -> None:
+def test_a_piece_can_be_followed_by_more(size, values):
     """Wherever the last bit lies: the sizes of the blocks differ from seed to seed."""
     for seed in range(12):
         data = some_bytes(size, seed, values)
@@ -120,5 +120,5 @@ def test_a_piece_can_be_followed_by_more(size: int, values: int) -> None:
         assert not inflater.unused_data
 
 
-def test_what_takes_several_blocks_is_no_piece() -> None:
+def test_what_takes_several_blocks_is_no_piece():
     assert codec.pack_piece(memoryview(some_bytes(400_000, 1, 200))) is None

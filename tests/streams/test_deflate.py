@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import random
 import zlib
-from collections.abc import Callable
 
 import pytest
 
@@ -49,21 +48,21 @@ def need(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", codec.NAMES)
-def test_threads_do_not_change_the_bytes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_change_the_bytes(name, monkeypatch):
     monkeypatch.setattr(deflate, "BLOCK", BLOCK // 8)  # as many blocks, in less time
     data = some_bytes(BLOCK // 2 + 5) + random.Random(2).randbytes(BLOCK // 8)
     streams = {pack(data, jobs, need(name))[1] for jobs in (1, 2, 5)}
     assert len(streams) == 1
 
 
-def test_blocks_cost_next_to_nothing() -> None:
+def test_blocks_cost_next_to_nothing():
     data = some_bytes(2 * BLOCK)
     whole = zlib.compressobj(6, zlib.DEFLATED, -15)
     at_once = len(whole.compress(data) + whole.flush())
     assert pack(data)[0].csize < at_once * 1.005
 
 
-def test_what_does_not_shrink_is_stored_and_nothing_is_nothing() -> None:
+def test_what_does_not_shrink_is_stored_and_nothing_is_nothing():
     noise = random.Random(1).randbytes(1000)
     assert pack(noise)[0].method == codec.STORED
     assert pack(noise)[1] == noise
@@ -71,7 +70,7 @@ def test_what_does_not_shrink_is_stored_and_nothing_is_nothing() -> None:
     assert (packed.method, packed.csize, packed.crc, stream) == (codec.STORED, 0, 0, b"")
 
 
-def test_blocks_under_way_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_under_way_are_few(monkeypatch):
     """However large the file, only as many blocks are in memory as threads can chew."""
     monkeypatch.setattr(deflate, "BLOCK", 1000)
     reached = written = 0
@@ -95,7 +94,7 @@ def test_blocks_under_way_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(ahead) <= 7000
 
 
-def test_a_source_that_ends_early_is_a_failure() -> None:
+def test_a_source_that_ends_early_is_a_failure():
     class Short:
         size = 10
 
@@ -123,7 +122,7 @@ def dense(size: int) -> bytes:
         pytest.param(lambda: dense(100) * 9000, id="it only looks dense"),
     ],
 )
-def test_what_is_dense_is_packed_otherwise_and_right(make: Callable[[], bytes]) -> None:
+def test_what_is_dense_is_packed_otherwise_and_right(make):
     data = make()
     packed, stream = pack(data, name=need("mixed"), level=5)
     inflater = zlib.decompressobj(-15)
@@ -135,6 +134,6 @@ def test_what_is_dense_is_packed_otherwise_and_right(make: Callable[[], bytes]) 
     assert packed.csize <= plain * 1.03
 
 
-def test_what_is_small_is_as_small_as_can_be() -> None:
+def test_what_is_small_is_as_small_as_can_be():
     data = some_bytes(500)
     assert pack(data, name=need("mixed"), level=5)[1] == pack(data, name="zlib-ng", level=5)[1]

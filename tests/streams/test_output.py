@@ -27,7 +27,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_it_appears_when_it_is_whole(tmp_path: Path) -> None:
+def test_it_appears_when_it_is_whole(tmp_path):
     target = tmp_path / "new" / "x.whl"
     with AtomicFile(target) as out:
         out.write(b"hello ")
@@ -43,7 +43,7 @@ def test_it_appears_when_it_is_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
-def test_nothing_is_left_after_a_failure(tmp_path: Path, error: type[BaseException]) -> None:
+def test_nothing_is_left_after_a_failure(tmp_path, error):
     target = tmp_path / "x.whl"
     target.write_bytes(b"old")
 
@@ -58,7 +58,7 @@ def test_nothing_is_left_after_a_failure(tmp_path: Path, error: type[BaseExcepti
     assert target.read_bytes() == b"old"
 
 
-def test_patching_and_rewinding(tmp_path: Path) -> None:
+def test_patching_and_rewinding(tmp_path):
     with AtomicFile(tmp_path / "x") as out:
         out.write(b"0123456789")
         out.patch(2, b"ab")
@@ -80,7 +80,7 @@ IN_KERNEL = pytest.mark.parametrize(
 
 
 @IN_KERNEL
-def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_kernel: object) -> None:
+def test_spans_are_copied(tmp_path, monkeypatch, in_kernel):
     monkeypatch.setattr(output, "_COPY_FILE_RANGE", in_kernel)
     data = bytes(range(256)) * 20_000
     (tmp_path / "source").write_bytes(data)
@@ -93,7 +93,7 @@ def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_ke
     assert (tmp_path / "x").read_bytes() == b"head" + data[1000:3_001_000] + b"between" + data[:10]
 
 
-def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pwrite_both_threads_share_one_position(tmp_path, monkeypatch):
     """Windows has no pwrite: a lock keeps the copying thread and the writing one apart."""
     monkeypatch.setattr(output, "_COPY_FILE_RANGE", None)
     monkeypatch.setattr(output, "_PWRITE", None)
@@ -108,7 +108,7 @@ def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypa
     assert (tmp_path / "x").read_bytes() == expected
 
 
-def test_an_interrupt_stops_the_copying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_stops_the_copying(tmp_path, monkeypatch):
     monkeypatch.setattr(output, "_STEP", 10)
     (tmp_path / "source").write_bytes(bytes(1000))
     steps: list[int] = []
@@ -131,7 +131,7 @@ def test_an_interrupt_stops_the_copying(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @IN_KERNEL
-def test_a_source_that_became_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_kernel: object) -> None:
+def test_a_source_that_became_shorter(tmp_path, monkeypatch, in_kernel):
     monkeypatch.setattr(output, "_COPY_FILE_RANGE", in_kernel)
     (tmp_path / "source").write_bytes(b"abc")
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
@@ -146,9 +146,7 @@ def test_a_source_that_became_shorter(tmp_path: Path, monkeypatch: pytest.Monkey
     [(errno.ENOSPC, "free some room"), (errno.EACCES, "can be written to"), (errno.EIO, "check the folder")],
 )
 @pytest.mark.parametrize("call", ["write", "pwrite", "fsync", "copy_file_range"])
-def test_what_the_disk_refuses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int, hint: str
-) -> None:
+def test_what_the_disk_refuses(tmp_path, monkeypatch, call, code, hint):
     def refuse(*_: object) -> int:
         raise OSError(code, os.strerror(code))
 
@@ -178,16 +176,14 @@ def test_what_the_disk_refuses(
     assert names(tmp_path / "out") == []
 
 
-def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(EnvironmentFailure, match="cannot write"), AtomicFile(tmp_path / "file" / "x.whl"):
         pass
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-def test_what_was_written_is_put_on_the_disk_from_time_to_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: bool
-) -> None:
+def test_what_was_written_is_put_on_the_disk_from_time_to_time(tmp_path, monkeypatch, refuses):
     """It is advice: whether it is taken, or even allowed, changes nothing else."""
     asked: list[str] = []
 
@@ -210,7 +206,7 @@ def test_what_was_written_is_put_on_the_disk_from_time_to_time(
     assert (tmp_path / "x").read_bytes() == (tmp_path / "source").read_bytes()
 
 
-def test_a_request_to_stop_leaves_nothing_wherever_it_falls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_to_stop_leaves_nothing_wherever_it_falls(tmp_path, monkeypatch):
     target = tmp_path / "x.whl"
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
@@ -239,7 +235,7 @@ KILLED = (
 
 
 @POSIX
-def test_what_a_killed_run_leaves_is_removed_by_the_next_and_a_living_one_is_left_alone(tmp_path: Path) -> None:
+def test_what_a_killed_run_leaves_is_removed_by_the_next_and_a_living_one_is_left_alone(tmp_path):
     runs = [
         subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / f"{number}.whl")], stdout=subprocess.PIPE)
         for number in range(2)
@@ -264,7 +260,7 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next_and_a_living_one_is_lef
     assert names(tmp_path) == ["x.whl"]
 
 
-def test_other_files_are_never_taken_for_leftovers(tmp_path: Path) -> None:
+def test_other_files_are_never_taken_for_leftovers(tmp_path):
     for name in (".wheelfix.tmp", "wheelfix-1.tmp", ".wheelfix-1.whl", "x.tmp"):
         (tmp_path / name).write_bytes(b"")
     (tmp_path / ".wheelfix-folder.tmp").mkdir()
@@ -273,14 +269,14 @@ def test_other_files_are_never_taken_for_leftovers(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_a_link_with_such_a_name_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_with_such_a_name_is_not_followed(tmp_path):
     (tmp_path / "precious").write_bytes(b"keep")
     (tmp_path / ".wheelfix-abc.tmp").symlink_to(tmp_path / "precious")
     remove_stale(tmp_path)
     assert (tmp_path / "precious").read_bytes() == b"keep"
 
 
-def test_where_there_are_no_locks_only_old_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_are_no_locks_only_old_files_go(tmp_path, monkeypatch):
     monkeypatch.setattr(output, "_lock", lambda _: None)
     for name, age in (("old", 7200), ("new", 0)):
         path = tmp_path / f".wheelfix-{name}.tmp"
@@ -309,7 +305,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_it_is_gone_after_the_block(base: Path) -> None:
+def test_it_is_gone_after_the_block(base):
     with WorkFolder() as folder:
         (folder / "deep").mkdir()
         (folder / "deep" / "file").write_bytes(b"x")
@@ -317,7 +313,7 @@ def test_it_is_gone_after_the_block(base: Path) -> None:
     assert list(base.iterdir()) == []
 
 
-def test_it_is_gone_with_its_last_user_and_closed_twice_does_no_harm(base: Path) -> None:
+def test_it_is_gone_with_its_last_user_and_closed_twice_does_no_harm(base):
     folder = WorkFolder()
     folder.close()
     folder.close()
@@ -327,7 +323,7 @@ def test_it_is_gone_with_its_last_user_and_closed_twice_does_no_harm(base: Path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows tells the dead from the living by age")
-def test_what_a_killed_run_left_goes_with_the_next_one(base: Path) -> None:
+def test_what_a_killed_run_left_goes_with_the_next_one(base):
     environment = {**os.environ, "TMPDIR": str(base)}
     died = subprocess.run([sys.executable, "-c", DIES], env=environment, capture_output=True, text=True, check=False)
     assert died.returncode == 9, died.stderr
@@ -337,7 +333,7 @@ def test_what_a_killed_run_left_goes_with_the_next_one(base: Path) -> None:
         assert list(base.iterdir()) == [folder]
 
 
-def test_an_empty_folder_of_ours_goes_too(base: Path) -> None:
+def test_an_empty_folder_of_ours_goes_too(base):
     """Killed between making the folder and marking it, or between the last two steps of removing it."""
     empty, full = base / "wheelfix-abcd1234", base / "wheelfix-abcd5678"
     empty.mkdir()
@@ -350,7 +346,7 @@ def test_an_empty_folder_of_ours_goes_too(base: Path) -> None:
     assert full.exists()
 
 
-def test_the_mark_goes_last(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mark_goes_last(base, monkeypatch):
     folder = WorkFolder()
     (folder.path / "sub").mkdir()
     (folder.path / "file").write_text("x")
@@ -363,13 +359,13 @@ def test_the_mark_goes_last(base: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert seen[-1][1] == [MARK, "sub"]
 
 
-def test_a_neighbour_at_work_is_left_alone(base: Path) -> None:
+def test_a_neighbour_at_work_is_left_alone(base):
     with WorkFolder() as one, WorkFolder() as other:
         assert sorted(base.iterdir()) == sorted([one, other])
         assert remove_left_behind(base) == ()
 
 
-def test_folders_that_are_only_called_like_ours_stay(base: Path, tmp_path: Path) -> None:
+def test_folders_that_are_only_called_like_ours_stay(base, tmp_path):
     (base / "wheelfix-notes").mkdir()
     (base / "wheelfix-file").write_bytes(b"x")
     target = base / "target"
@@ -385,7 +381,7 @@ def test_folders_that_are_only_called_like_ours_stay(base: Path, tmp_path: Path)
     assert sorted(path for path in base.rglob("*")) == before
 
 
-def test_without_locks_only_old_folders_go(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_locks_only_old_folders_go(base, monkeypatch):
     monkeypatch.setattr(output, "_lock", lambda _: None)
     for name, age in (("wheelfix-new", 0), ("wheelfix-old", 1e6)):
         (base / name).mkdir()
@@ -394,16 +390,14 @@ def test_without_locks_only_old_folders_go(base: Path, monkeypatch: pytest.Monke
     assert remove_left_behind(base) == (base / "wheelfix-old",)
 
 
-def test_a_place_that_cannot_be_written_is_said(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_cannot_be_written_is_said(base, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(base / "absent"))
     with pytest.raises(EnvironmentFailure, match="temporary folder"):
         WorkFolder()
 
 
 @pytest.mark.slow
-def test_a_request_to_stop_leaves_nothing_in_a_work_folder_wherever_it_falls(
-    base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_to_stop_leaves_nothing_in_a_work_folder_wherever_it_falls(base, monkeypatch):
     def job() -> None:
         with WorkFolder() as folder:
             (folder / "half.dll").touch()

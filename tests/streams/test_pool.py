@@ -27,13 +27,13 @@ from wheelfix.streams.pool import (
 )
 
 
-def test_results_come_in_the_order_of_the_questions() -> None:
+def test_results_come_in_the_order_of_the_questions():
     for jobs in (1, 2, 5):
         with WorkerPool(jobs) as pool:
             assert pool.map(lambda number: number * number, range(100)) == [number * number for number in range(100)]
 
 
-def test_no_more_are_at_work_than_there_are_jobs() -> None:
+def test_no_more_are_at_work_than_there_are_jobs():
     lock, most, now = threading.Lock(), 0, 0
     meeting = threading.Barrier(3, timeout=60)
 
@@ -52,7 +52,7 @@ def test_no_more_are_at_work_than_there_are_jobs() -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_an_error_is_for_whoever_wants_the_result(jobs: int) -> None:
+def test_an_error_is_for_whoever_wants_the_result(jobs):
     def fail() -> None:
         raise ValueError("no")
 
@@ -74,7 +74,7 @@ def set_when_threads_are_joined(event: threading.Event, monkeypatch: pytest.Monk
     monkeypatch.setattr(threading.Thread, "join", joined)
 
 
-def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left(monkeypatch):
     begun, go_on = [], threading.Event()
 
     def work(number: int) -> None:
@@ -96,7 +96,7 @@ def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left(m
     assert not [thread for thread in threading.enumerate() if thread.name == "wheelfix-worker"]
 
 
-def test_an_interrupt_while_a_thread_is_being_started_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_a_thread_is_being_started_is_an_interrupt(monkeypatch):
     def start(_: threading.Thread) -> None:
         raise KeyboardInterrupt
 
@@ -105,14 +105,14 @@ def test_an_interrupt_while_a_thread_is_being_started_is_an_interrupt(monkeypatc
         pool.submit(lambda: 1)
 
 
-def test_the_caller_only_waits() -> None:
+def test_the_caller_only_waits():
     with WorkerPool(2) as pool:
         workers = set(pool.map(lambda _: threading.current_thread(), range(50)))
     assert threading.main_thread() not in workers
     assert 1 <= len(workers) <= 2
 
 
-def test_what_a_closed_pool_did_not_run_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_closed_pool_did_not_run_is_cancelled(monkeypatch):
     started, go_on = threading.Event(), threading.Event()
 
     def hold() -> str:
@@ -131,7 +131,7 @@ def test_what_a_closed_pool_did_not_run_is_cancelled(monkeypatch: pytest.MonkeyP
     pool.close()
 
 
-def test_without_cancelling_what_is_pending_is_done() -> None:
+def test_without_cancelling_what_is_pending_is_done():
     done: list[int] = []
     pool = WorkerPool(1)
     for number in range(20):
@@ -165,13 +165,13 @@ def step() -> bool:
     return asked()
 
 
-def test_what_a_step_calls_belongs_to_it() -> None:
+def test_what_a_step_calls_belongs_to_it():
     assert step()
     assert not asked()
     assert not defers_interrupts(None)
 
 
-def test_a_step_that_fails_is_over() -> None:
+def test_a_step_that_fails_is_over():
     @defer_interrupts
     def failing() -> None:
         raise OSError("disk")
@@ -182,7 +182,7 @@ def test_a_step_that_fails_is_over() -> None:
         assert not asked()
 
 
-def test_steps_of_other_threads_hold_nothing_back() -> None:
+def test_steps_of_other_threads_hold_nothing_back():
     inside, leave = threading.Event(), threading.Event()
 
     @defer_interrupts
@@ -198,7 +198,7 @@ def test_steps_of_other_threads_hold_nothing_back() -> None:
     thread.join()
 
 
-def test_the_import_system_is_not_interrupted_but_modules_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_import_system_is_not_interrupted_but_modules_are(monkeypatch):
     found = []
 
     class Finder:
@@ -260,7 +260,7 @@ print(interrupted, left_locked)
 
 
 @pytest.mark.parametrize("interrupts", ["heeded", "ignored"])
-def test_interrupted_imports_leave_no_lock(interrupts: str) -> None:
+def test_interrupted_imports_leave_no_lock(interrupts):
     """The lock of all imports was left locked, and a thread that imported something waited for ever.
 
     An interrupt is raised at each line of the import system and of the modules in turn. Without the question whether
@@ -390,7 +390,7 @@ def error_of_a_lock(monkeypatch: pytest.MonkeyPatch) -> RuntimeError:
     return caught.value
 
 
-def test_an_interrupt_that_a_lock_hides_is_one(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_an_interrupt_that_a_lock_hides_is_one(monkeypatch, capsys):
     error = error_of_a_lock(monkeypatch)
     assert door.report_error(error) == Exit.INTERRUPTED
     assert capsys.readouterr().err == "wheelfix: interrupted\n"
@@ -451,7 +451,7 @@ os._exit(0)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer that interrupts is POSIX")
-def test_an_interrupt_while_waiting_leaves_no_lock_of_another_thread() -> None:
+def test_an_interrupt_while_waiting_leaves_no_lock_of_another_thread():
     """Story: after Ctrl-C a thread printed "release unlocked lock", once in some hundred runs."""
     done = subprocess.run([sys.executable, "-c", WAITING], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("[] True\n", "")

@@ -5,8 +5,6 @@ import os
 import random
 import threading
 import zlib
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -51,7 +49,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("cache", [0, 4096, 1 << 20], ids=["no-cache", "small-cache", "all-cached"])
-def test_any_order_of_reads_gives_the_bytes(cache: int) -> None:
+def test_any_order_of_reads_gives_the_bytes(cache):
     data = mixed(400_000)
     source = inflated(deflate(data), len(data), cache=cache)
     dice = random.Random(7)
@@ -61,7 +59,7 @@ def test_any_order_of_reads_gives_the_bytes(cache: int) -> None:
     assert source.size == len(data)
 
 
-def test_only_the_prefix_is_inflated() -> None:
+def test_only_the_prefix_is_inflated():
     data = mixed(3 << 20)
     source = inflated(deflate(data), len(data))
     source.read_at(0, 4096)
@@ -69,7 +67,7 @@ def test_only_the_prefix_is_inflated() -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_a_jump_back_starts_at_a_checkpoint() -> None:
+def test_a_jump_back_starts_at_a_checkpoint():
     data = mixed(200_000)
     packed = deflate(data)
     asked: list[int] = []
@@ -91,7 +89,7 @@ def test_a_jump_back_starts_at_a_checkpoint() -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_memory_stays_small_however_long_the_member() -> None:
+def test_memory_stays_small_however_long_the_member():
     data = bytes(5 << 20)
     source = inflated(deflate(data), len(data), cache=4096)
     assert source.read_at(len(data) - 1, 1) == b"\0"
@@ -102,7 +100,7 @@ def test_memory_stays_small_however_long_the_member() -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_a_file_that_is_spoilt_between_two_reads_is_an_input_error() -> None:
+def test_a_file_that_is_spoilt_between_two_reads_is_an_input_error():
     data = mixed(100_000)
     packed = bytearray(deflate(data))
     source = InflatedSource(lambda at, length: bytes(packed[at : at + length]), len(packed), len(data), cache=0)
@@ -121,7 +119,7 @@ def test_a_file_that_is_spoilt_between_two_reads_is_an_input_error() -> None:
         pytest.param(lambda packed: deflate(b"short"), id="less-than-promised"),
     ],
 )
-def test_a_damaged_stream_is_an_input_error(spoil: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_stream_is_an_input_error(spoil):
     data = mixed(100_000)
     packed = spoil(deflate(data))
     source = inflated(packed, len(data))
@@ -129,7 +127,7 @@ def test_a_damaged_stream_is_an_input_error(spoil: Callable[[bytes], bytes]) -> 
         source.read_at(len(data) - 10, 10)
 
 
-def test_bytes_behind_the_promised_size_are_not_looked_at() -> None:
+def test_bytes_behind_the_promised_size_are_not_looked_at():
     packed = deflate(bytes(50 << 20))
     source = inflated(packed, 1000)
     assert source.read_at(0, 1 << 30) == bytes(1000)
@@ -137,7 +135,7 @@ def test_bytes_behind_the_promised_size_are_not_looked_at() -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_threads_may_share_a_source() -> None:
+def test_threads_may_share_a_source():
     data = mixed(300_000)
     source = inflated(deflate(data), len(data), cache=8192)
     wrong: list[int] = []
@@ -158,7 +156,7 @@ def test_threads_may_share_a_source() -> None:
 
 
 @given(st.binary(max_size=3000), st.lists(st.tuples(st.integers(-5, 3100), st.integers(-5, 3100)), max_size=8))
-def test_all_sources_agree(data: bytes, reads: list[tuple[int, int]]) -> None:
+def test_all_sources_agree(data, reads):
     packed = deflate(data)
     stored = StoredSource(lambda at, length: data[at : at + length], len(data))
     sources = (MemorySource(data), stored, inflated(packed, len(data)))
@@ -168,7 +166,7 @@ def test_all_sources_agree(data: bytes, reads: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("pread", [True, False], ids=["pread", "seek"])
-def test_a_file_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pread: bool) -> None:
+def test_a_file_on_disk(tmp_path, monkeypatch, pread):
     if not pread:
         monkeypatch.delattr(os, "pread", raising=False)
     path = tmp_path / "a.dll"
@@ -180,13 +178,13 @@ def test_a_file_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pread: 
         assert b"".join(chunks(source, 10, 30)) == bytes(range(10, 30))
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(EnvironmentFailure, match=r"absent\.dll"):
         FileSource(tmp_path / "absent.dll")
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_last_user_closes_the_file(tmp_path: Path) -> None:
+def test_the_last_user_closes_the_file(tmp_path):
     path = tmp_path / "a.dll"
     path.write_bytes(b"abc")
     file = FileSource(path)
@@ -197,7 +195,7 @@ def test_the_last_user_closes_the_file(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 350), st.integers(0, 350)), max_size=8))
-def test_bytes_go_past_once_and_in_order(data: bytes, reads: list[tuple[int, int]]) -> None:
+def test_bytes_go_past_once_and_in_order(data, reads):
     gone = bytearray()
     source = TeeSource(MemorySource(data), gone.extend)
     assert source.size == len(data)
@@ -210,7 +208,7 @@ def test_bytes_go_past_once_and_in_order(data: bytes, reads: list[tuple[int, int
 
 
 @pytest.mark.parametrize("place", [10, 100_000, 400_000, 700_000])
-def test_a_sparing_source_reads_little_more_than_it_takes(place: int) -> None:
+def test_a_sparing_source_reads_little_more_than_it_takes(place):
     """What is read of a server should be what leads to the place, for well and badly packed data before it."""
     data = random.Random(3).randbytes(300_000) + bytes(200_000) + random.Random(4).randbytes(300_000)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)

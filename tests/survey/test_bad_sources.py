@@ -7,14 +7,12 @@ import io
 import logging
 import subprocess
 import sys
-from pathlib import Path
 
 import fsspec
 import pytest
 from fsspec import AbstractFileSystem
 
 from tests.remote.indexes import index_of
-from tests.support.commands import Run
 from tests.support.surveys import forged_wheel, start_survey
 from wheelfix.errors import Exit
 from wheelfix.survey.tables import ask
@@ -26,9 +24,7 @@ pytestmark = pytest.mark.slow
     ("url", "driver"),
     [("s3://bucket/wheels", "s3fs"), ("gs://b/w", "gcsfs"), ("abfs://b/w", "adlfs"), ("https://host/w/", "aiohttp")],
 )
-def test_a_driver_that_is_not_installed_is_named(
-    url: str, driver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_a_driver_that_is_not_installed_is_named(url, driver, tmp_path, monkeypatch, run):
     monkeypatch.setitem(sys.modules, driver, None)
     if driver == "aiohttp":
         monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
@@ -51,7 +47,7 @@ class Unreachable(AbstractFileSystem):
         raise FileNotFoundError(path)
 
 
-def test_a_server_that_does_not_answer_is_not_an_empty_folder(tmp_path: Path, run: Run) -> None:
+def test_a_server_that_does_not_answer_is_not_an_empty_folder(tmp_path, run):
     fsspec.register_implementation("unreachable", Unreachable, clobber=True)
     words = ["-o", str(tmp_path / "out")]
     said = run("survey", "unreachable://host/wheels", *words, code=Exit.ENVIRONMENT).err
@@ -64,9 +60,7 @@ def test_a_server_that_does_not_answer_is_not_an_empty_folder(tmp_path: Path, ru
     )
 
 
-def test_a_line_of_a_list_that_stands_for_nothing_is_a_row_until_it_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_a_line_of_a_list_that_stands_for_nothing_is_a_row_until_it_does(tmp_path, monkeypatch, run):
     there, later = forged_wheel(tmp_path / "a", "there"), tmp_path / "b"
     lines = f"{there}\n{later}\nnosuch://bucket\n{there}\n"
     words = ["survey", "-", "-o", str(tmp_path / "out"), "-q", "-j", "1"]
@@ -83,7 +77,7 @@ def test_a_line_of_a_list_that_stands_for_nothing_is_a_row_until_it_does(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="makes a symbolic link")
-def test_a_link_to_nowhere_is_a_row(tmp_path: Path, run: Run) -> None:
+def test_a_link_to_nowhere_is_a_row(tmp_path, run):
     folder = forged_wheel(tmp_path / "w", "there").parent
     (folder / "gone-1.0-cp311-cp311-win_amd64.whl").symlink_to(tmp_path / "nowhere")
     run("survey", folder, "-o", tmp_path / "out", "-q", "-j", "1")
@@ -92,7 +86,7 @@ def test_a_link_to_nowhere_is_a_row(tmp_path: Path, run: Run) -> None:
     assert "No such file" in error
 
 
-def test_a_name_with_a_url_is_not_looked_up_by_its_name(tmp_path: Path, run: Run) -> None:
+def test_a_name_with_a_url_is_not_looked_up_by_its_name(tmp_path, run):
     wheel = forged_wheel(tmp_path / "w", "pkg")
     names = tmp_path / "names.txt"
     names.write_text("pkg @ https://example.org/other-1.0-py3-none-any.whl\n")
@@ -103,7 +97,7 @@ def test_a_name_with_a_url_is_not_looked_up_by_its_name(tmp_path: Path, run: Run
     assert "it has a URL" in error
 
 
-def test_an_output_that_is_a_file(tmp_path: Path, run: Run) -> None:
+def test_an_output_that_is_a_file(tmp_path, run):
     wheel = forged_wheel(tmp_path, "pkg")
     assert f"{wheel} is not a folder" in run("survey", wheel, "-o", wheel, code=Exit.USAGE).err
 
@@ -120,7 +114,7 @@ with folder.locked():
 """
 
 
-def test_two_surveys_do_not_write_into_one_folder(tmp_path: Path, run: Run) -> None:
+def test_two_surveys_do_not_write_into_one_folder(tmp_path, run):
     wheel, out = forged_wheel(tmp_path, "pkg"), tmp_path / "out"
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -147,7 +141,7 @@ def test_two_surveys_do_not_write_into_one_folder(tmp_path: Path, run: Run) -> N
         ("SELECT now() AS x, 1", "CAST(... AS TIMESTAMP)"),
     ],
 )
-def test_a_query_that_cannot_be_answered_says_what_to_write(query: str, text: str, tmp_path: Path, run: Run) -> None:
+def test_a_query_that_cannot_be_answered_says_what_to_write(query, text, tmp_path, run):
     if "now()" in query and importlib.util.find_spec("pytz"):
         pytest.skip("not possible on this machine: pytz is installed, so times can be shown")
     run("survey", forged_wheel(tmp_path, "pkg"), "-o", tmp_path / "out", "-q")

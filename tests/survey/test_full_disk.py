@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from wheelfix.survey.tables import ask
 pytestmark = [pytest.mark.slow, root_only, pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")]
 
 
-def test_a_survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_survey(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(run, "PART_WHEELS", 3)
     for number in range(12):
         forged_wheel(tmp_path / "wheels", f"pkg{number:02}")
@@ -41,7 +40,7 @@ def test_a_survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_repairs(tmp_path: Path, jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repairs(tmp_path, jobs, capsys):
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "added.dll").write_bytes(forge_dll("added.dll", exports=["f"]))
     for number in range(16):

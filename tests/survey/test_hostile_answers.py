@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Run
 from tests.support.surveys import forged_wheel
 from tests.survey.test_survey import survey
 from wheelfix.cli.main import main
@@ -32,7 +31,7 @@ def tables(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["csv", "json", "table"])
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-def test_a_cell_is_only_text(kind: str, text: str, tables: Path, run: Run) -> None:
+def test_a_cell_is_only_text(kind, text, tables, run):
     codes = " || ".join(f"chr({ord(char)})" for char in text) if "\x00" not in text else "'zero'"
     sql = f"SELECT {codes} AS a, 'behind' AS b, -5 AS c FROM wheels"
     shown = run("survey", "query", sql, "-o", tables, "--format", kind).out
@@ -48,16 +47,14 @@ def test_a_cell_is_only_text(kind: str, text: str, tables: Path, run: Run) -> No
 
 
 @pytest.mark.parametrize("name", ["[x] *", "a'b", "a?b", "[a-z]", "**", "part=1", "x]["])
-def test_a_folder_with_an_odd_name(name: str, tables: Path, run: Run) -> None:
+def test_a_folder_with_an_odd_name(name, tables, run):
     shutil.move(tables, tables.parent / name)
     sql = "SELECT name FROM wheels"
     assert run("survey", "query", sql, "-o", tables.parent / name, "--format", "csv").out == "name\npkg\n"
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "zeros", "other", "middle"])
-def test_a_damaged_table_is_named_and_can_be_read_again(
-    damage: str, tables: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_table_is_named_and_can_be_read_again(damage, tables, capsys):
     file = next(tables.glob("part=*/wheels.parquet"))
     data = file.read_bytes()
     half = len(data) // 2

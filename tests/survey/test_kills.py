@@ -45,7 +45,7 @@ def expected(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     return found
 
 
-def test_killed_twice_and_resumed(wheels: Path, tmp_path: Path, expected: dict[str, list[tuple[object, ...]]]) -> None:
+def test_killed_twice_and_resumed(wheels, tmp_path, expected):
     out = tmp_path / "out"
     command = [sys.executable, "-c", SMALL_PARTS, str(wheels), "-o", str(out), "-j", "2"]
     for parts in (2, 6):
@@ -69,9 +69,7 @@ def wait_for(condition: object, seconds: float = 60) -> None:
     raise AssertionError("it did not happen")
 
 
-def test_a_cluster_that_loses_a_worker(
-    wheels: Path, tmp_path: Path, expected: dict[str, list[tuple[object, ...]]]
-) -> None:
+def test_a_cluster_that_loses_a_worker(wheels, tmp_path, expected):
     pytest.importorskip("distributed")
     out = tmp_path / "out"
     with cluster(tmp_path) as (address, workers):
@@ -84,7 +82,7 @@ def test_a_cluster_that_loses_a_worker(
     assert tables_of(out) == expected
 
 
-def test_a_scheduler_that_does_not_answer(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_does_not_answer(wheels, tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     from wheelfix.errors import EnvironmentFailure
     from wheelfix.survey import run

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.remote.indexes import index_of
-from tests.support.commands import Run
 from tests.support.surveys import forged_wheel, tables_of
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
@@ -49,7 +48,7 @@ def survey(folder: Path, out: Path, engine: object = None) -> running.Summary:
     return run_survey(wheel_sources([str(folder)]), made, engine or local_engine(OPTIONS, 1), lambda text: None)
 
 
-def test_every_column_has_its_documented_kind(wheels: Path, tmp_path: Path) -> None:
+def test_every_column_has_its_documented_kind(wheels, tmp_path):
     import pyarrow.parquet
 
     survey(wheels, tmp_path / "out")
@@ -61,7 +60,7 @@ def test_every_column_has_its_documented_kind(wheels: Path, tmp_path: Path) -> N
         assert all(row is not None for row in tables_of(tmp_path / "out")[table.name])
 
 
-def test_the_tables_have_what_a_scan_finds(wheels: Path, tmp_path: Path) -> None:
+def test_the_tables_have_what_a_scan_finds(wheels, tmp_path):
     summary = survey(wheels, tmp_path / "out")
     assert (summary.scanned, summary.failed, summary.skipped, summary.passing) == (4, 1, 0, 0)
     asked = {
@@ -88,12 +87,12 @@ def test_the_tables_have_what_a_scan_finds(wheels: Path, tmp_path: Path) -> None
         ("old-msvcp140", [], 0),
     ],
 )
-def test_named_questions(wheels: Path, tmp_path: Path, question: str, values: list[str], expected: int) -> None:
+def test_named_questions(wheels, tmp_path, question, values, expected):
     survey(wheels, tmp_path / "out")
     assert len(ask(tmp_path / "out", question, values).rows) == expected
 
 
-def test_who_ships_a_dll_whose_name_has_a_hash(tmp_path: Path) -> None:
+def test_who_ships_a_dll_whose_name_has_a_hash(tmp_path):
     wheels = tmp_path / "wheels"
     forged_wheel(wheels, "one", dll="libpq-f81e1880e53c9b2acc2a45e78d57cbab.dll", needs="kernel32.dll")
     forged_wheel(wheels, "two", dll="libpq.dll", needs="kernel32.dll")
@@ -102,7 +101,7 @@ def test_who_ships_a_dll_whose_name_has_a_hash(tmp_path: Path) -> None:
     assert {row[0] for row in ask(tmp_path / "out", "who-ships", ["libpq.dll"]).rows} == {"one", "two"}
 
 
-def test_wheels_that_load_what_a_kind_of_windows_does_not_have(tmp_path: Path, run: Run) -> None:
+def test_wheels_that_load_what_a_kind_of_windows_does_not_have(tmp_path, run):
     wheels = tmp_path / "wheels"
     forged_wheel(wheels, "media", needs="MFPlat.dll")
     forged_wheel(wheels, "plain", needs="kernel32.dll")
@@ -122,7 +121,7 @@ def test_wheels_that_load_what_a_kind_of_windows_does_not_have(tmp_path: Path, r
     )
 
 
-def test_every_named_question_runs_on_an_empty_survey(tmp_path: Path) -> None:
+def test_every_named_question_runs_on_an_empty_survey(tmp_path):
     folder = SurveyFolder(tmp_path / "out")
     folder.open(NOTHING_SAID)
     run_survey([], folder, local_engine(OPTIONS, 1), lambda text: None)
@@ -131,7 +130,7 @@ def test_every_named_question_runs_on_an_empty_survey(tmp_path: Path) -> None:
         assert question.title
 
 
-def test_what_is_done_is_skipped_and_what_changed_is_read_again(wheels: Path, tmp_path: Path) -> None:
+def test_what_is_done_is_skipped_and_what_changed_is_read_again(wheels, tmp_path):
     survey(wheels, tmp_path / "out")
     before = tables_of(tmp_path / "out")
     again = survey(wheels, tmp_path / "out")
@@ -141,7 +140,7 @@ def test_what_is_done_is_skipped_and_what_changed_is_read_again(wheels: Path, tm
     assert survey(wheels, tmp_path / "out").scanned == 1
 
 
-def test_copies_share_their_rows(wheels: Path, tmp_path: Path) -> None:
+def test_copies_share_their_rows(wheels, tmp_path):
     shutil.copy(wheels / "deep" / "pkg0-1.0-cp311-cp311-win_amd64.whl", wheels)
     survey(wheels, tmp_path / "out")
     copies = "SELECT sha256 FROM wheels WHERE name = 'pkg0'"
@@ -164,14 +163,14 @@ def failing_once(lost: set[str]):  # type: ignore[no-untyped-def]
     return engine
 
 
-def test_a_failure_that_passes_is_tried_again_in_the_same_run(wheels: Path, tmp_path: Path) -> None:
+def test_a_failure_that_passes_is_tried_again_in_the_same_run(wheels, tmp_path):
     survey(wheels, tmp_path / "plain")
     summary = survey(wheels, tmp_path / "out", failing_once({"old-1.0-cp311-cp311-win_amd64.whl"}))
     assert (summary.scanned, summary.passing) == (4, 0)
     assert tables_of(tmp_path / "out") == tables_of(tmp_path / "plain")
 
 
-def test_a_failure_that_does_not_pass_is_a_row_until_the_next_run(wheels: Path, tmp_path: Path) -> None:
+def test_a_failure_that_does_not_pass_is_a_row_until_the_next_run(wheels, tmp_path):
     def never(sources: Sequence[WheelSource]) -> Iterator[WheelRows]:
         for source in sources:
             yield failed_rows(source, EnvironmentFailure(source.file, because="no network"))
@@ -186,20 +185,20 @@ def test_a_failure_that_does_not_pass_is_a_row_until_the_next_run(wheels: Path, 
     assert tables_of(tmp_path / "out") == tables_of(tmp_path / "plain")
 
 
-def test_parts_are_written_as_it_goes(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_written_as_it_goes(wheels, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "PART_WHEELS", 2)
     survey(wheels, tmp_path / "out")
     assert sorted(part.name for part in (tmp_path / "out").glob("part=*")) == ["part=00001", "part=00002", "part=00003"]
 
 
-def test_the_map_function_can_be_pickled_with_its_arguments_and_its_rows(wheels: Path) -> None:
+def test_the_map_function_can_be_pickled_with_its_arguments_and_its_rows(wheels):
     source = next(wheel_sources([str(wheels)]))
     function, given, options = pickle.loads(pickle.dumps((survey_wheel, source, OPTIONS)))
     rows = function(given, options)
     assert pickle.loads(pickle.dumps(rows)) == rows == survey_wheel(source)
 
 
-def test_wheels_are_read_from_urls(wheels: Path, tmp_path: Path) -> None:
+def test_wheels_are_read_from_urls(wheels, tmp_path):
     import fsspec
 
     system = fsspec.filesystem("memory")
@@ -232,9 +231,7 @@ def test_wheels_are_read_from_urls(wheels: Path, tmp_path: Path) -> None:
         ([".", "--assume", "vcredst"], Exit.USAGE, "vcredst"),
     ],
 )
-def test_a_source_that_cannot_be_read_is_a_clear_error(
-    words: list[str], code: int | None, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_source_that_cannot_be_read_is_a_clear_error(words, code, text, tmp_path, capsys):
     found = main(["survey", *words, "-o", str(tmp_path / "out")])
     said = capsys.readouterr().err
     assert found == code if code is not None else found in (Exit.USAGE, Exit.ENVIRONMENT)
@@ -242,7 +239,7 @@ def test_a_source_that_cannot_be_read_is_a_clear_error(
     assert "Traceback" not in said
 
 
-def test_a_list_on_stdin(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_list_on_stdin(wheels, tmp_path, monkeypatch, run):
     import io
 
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{wheels / 'deep'}\n\n{next(wheels.glob('old*'))}\n"))
@@ -250,7 +247,7 @@ def test_a_list_on_stdin(wheels: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert len(ask(tmp_path / "out", "SELECT * FROM wheels").rows) == 4
 
 
-def test_tables_of_another_version_are_refused(wheels: Path, tmp_path: Path, run: Run) -> None:
+def test_tables_of_another_version_are_refused(wheels, tmp_path, run):
     survey(wheels, tmp_path / "out")
     manifest = tmp_path / "out" / "survey.json"
     manifest.write_text(manifest.read_text().replace(SCHEMA, "wheelfix.survey/99"))
@@ -259,18 +256,18 @@ def test_tables_of_another_version_are_refused(wheels: Path, tmp_path: Path, run
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null"])
-def test_a_damaged_manifest_is_refused(text: str, tmp_path: Path, run: Run) -> None:
+def test_a_damaged_manifest_is_refused(text, tmp_path, run):
     (tmp_path / "survey.json").write_text(text)
     assert "survey.json" in run("survey", "query", "verdicts", "-o", tmp_path, code=Exit.BAD_INPUT).err
 
 
-def test_a_damaged_part_is_named(wheels: Path, tmp_path: Path, run: Run) -> None:
+def test_a_damaged_part_is_named(wheels, tmp_path, run):
     survey(wheels, tmp_path / "out")
     (tmp_path / "out" / "part=00001" / "wheels.parquet").write_bytes(b"PAR1")
     assert "part=00001" in run("survey", wheels, "-o", tmp_path / "out", code=Exit.BAD_INPUT).err
 
 
-def test_other_options_and_other_folders_are_refused(wheels: Path, tmp_path: Path) -> None:
+def test_other_options_and_other_folders_are_refused(wheels, tmp_path):
     survey(wheels, tmp_path / "out")
     with pytest.raises(UsageError, match="other options"):
         SurveyFolder(tmp_path / "out").open({"assume": ["conda"], "no_assume": []})
@@ -278,7 +275,7 @@ def test_other_options_and_other_folders_are_refused(wheels: Path, tmp_path: Pat
         SurveyFolder(wheels).open(NOTHING_SAID)
 
 
-def test_queries_that_cannot_be_answered(wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_queries_that_cannot_be_answered(wheels, tmp_path, capsys):
     survey(wheels, tmp_path / "out")
     for words, text in (
         (["SELECT nothing FROM wheels"], "nothing"),
@@ -291,7 +288,7 @@ def test_queries_that_cannot_be_answered(wheels: Path, tmp_path: Path, capsys: p
         assert text in capsys.readouterr().err
 
 
-def test_answers_as_table_csv_and_json(wheels: Path, tmp_path: Path, run: Run) -> None:
+def test_answers_as_table_csv_and_json(wheels, tmp_path, run):
     survey(wheels, tmp_path / "out")
     sql = "SELECT name, count(*) AS n FROM wheels WHERE name = 'old' GROUP BY 1"
     shown = {}
@@ -313,14 +310,12 @@ def test_answers_as_table_csv_and_json(wheels: Path, tmp_path: Path, run: Run) -
         ("a-1.tar.gz", False),
     ],
 )
-def test_which_files_are_looked_at(file: str, wanted: bool) -> None:
+def test_which_files_are_looked_at(file, wanted):
     assert is_for_windows(file) is wanted
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "duckdb", "fsspec", "distributed"])
-def test_a_library_that_is_not_installed_is_named_with_the_extra(
-    library: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_a_library_that_is_not_installed_is_named_with_the_extra(library, wheels, tmp_path, monkeypatch, run):
     survey(wheels, tmp_path / "out")
     monkeypatch.setitem(__import__("sys").modules, library, None)
     words = {
@@ -338,9 +333,7 @@ def test_a_library_that_is_not_installed_is_named_with_the_extra(
 
 
 @pytest.mark.parametrize("as_html", [False, True])
-def test_wheels_of_an_index_are_read_in_parts_and_names_without_wheels_are_rows(
-    wheels: Path, tmp_path: Path, as_html: bool, run: Run
-) -> None:
+def test_wheels_of_an_index_are_read_in_parts_and_names_without_wheels_are_rows(wheels, tmp_path, as_html, run):
     names = tmp_path / "names.txt"
     names.write_text("pkg0 # the first\nold==1.0\n\nabsent\nold==7\n")
     words = ["--names", str(names), "-o", str(tmp_path / "out"), "-j", "1"]
@@ -358,7 +351,7 @@ def test_wheels_of_an_index_are_read_in_parts_and_names_without_wheels_are_rows(
     assert "there is no distribution absent" in failed["absent"]
 
 
-def test_a_file_of_names_that_cannot_be_used(tmp_path: Path, run: Run) -> None:
+def test_a_file_of_names_that_cannot_be_used(tmp_path, run):
     (tmp_path / "empty").write_text("# nothing\n")
     for file, code in (("empty", Exit.USAGE), ("absent", Exit.BAD_INPUT)):
         assert file in run("survey", "--names", tmp_path / file, "-o", tmp_path / "out", code=code).err

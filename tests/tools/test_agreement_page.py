@@ -23,13 +23,13 @@ def write(folder: Path, rows: list[dict[str, str]], reasons: str = "") -> list[s
     return ["--recorded", str(folder), "--page", str(folder / "page.md")]
 
 
-def test_a_failure_that_was_not_expected_counts_as_missed() -> None:
+def test_a_failure_that_was_not_expected_counts_as_missed():
     assert word_of(row("a", "not-predicted", "works", "ImportError : no")) == "missed"
     assert word_of(row("a", "not-predicted", "unsure")) == "unsure"
     assert word_of(row("a", "agrees")) == "agrees"
 
 
-def test_tables_are_written_behind_the_mark(tmp_path: Path) -> None:
+def test_tables_are_written_behind_the_mark(tmp_path):
     assert main(write(tmp_path, [row("a-1.whl", "agrees"), row("b-1.whl", "agrees")])) == 0
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert text.startswith(f"# Title\n\n{MARK}\n\n## Some\n\nWhat ran.\n")
@@ -38,7 +38,7 @@ def test_tables_are_written_behind_the_mark(tmp_path: Path) -> None:
     assert "old" not in text
 
 
-def test_a_difference_without_an_explanation_is_an_error(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_a_difference_without_an_explanation_is_an_error(tmp_path, capsys):  # type: ignore[no-untyped-def]
     rows = [row("a_b-1.whl", "differs")]
     assert main(write(tmp_path, rows)) == 1
     assert "not explained: a_b-1.whl remove" in capsys.readouterr().err
@@ -46,7 +46,7 @@ def test_a_difference_without_an_explanation_is_an_error(tmp_path: Path, capsys)
     assert "- **a-b** (1 import): Because." in (tmp_path / "page.md").read_text(encoding="utf-8")
 
 
-def test_the_page_is_what_the_recorded_rows_give(tmp_path: Path) -> None:
+def test_the_page_is_what_the_recorded_rows_give(tmp_path):
     page = ROOT / PAGE
     made = tmp_path / "page.md"
     made.write_bytes(page.read_bytes())

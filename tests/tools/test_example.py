@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import TYPE_CHECKING
 
 from tools.example import PACKED, pack
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def contents(data: bytes) -> dict[str, object]:
@@ -19,7 +15,7 @@ def contents(data: bytes) -> dict[str, object]:
     return {name: contents(data) if name.endswith(".whl") else data for name, data in read.items()}
 
 
-def test_packed_files_are_what_the_maker_makes(tmp_path: Path) -> None:
+def test_packed_files_are_what_the_maker_makes(tmp_path):
     pack(tmp_path / "example.zip")
     made = contents((tmp_path / "example.zip").read_bytes())
     assert sum(name.endswith(".whl") for name in made) == 2

@@ -11,7 +11,7 @@ from tools import export_tables
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "data.md"
 
 
-def test_the_document_is_as_its_page_says(tmp_path: Path) -> None:
+def test_the_document_is_as_its_page_says(tmp_path):
     target = tmp_path / "tables.json"
     assert export_tables.main([str(target)]) == 0
     document = json.loads(target.read_text("utf-8"))

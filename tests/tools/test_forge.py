@@ -31,7 +31,7 @@ def imported(entries: list[pefile.ImportDescData]) -> dict[str, list[str | int]]
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_everything_at_once_is_read_back(machine: Machine) -> None:
+def test_everything_at_once_is_read_back(machine):
     image = opened(
         forge_dll(
             "a.dll",
@@ -53,7 +53,7 @@ def test_everything_at_once_is_read_back(machine: Machine) -> None:
     assert image.is_dll()
 
 
-def test_export_names_are_in_byte_order() -> None:
+def test_export_names_are_in_byte_order():
     """The loader halves its way through the names; an unsorted table would hide some of them."""
     image = opened(forge_dll("a.dll", exports=["b", "A", "_z", "a", "B1"]))
 
@@ -63,13 +63,13 @@ def test_export_names_are_in_byte_order() -> None:
     assert names == sorted(names)
 
 
-def test_one_dll_may_stand_in_the_table_twice() -> None:
+def test_one_dll_may_stand_in_the_table_twice():
     image = opened(forge_dll("a.dll", imports=[("b.dll", ["f"]), ("B.DLL", ["g"])]))
     assert [entry.dll for entry in image.DIRECTORY_ENTRY_IMPORT] == [b"b.dll", b"B.DLL"]
 
 
 @pytest.mark.parametrize("length", range(5), ids=lambda n: f"text-of-{n}")
-def test_version_strings_of_any_length_are_read_back(length: int) -> None:
+def test_version_strings_of_any_length_are_read_back(length):
     strings = {"CompanyName": "É" * length, "FileVersion": "1.2", "K" * (length + 1): "x"}
     image = opened(
         forge_dll("a.dll", version=(11, 7, 99, 4), product_version=(1, 2, 3, 65535), version_strings=strings)
@@ -82,7 +82,7 @@ def test_version_strings_of_any_length_are_read_back(length: int) -> None:
     assert table.LangID == b"040904B0"
 
 
-def test_extra_sections_keep_their_bytes() -> None:
+def test_extra_sections_keep_their_bytes():
     image = opened(forge_dll("a.dll", sections={".nv_fatb": b"fat" * 999, "_RDATA": b""}))
     by_name = {section.Name.rstrip(b"\0"): section for section in image.sections}
     assert by_name[b".nv_fatb"].get_data()[:2997] == b"fat" * 999
@@ -90,13 +90,13 @@ def test_extra_sections_keep_their_bytes() -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_dependent_load_flags_are_where_the_format_says(machine: Machine) -> None:
+def test_dependent_load_flags_are_where_the_format_says(machine):
     image = opened(forge_dll("a.dll", machine=machine, dependent_load_flags=0x800))
     assert image.DIRECTORY_ENTRY_LOAD_CONFIG.struct.DependentLoadFlags == 0x800
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_relocation_moves_every_pointer(machine: Machine) -> None:
+def test_relocation_moves_every_pointer(machine):
     image = opened(forge_dll("a.dll", machine=machine, delay_imports={"x.dll": ["f", "g", "h"]}))
     base = image.OPTIONAL_HEADER.ImageBase
     (descriptor,) = image.DIRECTORY_ENTRY_DELAY_IMPORT
@@ -107,7 +107,7 @@ def test_relocation_moves_every_pointer(machine: Machine) -> None:
         assert int.from_bytes(data, "little") == base + 0x1230000 + image.OPTIONAL_HEADER.AddressOfEntryPoint
 
 
-def test_header_facts_are_what_was_asked() -> None:
+def test_header_facts_are_what_was_asked():
     image = opened(forge_dll("a.exe", is_dll=False, linker=(14, 44), managed=True, size=70_001))
     assert not image.is_dll()
     assert (image.OPTIONAL_HEADER.MajorLinkerVersion, image.OPTIONAL_HEADER.MinorLinkerVersion) == (14, 44)
@@ -116,12 +116,12 @@ def test_header_facts_are_what_was_asked() -> None:
     assert image.OPTIONAL_HEADER.DllCharacteristics == 0x160
 
 
-def test_an_image_may_have_no_entry_point() -> None:
+def test_an_image_may_have_no_entry_point():
     image = pefile.PE(data=forge_dll("a.dll", dll_main=None))
     assert image.OPTIONAL_HEADER.AddressOfEntryPoint == 0
 
 
-def test_a_certificate_table_is_aligned_and_at_the_end() -> None:
+def test_a_certificate_table_is_aligned_and_at_the_end():
     data = forge_dll("a.dll", certificate=b"not a signature", size=4321)
     image = pefile.PE(data=data)
     directory = image.OPTIONAL_HEADER.DATA_DIRECTORY[4]
@@ -130,7 +130,7 @@ def test_a_certificate_table_is_aligned_and_at_the_end() -> None:
     assert data[directory.VirtualAddress + 8 :].rstrip(b"\0") == b"not a signature"
 
 
-def test_the_same_wish_gives_the_same_bytes() -> None:
+def test_the_same_wish_gives_the_same_bytes():
     def wish() -> bytes:
         return forge_dll("a.dll", imports={"b.dll": ["f"]}, exports=(name for name in "xyz"), version=(1, 0, 0, 0))
 
@@ -138,11 +138,11 @@ def test_the_same_wish_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize("machine", [Machine.ARM64EC, Machine.UNKNOWN], ids=str)
-def test_machines_without_known_code_are_refused(machine: Machine) -> None:
+def test_machines_without_known_code_are_refused(machine):
     with pytest.raises(ValueError, match=r"a\.dll: images for"):
         forge_dll("a.dll", machine=machine)
 
 
-def test_long_section_names_are_refused() -> None:
+def test_long_section_names_are_refused():
     with pytest.raises(ValueError, match="longer than 8 bytes"):
         forge_dll("a.dll", sections={".nv_fatbin": b""})

@@ -17,7 +17,7 @@ PCI_IDS = """\
 """
 
 
-def test_a_name_gets_the_architecture_of_its_chip() -> None:
+def test_a_name_gets_the_architecture_of_its_chip():
     """What a chip runs is known from the names that the tables have for it; a chip without such a name is left out."""
     found = lines(of_known_chips(list(devices(PCI_IDS))))
     assert "sm_86: GeForce Made-Up 77 Laptop" in found

@@ -34,7 +34,7 @@ def _file(served: ServedIndex, project: str) -> tuple[PackageIndex, IndexFile]:
 
 
 @pytest.mark.parametrize("pages", ["html", "json"])
-def test_only_parts_of_a_wheel_are_read(served: ServedIndex, pages: str) -> None:
+def test_only_parts_of_a_wheel_are_read(served, pages):
     served.json = pages == "json"
     served.add("mkl-2.0-py3-none-win_amd64.whl", MKL, ("tbb==2022.*", 'six; sys_platform == "linux"'))
     index, file = _file(served, "mkl")
@@ -46,7 +46,7 @@ def test_only_parts_of_a_wheel_are_read(served: ServedIndex, pages: str) -> None
     assert any(asked.endswith(".metadata") for asked in served.asked) == served.json
 
 
-def test_a_large_file_is_not_read_whole(served: ServedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_not_read_whole(served, monkeypatch):
     monkeypatch.setattr(package_index, "MOST_WHOLE", 100_000)
     served.ranges = False
     served.add("mkl-2.0-py3-none-win_amd64.whl", MKL)
@@ -55,7 +55,7 @@ def test_a_large_file_is_not_read_whole(served: ServedIndex, monkeypatch: pytest
         read_contents(index, file)
 
 
-def test_a_damaged_wheel_is_a_fault_that_names_it(served: ServedIndex, tmp_path: Path) -> None:
+def test_a_damaged_wheel_is_a_fault_that_names_it(served, tmp_path):
     served.add("mkl-2.0-py3-none-win_amd64.whl", MKL)
     served.projects["mkl"]["mkl-2.0-py3-none-win_amd64.whl"] = LARGE
     survey = Survey(PackageIndex(served.url), tmp_path)
@@ -63,7 +63,7 @@ def test_a_damaged_wheel_is_a_fault_that_names_it(served: ServedIndex, tmp_path:
     assert "mkl-2.0-py3-none-win_amd64.whl" in survey.faults[0]
 
 
-def test_a_second_run_asks_for_nothing_that_is_known(served: ServedIndex, tmp_path: Path) -> None:
+def test_a_second_run_asks_for_nothing_that_is_known(served, tmp_path):
     served.add("mkl-2.0-py3-none-win_amd64.whl", MKL, ("tbb",))
     served.add("tbb-1.0-py3-none-win_amd64.whl", {"tbb-1.0.data/data/Library/bin/tbb12.dll": b""}, ("gone",))
     survey = Survey(PackageIndex(served.url), tmp_path)
@@ -74,7 +74,7 @@ def test_a_second_run_asks_for_nothing_that_is_known(served: ServedIndex, tmp_pa
     assert served.asked == []
 
 
-def test_every_version_of_a_distribution_that_ships_dlls_for_others(served: ServedIndex, tmp_path: Path) -> None:
+def test_every_version_of_a_distribution_that_ships_dlls_for_others(served, tmp_path):
     for minor in range(5):
         served.add(f"mkl-1.0.{minor}-py3-none-win_amd64.whl", {})
         served.add(f"other-1.0.{minor}-py3-none-win_amd64.whl", {})
@@ -83,9 +83,7 @@ def test_every_version_of_a_distribution_that_ships_dlls_for_others(served: Serv
     assert len(survey.distribution("other", pure=False)) == 2
 
 
-def test_optional_names_without_wheels_for_windows_are_left_out_unless_required(
-    served: ServedIndex, tmp_path: Path
-) -> None:
+def test_optional_names_without_wheels_for_windows_are_left_out_unless_required(served, tmp_path):
     served.add("pure-1.0-py3-none-any.whl", {"pure.py": b""})
     served.add("other-1.0-py3-none-any.whl", {"other.py": b""})
     served.add("native-1.0-cp312-cp312-win_amd64.whl", {"native.cp312-win_amd64.pyd": b""}, ("pure",))
@@ -94,7 +92,7 @@ def test_optional_names_without_wheels_for_windows_are_left_out_unless_required(
     assert sorted(looked.project for looked in found) == ["native", "pure"]
 
 
-def test_the_whole_run(served: ServedIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_whole_run(served, tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", f"{served.url}/")
     served.add("mkl-1.0-py3-none-win_amd64.whl", {"mkl-1.0.data/data/Library/bin/mkl_core.1.dll": b""})
     served.add("mkl-2.0-py3-none-win_amd64.whl", MKL, ("six>=1",))
@@ -111,9 +109,7 @@ def test_the_whole_run(served: ServedIndex, tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-def test_tables_are_not_replaced_by_what_a_broken_index_gives(
-    served: ServedIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_are_not_replaced_by_what_a_broken_index_gives(served, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PIP_INDEX_URL", served.url)
     served.add("mkl-1.0-py3-none-win_amd64.whl", {})
     served.projects["mkl"]["mkl-1.0-py3-none-win_amd64.whl"] = b"not a zip"
@@ -123,16 +119,14 @@ def test_tables_are_not_replaced_by_what_a_broken_index_gives(
     assert "too many faults" in capsys.readouterr().err
 
 
-def test_an_index_that_does_not_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_that_does_not_answer(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setattr(package_index, "PATIENCE", Patience(tries=1))
     assert make_provider_index.main(["--only", "--cache", str(tmp_path), "--output", str(tmp_path)]) == 1
     assert "the package index cannot be read: http://127.0.0.1:9/simple/" in capsys.readouterr().err
 
 
-def test_lists_of_releases_are_read_again_after_a_day(served: ServedIndex, tmp_path: Path) -> None:
+def test_lists_of_releases_are_read_again_after_a_day(served, tmp_path):
     served.add("mkl-1.0-py3-none-win_amd64.whl", {})
     survey = Survey(PackageIndex(served.url), tmp_path)
     assert len(survey.wheels("mkl")) == 1
@@ -159,7 +153,7 @@ def _read(folder: Path) -> ProviderIndex:
         ("p/a.dll.txt", "p-1-cp311-cp311-win_amd64.whl", ()),
     ],
 )
-def test_where_dlls_lie(member: str, wheel: str, expected: tuple[str, ...]) -> None:
+def test_where_dlls_lie(member, wheel, expected):
     assert dlls_of([member], wheel) == expected
 
 
@@ -175,11 +169,11 @@ def test_where_dlls_lie(member: str, wheel: str, expected: tuple[str, ...]) -> N
         ("pywintypes311.dll", "p-1-py3-none-win_amd64.whl", "pywintypes311.dll"),
     ],
 )
-def test_the_version_of_python_in_a_name(name: str, wheel: str, expected: str) -> None:
+def test_the_version_of_python_in_a_name(name, wheel, expected):
     assert comparable(Contents((f"Lib/{name}",), (), ()), wheel).dlls == (f"Lib/{expected}",)
 
 
-def test_modules_of_a_wheel() -> None:
+def test_modules_of_a_wheel():
     members = [
         "a/__init__.py",
         "a/x.pyd",
@@ -191,7 +185,7 @@ def test_modules_of_a_wheel() -> None:
     assert modules_of(members) == ("_b", "a", "e")
 
 
-def test_requirements_that_hold_on_windows() -> None:
+def test_requirements_that_hold_on_windows():
     lines = [
         "Tbb.Devel (==2022.*)",
         "a; extra == 'x'",
@@ -217,18 +211,18 @@ def test_requirements_that_hold_on_windows() -> None:
         ("a-1-cp313-cp313-win_amd64.whl", "a-1-cp39-abi3-win_amd64.whl"),
     ],
 )
-def test_which_wheel_stands_for_a_version(worse: str, better: str) -> None:
+def test_which_wheel_stands_for_a_version(worse, better):
     files = [IndexFile(name, "") for name in (worse, better)]
     assert best_wheels(files) == best_wheels(reversed(files)) == {Version("1"): files[1]}
 
 
-def test_pre_releases_only_where_there_is_nothing_else() -> None:
+def test_pre_releases_only_where_there_is_nothing_else():
     names = ["a-2.0rc1-py3-none-any.whl", "a-1.0-py3-none-any.whl"]
     assert list(best_wheels(IndexFile(name, "") for name in names)) == [Version("1.0")]
     assert list(best_wheels([IndexFile(names[0], "")])) == [Version("2.0rc1")]
 
 
-def test_the_first_version_with_a_dll_is_found() -> None:
+def test_the_first_version_with_a_dll_is_found():
     """Between two versions with different DLLs others are looked at, until no unseen one is left between them."""
     versions = [Version(f"1.{minor}") for minor in range(40)]
     looks = []

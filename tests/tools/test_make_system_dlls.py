@@ -17,20 +17,20 @@ def wine_tree(folder: Path, builtins: list[str]) -> Path:
     return folder
 
 
-def test_known_dlls_bring_their_companions() -> None:
+def test_known_dlls_bring_their_companions():
     inf = 'HKLM,%Control%\\Session Manager\\KnownDLLs,"ole32",,"Ole32.dll"\nHKLM,Other,"x",,"other.dll"\n'
     names = maker.known_dlls(inf)
     assert {"ole32.dll", "ucrtbase.dll", "ntdll.dll"} <= names
     assert "other.dll" not in names
 
 
-def test_a_builtin_of_wine_alone_does_not_count(tmp_path: Path) -> None:
+def test_a_builtin_of_wine_alone_does_not_count(tmp_path):
     names = maker.system_names(wine_tree(tmp_path, ["combase", "winex11.drv", "msvcp140", "d3dx9_43"]))
     assert "combase.dll" in names["x86"]
     assert not {"winex11.drv", "msvcp140.dll", "d3dx9_43.dll"} & (names["amd64"] | names["x86"] | names["arm64"])
 
 
-def test_the_committed_lists_are_what_the_script_writes(tmp_path: Path) -> None:
+def test_the_committed_lists_are_what_the_script_writes(tmp_path):
     """x64 and arm64 depend on delvewheel and on the additions alone, so that a forgotten run shows here.
 
     A newer delvewheel may know more names; it never knows fewer of those that count.
@@ -43,7 +43,7 @@ def test_the_committed_lists_are_what_the_script_writes(tmp_path: Path) -> None:
         assert not maker.DROPPED & committed
 
 
-def test_nothing_in_the_lists_is_somebody_elses() -> None:
+def test_nothing_in_the_lists_is_somebody_elses():
     """A name in the list of Windows that another table claims would be hidden or would hide that table."""
     for machine, table in ((Machine.AMD64, "amd64"), (Machine.X86, "x86"), (Machine.ARM64, "arm64")):
         kinds = {classify(name, machine).kind for name in entries(read_text(f"system_{table}.txt"))}

@@ -41,7 +41,7 @@ def system32(folder: Path) -> Path:
     return folder
 
 
-def test_what_it_writes_is_read(tmp_path: Path) -> None:
+def test_what_it_writes_is_read(tmp_path):
     output = tmp_path / "mine.txt"
     arguments = ["--name", "mine", "--title", "A test", "--build", "20348", "-o", str(output)]
     assert maker.main([str(system32(tmp_path / "System32")), *arguments]) == 0
@@ -55,7 +55,7 @@ def test_what_it_writes_is_read(tmp_path: Path) -> None:
     assert list(missing_exports(target, "kernel32.dll", ["ReadFile", "WriteFile"])) == ["WriteFile"]
 
 
-def test_a_windows_describes_itself() -> None:
+def test_a_windows_describes_itself():
     values = {
         "CurrentBuildNumber": "20348",
         "EditionID": "ServerStandard",
@@ -71,7 +71,7 @@ def test_a_windows_describes_itself() -> None:
     assert maker.describe({})["title"] == "Windows build 0.0, unknown"
 
 
-def test_the_processor_is_that_of_the_folder(tmp_path: Path) -> None:
+def test_the_processor_is_that_of_the_folder(tmp_path):
     folder, output = tmp_path / "SysWOW64", tmp_path / "mine.txt"
     folder.mkdir()
     (folder / "kernel32.dll").write_bytes(forge_dll("kernel32.dll", machine=Machine.X86))
@@ -89,7 +89,7 @@ def test_the_processor_is_that_of_the_folder(tmp_path: Path) -> None:
     ],
     ids=["no folder", "no name", "no such folder"],
 )
-def test_what_is_missing_is_said(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_said(arguments, says, capsys):
     if not arguments and sys.platform == "win32":
         pytest.skip("a Windows lists itself")
     with pytest.raises(SystemExit):
@@ -97,7 +97,7 @@ def test_what_is_missing_is_said(arguments: list[str], says: str, capsys: pytest
     assert says in capsys.readouterr().err
 
 
-def test_what_programs_import_is_a_section(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_programs_import_is_a_section(tmp_path, capsys):
     program = tmp_path / "a.dll"
     imports = {"KERNEL32.dll": ["ReadFile", "CreateFileW"], "WSOCK32.dll": [57], "own.dll": ["f"]}
     program.write_bytes(forge_dll("a.dll", imports={**imports, "api-ms-win-crt-heap-l1-1-0.dll": ["free"]}))

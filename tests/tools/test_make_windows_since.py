@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tools import make_windows_since as maker
 from wheelfix.knowledge.targets import functions_since
 
@@ -24,7 +22,7 @@ api_name:
 """
 
 
-def test_the_table(tmp_path: Path) -> None:
+def test_the_table(tmp_path):
     pages = {
         "New": ("Windows 11", "Windows Server 2022"),
         "Placeholder": (maker.PLACEHOLDER, maker.PLACEHOLDER),

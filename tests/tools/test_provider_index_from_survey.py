@@ -22,7 +22,7 @@ def dll_hash(wheel: Path, member: str) -> str:
 
 
 @pytest.mark.slow
-def test_one_command_makes_the_tables_of_a_served_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_command_makes_the_tables_of_a_served_index(tmp_path, capsys):
     plain, vendor = (forged_wheel(tmp_path / "wheels", name) for name in ("alpha", "nvidia_beta"))
     names = tmp_path / "names.txt"
     names.write_text("alpha==1.0\nnvidia-beta\n")
@@ -46,9 +46,7 @@ def test_one_command_makes_the_tables_of_a_served_index(tmp_path: Path, capsys: 
 
 
 @pytest.mark.slow
-def test_a_wheel_that_is_not_the_one_on_the_index_gives_no_hashes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wheel_that_is_not_the_one_on_the_index_gives_no_hashes(tmp_path, capsys):
     ours, theirs = (forged_wheel(tmp_path / name, "nvidia_beta", needs=f"{name}.dll") for name in ("ours", "theirs"))
     other = forged_wheel(tmp_path / "ours", "intel_gone")
     assert ours.name == theirs.name
@@ -65,7 +63,7 @@ def test_a_wheel_that_is_not_the_one_on_the_index_gives_no_hashes(
 
 
 @pytest.mark.slow
-def test_wheels_of_the_table_are_not_downloaded_again(tmp_path: Path) -> None:
+def test_wheels_of_the_table_are_not_downloaded_again(tmp_path):
     wheel = forged_wheel(tmp_path / "wheels", "nvidia_beta")
     assert wheelfix(["survey", str(wheel), "-o", str(tmp_path / "survey"), "-q", "-j", "1"]) == 0
     out = tmp_path / "out"
@@ -77,13 +75,13 @@ def test_wheels_of_the_table_are_not_downloaded_again(tmp_path: Path) -> None:
     assert (out / "member_hashes.txt").read_text().endswith(row)
 
 
-def test_a_folder_that_is_not_a_survey(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_not_a_survey(tmp_path, capsys):
     assert main([str(tmp_path), "--output", str(tmp_path / "out")]) == 3
     assert "is not a survey" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_known_versions_are_pins() -> None:
+def test_known_versions_are_pins():
     lines = known_names().splitlines()
     assert any(line.startswith("numpy==") for line in lines)
     assert len(lines) == len(set(lines)) > 10_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from packaging.version import Version
@@ -45,7 +44,7 @@ def served() -> Iterator[ServedIndex]:
         yield index
 
 
-def test_what_headers_declare_is_what_windows_exports() -> None:
+def test_what_headers_declare_is_what_windows_exports():
     """Too many names would hide a fault, too few invent one; a name for other systems alone is of no harm."""
     found = python_tables.names_of_headers([HEADER])
     assert found - {"PyOnly_Elsewhere"} == {
@@ -57,14 +56,14 @@ def test_what_headers_declare_is_what_windows_exports() -> None:
     }
 
 
-def test_a_name_for_free_threaded_pythons_alone_stops_the_table() -> None:
+def test_a_name_for_free_threaded_pythons_alone_stops_the_table():
     """The table has one column for both builds: that holds only as long as their public names are the same."""
     only = "#ifdef Py_GIL_DISABLED\nPyAPI_FUNC(int) PyFree_Only(void);\n#endif\n"
     with pytest.raises(IndexFault, match="PyFree_Only"):
         python_tables.names_of_headers([only])
 
 
-def test_the_exports_of_a_dll_in_a_wheel(served: ServedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exports_of_a_dll_in_a_wheel(served, monkeypatch):
     dll = forge_dll("python314.dll", exports=["PyObject_Call", "_PyPrivate", "PyUnstable_Thing"])
     served.add("other-1.0-cp313.cp314-cp313.cp314-win_amd64.whl", {"Python314.dll": dll})
     monkeypatch.setattr(python_tables, "WHEELS", {"python314.dll": "other 1.0"})
@@ -74,14 +73,14 @@ def test_the_exports_of_a_dll_in_a_wheel(served: ServedIndex, monkeypatch: pytes
         python_tables.shipped(PackageIndex(served.url))
 
 
-def test_the_table_says_the_same_after_it_was_written() -> None:
+def test_the_table_says_the_same_after_it_was_written():
     found = {"39": {"PyA", "PyB"}, "310": {"PyB"}, "311": {"PyA", "PyB", "PyC"}}
     text = python_tables.exports_table({key: frozenset(names) for key, names in found.items()}, "a test", "2026-11-17")
     assert "39,311 PyA\n39-311 PyB\n311 PyC\n" in text
     assert python_exports.parse(text) == {(3, int(key[1:])): names for key, names in found.items()}
 
 
-def test_releases_of_torchs_extensions(served: ServedIndex, tmp_path: Path) -> None:
+def test_releases_of_torchs_extensions(served, tmp_path):
     for version, torch in (("0.28.0", "torch ==2.13.0"), ("0.29.2", "torch>=2.14.0"), ("0.9.0", "torch==1.8")):
         served.add(f"torchvision-{version}-py3-none-win_amd64.whl", {}, (torch, "torch-other==1"))
     served.add("torchvision-0.30.0-py3-none-manylinux_2_28_x86_64.whl", {}, ("torch==2.15",))
@@ -105,13 +104,11 @@ def test_releases_of_torchs_extensions(served: ServedIndex, tmp_path: Path) -> N
         ("1.0.0", "torchvision", ""),
     ],
 )
-def test_the_release_for_a_torch(torch: str, distribution: str, release: str) -> None:
+def test_the_release_for_a_torch(torch, distribution, release):
     assert release_for(torch, distribution) == release
 
 
-def test_a_table_that_is_behind_fails_the_check(
-    served: ServedIndex, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_is_behind_fails_the_check(served, capsys, monkeypatch):
     served.add("torch-9.1.0-cp315-cp315-win_amd64.whl", {})
     served.add("numpy-2.5.0-cp315-cp315-win_amd64.whl", {})
     served.add("nvidia_cuda_runtime-13.0.1-py3-none-win_amd64.whl", {})
@@ -132,13 +129,13 @@ def test_a_table_that_is_behind_fails_the_check(
     assert len(re.findall(r"^ok ", said, re.MULTILINE)) == 4
 
 
-def test_texts_that_name_releases_are_found() -> None:
+def test_texts_that_name_releases_are_found():
     found = refresh.named_releases()
     assert found
     assert all(Version(version.removesuffix(".*")) for versions in found.values() for version in versions)
 
 
-def test_what_changed_is_said_without_the_date(tmp_path: Path) -> None:
+def test_what_changed_is_said_without_the_date(tmp_path):
     (tmp_path / "x.txt").write_text("# date: 2026-01-01\na\n", encoding="utf-8")
     assert [*refresh.write({"x.txt": "# date: 2027-01-01\na\n"}, tmp_path)] == ["x.txt: as it was"]
     assert (tmp_path / "x.txt").read_text("utf-8") == "# date: 2027-01-01\na\n"  # it was compared on that day

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.surveys import forged_wheel
@@ -12,7 +10,7 @@ from wheelfix.cli.main import main as wheelfix
 
 
 @pytest.mark.slow
-def test_rows_of_only_one_survey_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_only_one_survey_are_shown(tmp_path, capsys):
     folder = forged_wheel(tmp_path / "wheels", "one").parent
     for name in ("killed", "whole"):
         assert wheelfix(["survey", str(folder), "-o", str(tmp_path / name), "-q", "-j", "1"]) == 0

@@ -66,12 +66,12 @@ def wheel(tmp_path: Path) -> Path:
         ("p.libs/lonely.dll", take_one_out.UNKNOWN),
     ],
 )
-def test_who_needs_a_dll(wheel: Path, dll: str, need: str) -> None:
+def test_who_needs_a_dll(wheel, dll, need):
     assert need_of(read_tables(wheel), dll)[0] == need
 
 
 @pytest.mark.parametrize("row_left", [True, False])
-def test_only_the_dll_and_its_row_are_gone(wheel: Path, tmp_path: Path, row_left: bool) -> None:
+def test_only_the_dll_and_its_row_are_gone(wheel, tmp_path, row_left):
     made = tmp_path / "made.whl"
     write_without(wheel, "p.libs/far.dll", made, row_left=row_left)
     with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(made) as after:
@@ -82,7 +82,7 @@ def test_only_the_dll_and_its_row_are_gone(wheel: Path, tmp_path: Path, row_left
         assert rows_of(before) - rows_of(after) == (set() if row_left else {"p.libs/far.dll"})
 
 
-def test_the_answers_are_tabled_and_a_second_run_continues(tmp_path: Path) -> None:
+def test_the_answers_are_tabled_and_a_second_run_continues(tmp_path):
     files = {name: FILES[name] for name in ("p/near.dll", "p.libs/far.dll", f"p/_g{PYD}")}
     wheel, rows, out = build_wheel(tmp_path, "p", "1.0", files=files), tmp_path / "rows.jsonl", tmp_path / "table.md"
     words = [str(wheel), "--rows", str(rows), "--out", str(out)]
@@ -96,7 +96,7 @@ def test_the_answers_are_tabled_and_a_second_run_continues(tmp_path: Path) -> No
     assert out.read_text(encoding="utf-8").startswith("1 wheels, 2 DLLs, 4 scans of ")
 
 
-def test_a_list_is_read_and_a_page_keeps_its_other_text(tmp_path: Path) -> None:
+def test_a_list_is_read_and_a_page_keeps_its_other_text(tmp_path):
     files = {"p/near.dll": FILES["p.libs/far.dll"]}
     wheel = build_wheel(tmp_path / "wheels", "p", "1.0", files=files)
     (tmp_path / "list.txt").write_text(f"p==1.0 {wheel.name}\n", encoding="utf-8")
@@ -109,7 +109,7 @@ def test_a_list_is_read_and_a_page_keeps_its_other_text(tmp_path: Path) -> None:
     assert "old" not in text
 
 
-def test_what_counts_as_a_deviation() -> None:
+def test_what_counts_as_a_deviation():
     right = Row("a.whl", "a.dll", False, take_one_out.NEEDED, "_m.pyd", "ok", "broken", 1, "WF301", "is missing", 0.1)
     assert right.deviation == ""
     excused = replace(right, verdict="unsure", exit=0, code="WF318")

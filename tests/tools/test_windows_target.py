@@ -57,7 +57,7 @@ def output() -> str:
     return "\n".join([*lines, "api-ms-win-core-file-l1-2-4.dll"]) + "\n"
 
 
-def test_it_writes_the_keys_and_sections_that_are_read() -> None:
+def test_it_writes_the_keys_and_sections_that_are_read():
     lines = written()
     assert lines[0] == FIRST_LINE
     keys = [line.partition(":")[0] for line in lines if ":" in line]
@@ -68,7 +68,7 @@ def test_it_writes_the_keys_and_sections_that_are_read() -> None:
     assert next(line for line in lines if line.startswith("base:")).removeprefix("base: ") in BASES
 
 
-def test_each_section_begins_with_source_and_date() -> None:
+def test_each_section_begins_with_source_and_date():
     lines = written()
     for number, line in enumerate(lines):
         if line.startswith("["):
@@ -77,7 +77,7 @@ def test_each_section_begins_with_source_and_date() -> None:
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
-def test_what_it_writes_is_a_target(tmp_path: Path, encoding: str, line_end: str) -> None:
+def test_what_it_writes_is_a_target(tmp_path, encoding, line_end):
     """Its own bytes are UTF-8; Notepad and ``Out-File`` of Windows PowerShell 5.1 make the others of them."""
     path = tmp_path / "server.txt"
     mark = "\ufeff" if encoding == "utf-16-be" else ""
@@ -93,11 +93,11 @@ def test_what_it_writes_is_a_target(tmp_path: Path, encoding: str, line_end: str
     assert list(missing_exports(target, "advapi32.dll", wanted)) == ["Gone", 1003]
 
 
-def test_a_list_gets_its_name_when_it_is_whole() -> None:
+def test_a_list_gets_its_name_when_it_is_whole():
     """A list that was cut short would call every DLL after the cut absent."""
     assert "IO.StreamWriter($unfinished," in TEXT
     assert TEXT.index("$writer.Close()") < TEXT.index("Move-Item -LiteralPath $unfinished -Destination $path -Force")
 
 
-def test_it_says_why_it_cannot_run_in_constrained_language_before_it_does_anything() -> None:
+def test_it_says_why_it_cannot_run_in_constrained_language_before_it_does_anything():
     assert TEXT.index("SessionState.LanguageMode -ne 'FullLanguage'") < TEXT.index("[BitConverter]")

@@ -36,13 +36,13 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPat
     return monkeypatch
 
 
-def test_the_marks_of_containers() -> None:
+def test_the_marks_of_containers():
     assert wine.MARKS == ("/.dockerenv", "/run/.containerenv")
     assert Path("/proc/1/cgroup") == wine.GROUPS
 
 
 @pytest.mark.usefixtures("outside")
-def test_a_container_is_known_by_its_mark(tmp_path: Path) -> None:
+def test_a_container_is_known_by_its_mark(tmp_path):
     assert not in_container()
     (tmp_path / "mark").touch()
     assert in_container()
@@ -58,12 +58,12 @@ def test_a_container_is_known_by_its_mark(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("outside")
-def test_or_by_its_control_group(groups: str, answer: bool, tmp_path: Path) -> None:
+def test_or_by_its_control_group(groups, answer, tmp_path):
     (tmp_path / "cgroup").write_text(groups)
     assert in_container() is answer
 
 
-def test_or_by_a_variable(outside: pytest.MonkeyPatch) -> None:
+def test_or_by_a_variable(outside):
     outside.setenv("container", "podman")
     assert in_container()
 
@@ -72,9 +72,7 @@ def test_or_by_a_variable(outside: pytest.MonkeyPatch) -> None:
     ("allowed", "user", "container", "refused"),
     [(False, 0, False, True), (True, 0, False, False), (False, 0, True, False), (False, 1000, False, False)],
 )
-def test_root_is_refused(
-    allowed: bool, user: int, container: bool, refused: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_root_is_refused(allowed, user, container, refused, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: user, raising=False)
     monkeypatch.setattr(wine, "in_container", lambda: container)
     with pytest.raises(UsageError, match="root") if refused else contextlib.nullcontext():
@@ -82,7 +80,7 @@ def test_root_is_refused(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no Wine on Windows")
-def test_a_confined_command_sees_no_home(tmp_path: Path) -> None:
+def test_a_confined_command_sees_no_home(tmp_path):
     home, kept = tmp_path / "home", tmp_path / "home" / "cache" / "wine"
     kept.mkdir(parents=True)
     (home / "secret").touch()
@@ -100,7 +98,7 @@ def test_a_confined_command_sees_no_home(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/net/dev").exists(), reason="Linux has this file")
-def test_a_confined_command_has_no_network(tmp_path: Path) -> None:
+def test_a_confined_command_has_no_network(tmp_path):
     (tmp_path / "stage").mkdir()
     with confined([], tmp_path / "stage", tmp_path / "none") as confinement:
         done = run_program([*confinement.words, "/bin/cat", "/proc/net/dev"], timeout=60)
@@ -110,7 +108,7 @@ def test_a_confined_command_has_no_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32" or not os.access("/bin/sh", os.X_OK), reason="needs a shell")
-def test_without_unshare_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_unshare_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with confined([], tmp_path, tmp_path) as confinement:
         assert [note.partition(":")[0] for note in confinement.notes] == [
@@ -144,7 +142,7 @@ def inside(home: Path, tmp_path: Path) -> Iterator[Confinement]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no Wine on Windows")
-def test_a_cache_below_the_temporary_folder_stays_visible(home: Path, tmp_path: Path) -> None:
+def test_a_cache_below_the_temporary_folder_stays_visible(home, tmp_path):
     """The Wine in it was hidden, and the answer was "Wine cannot tell (crash)"."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         kept, other = Path(folder) / "my cache" / "wine", Path(folder) / "other"
@@ -186,14 +184,14 @@ def _attack(inside: Confinement, script: str, **more: str) -> str:
         "mknod /tmp/disk b 8 0 && echo secret",
     ],
 )
-def test_no_way_back_to_the_home_folder(attack: str, inside: Confinement, home: Path) -> None:
+def test_no_way_back_to_the_home_folder(attack, inside, home):
     """``umount -l HOME`` showed it again, because the process kept all capabilities."""
     text = _attack(inside, f"({attack}) 2>/dev/null; cat $H/secret; echo x > $H/../planted", H=str(home))
     assert "secret" not in text.replace(f"{home}/secret", "")
     assert not (home.parent / "planted").exists()
 
 
-def test_it_writes_in_its_own_folder_only(home: Path, tmp_path: Path) -> None:
+def test_it_writes_in_its_own_folder_only(home, tmp_path):
     """A package wrote beside the home folder, and could have changed the Wine that is kept for the next run."""
     kept, work, shared = home / "cache" / "wine", tmp_path / "work", Path("/dev/shm") / tmp_path.name
     kept.mkdir(parents=True)
@@ -208,7 +206,7 @@ def test_it_writes_in_its_own_folder_only(home: Path, tmp_path: Path) -> None:
     assert written == [False, False, False, True]
 
 
-def test_no_capabilities(inside: Confinement) -> None:
+def test_no_capabilities(inside):
     status = dict(line.split(":\t") for line in _attack(inside, "cat /proc/self/status").splitlines() if ":\t" in line)
     assert {
         name: int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
@@ -218,7 +216,7 @@ def test_no_capabilities(inside: Confinement) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["sleep 600 &", "setsid sleep 600 &", "nohup setsid sleep 600 >/dev/null 2>&1 &"])
-def test_a_background_process_ends_with_the_confinement(start: str, home: Path, tmp_path: Path) -> None:
+def test_a_background_process_ends_with_the_confinement(start, home, tmp_path):
     with confined([], tmp_path / "work" / "stage", home) as confinement:
         if OUTLIVES in confinement.notes:
             pytest.skip(OUTLIVES)
@@ -244,7 +242,7 @@ def _marked(mark: str) -> list[str]:
     return [name for name in found if name != str(os.getpid())]
 
 
-def test_processes_outside_are_not_seen(inside: Confinement) -> None:
+def test_processes_outside_are_not_seen(inside):
     outside = subprocess.Popen(["/bin/sleep", "600"])
     try:
         script = f"kill -9 {outside.pid}; kill -9 -1; ls /proc; cat /proc/{outside.pid}/cmdline"
@@ -256,6 +254,6 @@ def test_processes_outside_are_not_seen(inside: Confinement) -> None:
         outside.wait()
 
 
-def test_it_can_be_entered_again_after_an_attack_on_all_processes(inside: Confinement) -> None:
+def test_it_can_be_entered_again_after_an_attack_on_all_processes(inside):
     _attack(inside, "kill -9 1; kill -9 -1")
     assert _attack(inside, "echo still here") == "still here\n"

@@ -28,13 +28,13 @@ def python(tmp_path: Path) -> HostPython:
     return HostPython(tmp_path)
 
 
-def test_a_module_that_is_imported(python: HostPython) -> None:
+def test_a_module_that_is_imported(python):
     python.install(fine="print('noise on stdout')\n")
     seen = observe("fine", python, 60)
     assert (seen.outcome, seen.works, seen.errors, seen.cause) == ("imported", True, (), None)
 
 
-def test_an_error_with_its_causes(python: HostPython) -> None:
+def test_an_error_with_its_causes(python):
     code = "try:\n    import no_such_module\nexcept ImportError as e:\n    raise RuntimeError('it needs more') from e\n"
     python.install(wraps=code)
     seen = observe("wraps", python, 60)
@@ -45,29 +45,29 @@ def test_an_error_with_its_causes(python: HostPython) -> None:
     assert seen.traceback.splitlines()[-1] == "RuntimeError: it needs more"
 
 
-def test_an_error_that_was_suppressed_is_left_out(python: HostPython) -> None:
+def test_an_error_that_was_suppressed_is_left_out(python):
     python.install(quiet="try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise OSError('gone') from None\n")
     assert [error.error for error in observe("quiet", python, 60).errors] == ["OSError"]
 
 
 @pytest.mark.parametrize("code", ["raise SystemExit(3)", "import sys; sys.exit('no display')"])
-def test_a_package_that_ends_the_program(code: str, python: HostPython) -> None:
+def test_a_package_that_ends_the_program(code, python):
     python.install(ends=code)
     assert [error.error for error in observe("ends", python, 60).errors] == ["SystemExit"]
 
 
-def test_a_process_that_gives_no_answer(python: HostPython) -> None:
+def test_a_process_that_gives_no_answer(python):
     python.install(dies="import os\nos.write(2, b'last words')\nos._exit(17)\n")
     seen = observe("dies", python, 60)
     assert (seen.outcome, seen.exit_code, seen.output) == ("crashed", 17, "last words")
 
 
-def test_a_process_that_does_not_end(python: HostPython) -> None:
+def test_a_process_that_does_not_end(python):
     python.install(waits="import time\ntime.sleep(60)\n")
     assert observe("waits", python, 0.5).outcome == "timeout"
 
 
-def test_the_answer_of_the_module_itself_is_not_believed_blindly(python: HostPython) -> None:
+def test_the_answer_of_the_module_itself_is_not_believed_blindly(python):
     """The code of a wheel runs in the process and knows where the answer goes."""
     python.install(lies="import os, sys\nopen(sys.argv[4], 'w').write('__import__(\"os\").abort()')\nos._exit(0)\n")
     assert observe("lies", python, 60).outcome == "crashed"
@@ -76,12 +76,12 @@ def test_the_answer_of_the_module_itself_is_not_believed_blindly(python: HostPyt
 @pytest.mark.parametrize(
     "answer", ["[]", "{'outcome': 'raised', 'errors': [3]}", "{'outcome': 'raised', 'errors': [{}]}"]
 )
-def test_nor_one_that_makes_no_sense(answer: str, python: HostPython) -> None:
+def test_nor_one_that_makes_no_sense(answer, python):
     python.install(lies=f"import os, sys\nopen(sys.argv[4], 'w').write({answer!r})\nos._exit(0)\n")
     assert observe("lies", python, 60).outcome == "crashed"
 
 
-def test_the_child_imports_nothing_before_the_module(python: HostPython) -> None:
+def test_the_child_imports_nothing_before_the_module(python):
     python.install(lists="import sys\nraise KeyError(sorted({'json', 'ctypes', 'traceback', 're'} & set(sys.modules)))")
     assert observe("lists", python, 60).errors[0].message == "[]"
 
@@ -97,11 +97,11 @@ def test_the_child_imports_nothing_before_the_module(python: HostPython) -> None
         (ImportError("cannot import name 'x'"), 0),
     ],
 )
-def test_the_code_behind_an_error(error: Exception, code: int) -> None:
+def test_the_code_behind_an_error(error, code):
     assert child.code_of(error, str(error)) == code
 
 
-def test_the_files_that_a_log_shows() -> None:
+def test_the_files_that_a_log_shows():
     assert loaded_by(LOG.splitlines()) == [
         r"C:\windows\system32\ntdll.dll",
         r"T:\env\Lib\site-packages\pkg\a.dll",
@@ -109,7 +109,7 @@ def test_the_files_that_a_log_shows() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="speaks for Wine")
-def test_a_log_is_read_for_missing_files_and_deviations(tmp_path: Path) -> None:
+def test_a_log_is_read_for_missing_files_and_deviations(tmp_path):
     class Wine(HostPython):
         def path(self, path: Path) -> str:
             return (
@@ -183,7 +183,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("wine", [False, True])
-def test_agreement(name: str, wine: bool) -> None:
+def test_agreement(name, wine):
     expected, observed, agreement = CASES[name]
     found, why = compare(expected, observed, wine=wine, machine=Machine.AMD64)
     assert found is agreement
@@ -223,27 +223,27 @@ UNDER_WINE = {
 
 
 @pytest.mark.parametrize("name", UNDER_WINE)
-def test_what_wine_does_otherwise(name: str) -> None:
+def test_what_wine_does_otherwise(name):
     expected, observed, agreement = UNDER_WINE[name]
     assert compare(expected, observed, wine=True, machine=Machine.AMD64)[0] is agreement
 
 
-def test_on_windows_a_crash_is_not_predicted() -> None:
+def test_on_windows_a_crash_is_not_predicted():
     seen = Observed("crashed", exit_code=0xC0000005)
     assert compare(WORKS, seen, wine=False, machine=Machine.AMD64)[0] is NOT_PREDICTED
 
 
-def test_mapping_comes_before_binding() -> None:
+def test_mapping_comes_before_binding():
     assert windows_codes(Observed("imported", deviations=("missing-symbol", "foreign-dependency-32"))) == {193}
 
 
-def test_every_reason_names_its_row() -> None:
+def test_every_reason_names_its_row():
     _, why = compare(WORKS, Observed("crashed"), wine=True, machine=Machine.AMD64)
     assert why.startswith("Wine cannot tell (crash)")
     assert {row.id for row in deviations()} >= {"builtin-dll", "absent-system-dll", "unimplemented-function", "crash"}
 
 
-def test_a_load_that_windows_refuses_and_the_package_catches_is_no_difference() -> None:
+def test_a_load_that_windows_refuses_and_the_package_catches_is_no_difference():
     """PyOgg goes on without a codec whose DLL has other exports; Wine binds the missing function to a stub."""
     seen = Observed("imported", deviations=("missing-symbol",))
     assert windows_codes(seen) == {127}
@@ -252,14 +252,14 @@ def test_a_load_that_windows_refuses_and_the_package_catches_is_no_difference() 
     assert compare(Expected(ImportAnswer.WORKS), seen, wine=True, machine=Machine.AMD64)[0] is Agreement.DIFFERS
 
 
-def test_the_error_of_a_package_that_catches_what_wine_passes_over_cannot_be_seen() -> None:
+def test_the_error_of_a_package_that_catches_what_wine_passes_over_cannot_be_seen():
     """opencc raises an error of its own when its module does not load."""
     seen = Observed("imported", deviations=("missing-symbol",))
     own = Expected(ImportAnswer.FAILS, "ImportError", message="ImportError: no module in the runfiles")
     assert compare(own, seen, wine=True, machine=Machine.AMD64)[0] is Agreement.CANNOT_TELL
 
 
-def test_a_dll_of_windows_that_wine_has_not_hides_every_prediction() -> None:
+def test_a_dll_of_windows_that_wine_has_not_hides_every_prediction():
     """snowflake: bcryptprimitives.dll is not in Debian's Wine, and another module fails there first."""
     for name in ("bcryptprimitives.dll", "MSVCP140_CODECVT_IDS.dll"):
         seen = failed(missing=((name, "_m.pyd"),))

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import Run
 from tests.support.schemas import validate
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel, extension
@@ -53,14 +52,14 @@ def wheel_of(folder: Path, code: str, **more: Any) -> Path:
     return build_wheel(folder / "dist", "p", "1.0", files={"p/__init__.py": code, **more})
 
 
-def test_a_wheel_that_imports(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
+def test_a_wheel_that_imports(unpacking, tmp_path, run):
     out, err = run("try", wheel_of(tmp_path, "x = 1\n"), "--color", "never")
     assert "IMPORTS" in out
     assert "import p  imported  as predicted" in out
     assert "import p" in err
 
 
-def test_an_error_without_dlls_is_a_failure_and_no_difference(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
+def test_an_error_without_dlls_is_a_failure_and_no_difference(unpacking, tmp_path, run):
     path = wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
     document = json.loads(run("try", path, "--format", "json", code=1).out)
     validate(document)
@@ -70,7 +69,7 @@ def test_an_error_without_dlls_is_a_failure_and_no_difference(unpacking: HostPyt
     assert wheel["modules"][0]["observed"]["errors"][0]["class"] == "ValueError"
 
 
-def test_a_difference_has_a_code_of_its_own(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
+def test_a_difference_has_a_code_of_its_own(unpacking, tmp_path, run):
     """The host imports what Windows could not: the prediction says 126 for code that is skipped here."""
     code = "import sys\nif sys.platform == 'win32':\n    from . import _m\n"
     needs = extension("absent.dll", name="_m")
@@ -80,7 +79,7 @@ def test_a_difference_has_a_code_of_its_own(unpacking: HostPython, tmp_path: Pat
     assert "Please report it" in out
 
 
-def test_junit(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
+def test_junit(unpacking, tmp_path, run):
     target = tmp_path / "try.xml"
     path = wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
     run("try", path, tmp_path / "none.whl", "--format", "junit", "-o", target, "-q", code=3)
@@ -89,7 +88,7 @@ def test_junit(unpacking: HostPython, tmp_path: Path, run: Run) -> None:
     assert root.find("testsuite/testcase/failure").get("message") == "ValueError: no"  # type: ignore[union-attr]
 
 
-def test_requirements_are_those_of_windows(host: HostPython, tmp_path: Path) -> None:
+def test_requirements_are_those_of_windows(host, tmp_path):
     path = build_wheel(
         tmp_path, "p", "1.0",
         requires=["here; sys_platform == 'win32'", "there; sys_platform == 'linux'", "more; extra == 'all'"],
@@ -99,7 +98,7 @@ def test_requirements_are_those_of_windows(host: HostPython, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_pip_installs_a_wheel_with_what_it_requires(host: HostPython, tmp_path: Path) -> None:
+def test_pip_installs_a_wheel_with_what_it_requires(host, tmp_path):
     house = tmp_path / "house"
     pure = "py3-none-any"
     build_wheel(house, "second", "1.5", pure, files={"second.py": ""}, requires=["third[big]>=2"])
@@ -115,14 +114,14 @@ def test_pip_installs_a_wheel_with_what_it_requires(host: HostPython, tmp_path: 
 
 
 @pytest.mark.slow
-def test_data_below_lib_lands_in_the_site_packages_of_windows(host: HostPython, tmp_path: Path) -> None:
+def test_data_below_lib_lands_in_the_site_packages_of_windows(host, tmp_path):
     files = {"p/__init__.py": "", "p-1.0.data/data/lib/site-packages/p/x.dll": b"MZ"}  # as setup.py's data_files give
     install(build_wheel(tmp_path, "p", "1.0", files=files), host, TrialOptions(), tmp_path)
     assert (host.site / "p" / "x.dll").read_bytes() == b"MZ"
 
 
 @pytest.mark.slow
-def test_paths_may_be_relative(host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_paths_may_be_relative(host, tmp_path, monkeypatch, run):
     """pip runs in a folder of its own, where such a path means nothing: every example of the page failed."""
     wheel = wheel_of(tmp_path, "import q\n")
     other = build_wheel(tmp_path / "more", "q", "1.0", files={"q/__init__.py": ""})
@@ -133,7 +132,7 @@ def test_paths_may_be_relative(host: HostPython, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.slow
-def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, run: Run) -> None:
+def test_a_requirement_that_is_nowhere(host, tmp_path, run):
     path = build_wheel(tmp_path, "p", "1.0", files={"p.py": ""}, requires=["no-such-thing"])
     err = run("try", path, code=4).err
     assert "--with and --find-links" in err
@@ -142,13 +141,13 @@ def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, run: Ru
 
 
 @pytest.mark.slow
-def test_a_wheel_for_another_python(host: HostPython, tmp_path: Path, run: Run) -> None:
+def test_a_wheel_for_another_python(host, tmp_path, run):
     path = build_wheel(tmp_path, "p", "1.0", "cp313-cp313-win_amd64", files={"p.py": ""})
     assert "--python-home" in run("try", path, code=3).err
 
 
 @pytest.mark.parametrize("words", [["--find-links", "none"], ["--with", "none"], ["--module", "a b"]])
-def test_options_that_make_no_sense(words: list[str], unpacking: HostPython, tmp_path: Path, run: Run) -> None:
+def test_options_that_make_no_sense(words, unpacking, tmp_path, run):
     run("try", wheel_of(tmp_path, ""), *words, code=2)
 
 
@@ -160,7 +159,7 @@ def stage(folder: Path, *more: str) -> list[str]:
     return ["ci", str(folder / "dist"), *options, *more]
 
 
-def test_ci_imports_what_came_out(unpacking: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ci_imports_what_came_out(unpacking, tmp_path, capsys):
     wheel_of(tmp_path, "x = 1\n")
     assert main(stage(tmp_path, "--format", "json")) == 0
     out, err = capsys.readouterr()
@@ -168,9 +167,7 @@ def test_ci_imports_what_came_out(unpacking: HostPython, tmp_path: Path, capsys:
     assert "IMPORTS" in err
 
 
-def test_ci_ends_with_1_where_an_import_fails_and_reports_say_so(
-    unpacking: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ci_ends_with_1_where_an_import_fails_and_reports_say_so(unpacking, tmp_path, capsys):
     wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
     kinds = ("junit", "markdown", "html", "github")
     files = [f"--report={kind}={tmp_path / kind}" for kind in kinds]
@@ -187,9 +184,7 @@ def test_ci_ends_with_1_where_an_import_fails_and_reports_say_so(
     assert "can be imported" in [case.get("name") for case in root.iter("testcase")]
 
 
-def test_ci_ends_with_6_where_the_prediction_was_wrong(
-    unpacking: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ci_ends_with_6_where_the_prediction_was_wrong(unpacking, tmp_path, capsys):
     """The host imports what Windows could not: the prediction says that code fails which is skipped here."""
     folder = "os.path.join(os.path.dirname(__file__), 'lib')"
     wheel_of(tmp_path, f"import os, sys\nif sys.platform == 'win32':\n    os.add_dll_directory({folder})\n")
@@ -198,9 +193,7 @@ def test_ci_ends_with_6_where_the_prediction_was_wrong(
     assert "was not imported as predicted" in {one["stage"]: one["what"] for one in document["failures"]}["try"]
 
 
-def test_ci_reports_all_the_same_where_there_is_no_wine(
-    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ci_reports_all_the_same_where_there_is_no_wine(host, tmp_path, monkeypatch, capsys):
     def fail(*_: object) -> None:
         raise EnvironmentFailure("there is no Wine here")
 
@@ -212,7 +205,7 @@ def test_ci_reports_all_the_same_where_there_is_no_wine(
     assert document["wheels"][0]["verdict"] == "risky"  # nothing in it is compiled
 
 
-def test_ci_refuses_root_before_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ci_refuses_root_before_it_writes(tmp_path, monkeypatch):
     monkeypatch.setattr("wheelfix.trial.wine.os.geteuid", lambda: 0, raising=False)
     monkeypatch.setattr("wheelfix.trial.wine.in_container", lambda: False)
     wheel_of(tmp_path, "x = 1\n")
@@ -244,25 +237,25 @@ def answers(folder: Path, **files: bytes | str) -> dict[str, tuple[str, int, str
 FINE = ("works", 0, "")
 
 
-def test_each_module_has_its_own_answer(tmp_path: Path) -> None:
+def test_each_module_has_its_own_answer(tmp_path):
     found = answers(tmp_path, __init__="", _a=module("_a"), _b=module("_b", "absent.dll"))
     assert found == {"p": FINE, "p._a": FINE, "p._b": ("fails", 126, "_b")}
 
 
-def test_what_the_package_imports_fails_first(tmp_path: Path) -> None:
+def test_what_the_package_imports_fails_first(tmp_path):
     """The module that an import names is the first that the package's own __init__ imports."""
     files = {"__init__": "from . import _z, _a\n", "_a": module("_a", "absent.dll"), "_z": module("_z", "gone.dll")}
     failed = ("fails", 126, "_z")
     assert answers(tmp_path, **files) == {"p": failed, "p._a": failed, "p._z": failed}
 
 
-def test_a_failure_that_is_caught_is_none(tmp_path: Path) -> None:
+def test_a_failure_that_is_caught_is_none(tmp_path):
     code = "try:\n    from . import _a\nexcept ImportError:\n    _a = None\n"
     found = answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))
     assert found == {"p": FINE, "p._a": ("fails", 126, "_a")}
 
 
-def test_a_condition_makes_it_unsure(tmp_path: Path) -> None:
+def test_a_condition_makes_it_unsure(tmp_path):
     code = "import time\nif time.time() % 2:\n    from . import _a\n"
     found = answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))
     assert found["p"][0] == "unsure"
@@ -278,11 +271,11 @@ def test_a_condition_makes_it_unsure(tmp_path: Path) -> None:
     ],
     ids=["a missing file", "a missing folder", "Windows' own"],
 )  # fmt: skip
-def test_python_code_that_loads(code: str, answer: tuple[str, int, str], tmp_path: Path) -> None:
+def test_python_code_that_loads(code, answer, tmp_path):
     assert answers(tmp_path, __init__=code)["p"] == answer
 
 
-def test_top_level_modules(tmp_path: Path) -> None:
+def test_top_level_modules(tmp_path):
     files: dict[str, bytes | str] = {
         "single.py": "", "_fast.pyd": module("_fast"), "pkg/__init__.py": "", "pkg/sub/__init__.py": "",
         "space/inner/__init__.py": "", "tests/__init__.py": "", "not-a-name/__init__.py": "", "pkg.libs/x.dll": b"",
@@ -308,26 +301,26 @@ def test_top_level_modules(tmp_path: Path) -> None:
     ],
     ids=["from", "import", "caught", "in a function", "a name", "found elsewhere", "another system"],
 )
-def test_a_module_of_the_package_that_is_not_there(code: str, answer: tuple[str, int, str], tmp_path: Path) -> None:
+def test_a_module_of_the_package_that_is_not_there(code, answer, tmp_path):
     """psutil, pymssql and pyaudio without their extension module were expected to work."""
     assert answers(tmp_path, __init__=code)["p"] == answer
 
 
-def test_a_module_without_its_entry(tmp_path: Path) -> None:
+def test_a_module_without_its_entry(tmp_path):
     """A file that has nothing to do with Python, in the place of a module that the package imports."""
     stub = forge_dll("_a.pyd", exports=["something_else"])
     found = answers(tmp_path, __init__="from ._a import f\n", _a=stub)
     assert found["p"] == ("fails", 0, "_a")
 
 
-def test_names_that_are_imported_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_names_that_are_imported_when_they_are_asked_for(tmp_path):
     """tornado and scipy have such a ``__getattr__``: importing them imports nothing by it."""
     code = "import importlib\ndef __getattr__(name):\n    return importlib.import_module('.' + name, __name__)\n"
     found = answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))
     assert found == {"p": FINE, "p._a": ("fails", 126, "_a")}
 
 
-def test_code_that_needs_what_users_install(tmp_path: Path) -> None:
+def test_code_that_needs_what_users_install(tmp_path):
     """gssapi gives up where Kerberos is not installed, before it imports the module whose DLL was removed."""
     code = (
         "import ctypes\ntry:\n    ctypes.WinDLL('gssapi64.dll')\nexcept OSError:\n"
@@ -339,7 +332,7 @@ def test_code_that_needs_what_users_install(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("python", "wanted"), [((3, 14), "PyInit__core"), ((3, 15), "PyModExport__core or PyInit__core")]
 )
-def test_a_module_without_an_entry_is_expected_to_fail_as_its_python_says(python: tuple[int, int], wanted: str) -> None:
+def test_a_module_without_an_entry_is_expected_to_fail_as_its_python_says(python, wanted):
     files = {
         "Lib/site-packages/pkg/__init__.py": "from . import _core\n",
         "Lib/site-packages/pkg/_core.pyd": forge_dll("_core.pyd", exports=["PyInit_other"]),

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.wine import wine_options
-from tests.support.commands import Run
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, UsageError
@@ -31,7 +30,7 @@ def plant(folder: Path, name: str, text: str = "#!/bin/sh\necho 'Wine 9.1 (Ubunt
     return program
 
 
-def test_a_named_wine_has_its_server_beside_it(tmp_path: Path) -> None:
+def test_a_named_wine_has_its_server_beside_it(tmp_path):
     program, server = plant(tmp_path / "bin", "wine"), plant(tmp_path / "bin", "wineserver")
     for given in (program, tmp_path / "bin"):
         found = find_wine(given, Machine.AMD64)
@@ -40,20 +39,20 @@ def test_a_named_wine_has_its_server_beside_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "empty"])
-def test_a_wine_that_is_not_there_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_wine_that_is_not_there_is_refused(name, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="--wine"):
         find_wine(tmp_path / name, Machine.AMD64)
 
 
-def test_a_wine_that_does_not_run_says_so(tmp_path: Path) -> None:
+def test_a_wine_that_does_not_run_says_so(tmp_path):
     plant(tmp_path, "wine")
     plant(tmp_path, "wineserver", "#!/bin/sh\necho 'cannot execute' >&2\nexit 1\n")
     with pytest.raises(EnvironmentFailure, match="cannot execute"):
         wine_version(find_wine(tmp_path, Machine.AMD64), tmp_path)
 
 
-def test_without_wine_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_wine_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(wine, "PLACES", ())
     monkeypatch.setattr(wine, "host_machine", lambda: Machine.AMD64)
@@ -62,7 +61,7 @@ def test_without_wine_it_says_what_to_install(tmp_path: Path, monkeypatch: pytes
     assert "apt-get install wine64" in caught.value.hint
 
 
-def test_a_wine_for_another_machine_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wine_for_another_machine_is_not_taken(tmp_path, monkeypatch):
     plant(tmp_path, "wine64")
     plant(tmp_path, "wineserver64")
     monkeypatch.setattr(wine, "PLACES", (tmp_path,))
@@ -73,7 +72,7 @@ def test_a_wine_for_another_machine_is_not_taken(tmp_path: Path, monkeypatch: py
         find_wine(None, Machine.ARM64)
 
 
-def test_no_variable_of_the_user_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_variable_of_the_user_is_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "abc")
     monkeypatch.setenv("WINEPREFIX", "/home/me/.wine")
     found = environment(tmp_path / "prefix", tmp_path / "home")
@@ -90,7 +89,7 @@ def write(folder: Path, name: str, files: Mapping[str, bytes | str]) -> str:
 
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_wheels_are_imported_as_predicted(tmp_path: Path, run: Run) -> None:
+def test_wheels_are_imported_as_predicted(tmp_path, run):
     wine_words = wine_options()
     needs = extension("KERNEL32.dll:Sleep", "helper.dll:call", name="_m")
     wheels = [

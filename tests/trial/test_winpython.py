@@ -42,7 +42,7 @@ def make_folder(path: Path, files: dict[str, bytes]) -> Path:
 
 @pytest.mark.parametrize("make", [make_zip, make_folder])
 @pytest.mark.parametrize("files", [EMBEDDABLE, NUGET], ids=["embeddable", "nuget"])
-def test_a_python_is_copied_without_its_packages(files: dict[str, bytes], make: object, tmp_path: Path) -> None:
+def test_a_python_is_copied_without_its_packages(files, make, tmp_path):
     home = make(tmp_path / "home", files)  # type: ignore[operator]
     made = tmp_path / "copy"
     assert windows_home(home, made) == ((3, 12), Machine.AMD64)
@@ -58,7 +58,7 @@ def test_a_python_is_copied_without_its_packages(files: dict[str, bytes], make: 
         assert (made / "Lib" / "os.py").exists()
 
 
-def test_the_machine_is_that_of_the_program(tmp_path: Path) -> None:
+def test_the_machine_is_that_of_the_program(tmp_path):
     files = {**EMBEDDABLE, "python.exe": forge_dll("python.exe", is_dll=False, machine=Machine.ARM64)}
     assert windows_home(make_zip(tmp_path / "a.zip", files), tmp_path / "copy")[1] is Machine.ARM64
 
@@ -73,13 +73,13 @@ def test_the_machine_is_that_of_the_program(tmp_path: Path) -> None:
         ({"python.exe": EXE, "C:/python312.dll": DLL}, "a member"),
     ],
 )
-def test_what_is_no_python_is_refused(files: dict[str, bytes], reason: str, tmp_path: Path) -> None:
+def test_what_is_no_python_is_refused(files, reason, tmp_path):
     with pytest.raises(InputError, match=reason):
         windows_home(make_zip(tmp_path / "a.zip", files), tmp_path / "copy")
     assert not (tmp_path / "python312.dll").exists()
 
 
-def test_nor_what_is_no_zip(tmp_path: Path) -> None:
+def test_nor_what_is_no_zip(tmp_path):
     (tmp_path / "a.zip").write_bytes(b"PK\3\4 not really")
     with pytest.raises(InputError, match="zip"):
         windows_home(tmp_path / "a.zip", tmp_path / "copy")
@@ -113,7 +113,7 @@ def python(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_environment_of_the_named_python(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_of_the_named_python(python, tmp_path, monkeypatch):
     programs = Programs(answer())
     monkeypatch.setattr(winpython, "run_program", programs)
     monkeypatch.setenv("SYSTEMROOT", r"C:\Windows")
@@ -129,15 +129,13 @@ def test_an_environment_of_the_named_python(python: Path, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("said", [answer("linux-x86_64"), answer(implementation="PyPy")])
-def test_a_python_that_cannot_import_it_is_refused(
-    said: str, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_python_that_cannot_import_it_is_refused(said, python, tmp_path, monkeypatch):
     monkeypatch.setattr(winpython, "run_program", Programs(said))
     with pytest.raises(UsageError, match="--python"):
         VenvPython(tmp_path, python)
 
 
-def test_a_python_that_does_not_run(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_that_does_not_run(python, tmp_path, monkeypatch):
     monkeypatch.setattr(winpython, "run_program", Programs("", 1))
     with pytest.raises(EnvironmentFailure, match="no such thing"):
         VenvPython(tmp_path, python)

@@ -31,7 +31,7 @@ else:
             self._said = text, flags
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("__"):
+            if name.startswith("_"):
                 raise AttributeError(name)
             found = self.__dict__[name] = getattr(re.compile(*self._said), name)
             return found

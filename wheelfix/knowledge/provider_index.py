@@ -200,7 +200,7 @@ class ProviderIndex:
         self._entries: dict[str, DistributionEntry | None] = {}
         self._found: dict[str, tuple[ShippedDll, ...]] = {}
 
-    @property
+    @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """The normalised names of all distributions."""
         return tuple(line.partition("\t")[0] for line in self._distributions.splitlines())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from collections import ChainMap
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import whole_number
@@ -18,7 +17,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.families import demangle, family_of, is_mangled
 from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, Lines, NamePattern, entries, table
+from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
 from wheelfix.model import Machine, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -120,7 +119,8 @@ def _major(version: str) -> int:
 @table("modules.txt")
 def module_owners(check: Checker) -> Mapping[str, tuple[str, ...]]:
     """Return every module of the table with the distributions that have it."""
-    return ChainMap(Lines(check.text), _OF_EARLIER_RELEASES)  # type: ignore[arg-type]  # nobody writes into it
+    rows = map(str.split, entries(check.text))
+    return {**_OF_EARLIER_RELEASES, **{module: tuple(owners) for module, *owners in rows}}
 
 
 _OF_EARLIER_RELEASES = {"pkg_resources": ("setuptools",)}
@@ -202,17 +202,18 @@ def brought_with(package: str) -> tuple[str, ...]:
     return tuple(name for name in sorted(dlls_with(package)) if classify(name).kind in _OF_VENDORS)
 
 
-def dlls_with(package: str) -> set[str]:
+@functools.cache
+def dlls_with(package: str) -> frozenset[str]:
     """Return the DLLs in the newest wheel of a package, and in what it requires under its own name.
 
-    Names that have a hash in the wheel are without it.
+    Names that have a hash in the wheel are without it. Every remedy of a diagnosis asks for them.
     """
     index, owner = provider_index(), owner_of_package(package)
     parts = [one.name for one in index.requirements(owner) or () if one.name.startswith(f"{owner}-")]
     wheels = ((one, index.looked_at(one)[-1:]) for one in (owner, *parts))
     dlls = {dll.name for one, looked in wheels if looked for dll in index.shipped_by(one, looked[0].version) or ()}
     dlls |= compiled_modules().get(package, frozenset())
-    return {name for name in dlls if name.endswith(".dll")}
+    return frozenset(name for name in dlls if name.endswith(".dll"))
 
 
 _FIRST_CUDA = 12

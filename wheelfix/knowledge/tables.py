@@ -64,25 +64,6 @@ def entries(text: str) -> list[str]:
     return [line for line in text.splitlines() if line and line[0] != "#"]
 
 
-class Lines(Mapping[str, tuple[str, ...]]):
-    """A text table with a name and some words in each line, in which a name is found without taking all apart."""
-
-    def __init__(self, text: str) -> None:
-        self._text = "\n" + text
-
-    def __getitem__(self, name: str) -> tuple[str, ...]:
-        _, found, behind = self._text.partition(f"\n{name} ")
-        if not found:
-            raise KeyError(name)
-        return tuple(behind.partition("\n")[0].split())
-
-    def __iter__(self) -> Iterator[str]:
-        return (line.partition(" ")[0] for line in entries(self._text))
-
-    def __len__(self) -> int:
-        return len(entries(self._text))
-
-
 def header_field(text: str, field: str) -> str:
     """Return what the first lines of a table say behind a word: ``# date: 2026-11-17``; empty where they do not."""
     head = itertools.takewhile(lambda line: line.startswith("#"), text[:4000].splitlines())

@@ -69,7 +69,7 @@ def __getattr__(name):
 """
 
 
-def test_a_build_for_cuda_asks_for_its_libraries() -> None:
+def test_a_build_for_cuda_asks_for_its_libraries():
     """``is_hip`` of a compiled module decides it, which no Python code shows."""
     site = "Lib/site-packages/"
     compiled = {name: forge_dll(f"{name}.pyd", exports=[f"PyInit_{name}"]) for name in ("runtime", "cublas")}

@@ -62,13 +62,13 @@ def scanned(folder: Path, dlls: dict[str, bytes]) -> ScanReport:
     return scan(wheel, options=ScanOptions(beside=(beside,)))
 
 
-def test_the_folder_of_a_dependency_is_searched(tmp_path: Path) -> None:
+def test_the_folder_of_a_dependency_is_searched(tmp_path):
     report = scanned(tmp_path, {"SDL2_image.dll": forge_dll("SDL2_image.dll", exports=["f"])})
     assert report.first_failure is None
     assert report.verdict is Verdict.OK, report.findings
 
 
-def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path: Path) -> None:
+def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path):
     """The set is not complete, and Kivy catches the failure: no error is claimed."""
     report = scanned(tmp_path, {"SDL2.dll": forge_dll("SDL2.dll", exports=["f"])})
     assert report.first_failure is None
@@ -76,7 +76,7 @@ def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path:
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_a_kivy_with_its_dlls_inside_adds_nothing_where_all_that_is_installed_is_known(complete: bool) -> None:
+def test_a_kivy_with_its_dlls_inside_adds_nothing_where_all_that_is_installed_is_known(complete):
     init = "Lib/site-packages/kivy/__init__.py"
     view = make_view({init: INIT})
     view.beside = Neighbours(view, [], complete=complete)

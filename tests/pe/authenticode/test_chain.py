@@ -81,7 +81,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in GOOD.items()])
-def test_chains_that_hold(roots: Path, make: Any) -> None:
+def test_chains_that_hold(roots, make):
     signer = make()
     found = read(roots, signer)
     assert (found.status, found.signer) == ("trusted", "A Vendor"), found
@@ -130,7 +130,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("make", "reason"), [pytest.param(*case, id=name) for name, case in BAD.items()])
-def test_chains_that_do_not_hold(roots: Path, make: Any, reason: str) -> None:
+def test_chains_that_do_not_hold(roots, make, reason):
     signer = make()
     for trusted in (roots, None):
         found = read(trusted, signer)
@@ -157,17 +157,17 @@ UNCHECKED: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("make", "reason"), [pytest.param(*case, id=name) for name, case in UNCHECKED.items()])
-def test_chains_of_which_nothing_is_known(roots: Path, make: Any, reason: str) -> None:
+def test_chains_of_which_nothing_is_known(roots, make, reason):
     found = read(roots, make())
     assert found.status == "not-checked", found
     assert reason in found.reason
 
 
-def test_an_extension_that_is_not_critical_may_be_unknown(roots: Path) -> None:
+def test_an_extension_that_is_not_critical_may_be_unknown(roots):
     assert read(roots, vendor(extra=((UNKNOWN, False),))).status == "trusted"
 
 
-def test_an_invented_chain_with_names_of_others(roots: Path) -> None:
+def test_an_invented_chain_with_names_of_others(roots):
     root = authority("DigiCert Trusted Root G4", key=make_key(70))
     issuer = authority("DigiCert Trusted G4 Code Signing RSA4096 SHA384 2021 CA1", root, key=make_key(71))
     signer = identity("NVIDIA Corporation", issuer)
@@ -176,7 +176,7 @@ def test_an_invented_chain_with_names_of_others(roots: Path) -> None:
     assert "root DigiCert Trusted Root G4 is not on the list" in found.reason
 
 
-def test_an_issuer_with_the_name_of_a_trusted_root_is_not_that_root() -> None:
+def test_an_issuer_with_the_name_of_a_trusted_root_is_not_that_root():
     """Names compare as they stand, so the whole name of a root of Microsoft's list is used."""
     name = x509.Name(
         [
@@ -198,19 +198,19 @@ def test_an_issuer_with_the_name_of_a_trusted_root_is_not_that_root() -> None:
     assert "not signed by" in found.reason
 
 
-def test_an_issuer_that_is_nowhere() -> None:
+def test_an_issuer_that_is_nowhere():
     found = read(None, VENDOR, certificates=(raw(VENDOR.certificate),))
     assert found.status == "untrusted-root"
     assert "issuer Some Authority is neither in the file nor trusted" in found.reason
 
 
-def test_any_certificate_of_the_chain_can_be_trusted(tmp_path: Path) -> None:
+def test_any_certificate_of_the_chain_can_be_trusted(tmp_path):
     only = (raw(VENDOR.certificate),)
     assert read(trust(tmp_path, ISSUER), VENDOR, certificates=only).status == "trusted"
     assert read(trust(tmp_path, ROOT), VENDOR, certificates=only).status == "untrusted-root"
 
 
-def test_of_two_ways_the_one_that_holds_counts(roots: Path) -> None:
+def test_of_two_ways_the_one_that_holds_counts(roots):
     """The issuer has two certificates for one key: an expired one, and one from another root."""
     key = make_key(80)
     old = authority("Crossed", authority("Other Root", key=make_key(81)), key=key, **OLD)
@@ -221,7 +221,7 @@ def test_of_two_ways_the_one_that_holds_counts(roots: Path) -> None:
         assert read(roots, signer, certificates=chain).status == "trusted"
 
 
-def test_a_maze_of_certificates_ends(roots: Path) -> None:
+def test_a_maze_of_certificates_ends(roots):
     """Two authorities that certify each other thirty times: ways without number, none to a root."""
     left, right = make_key(90), make_key(91)
     first = [

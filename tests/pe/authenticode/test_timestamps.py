@@ -73,12 +73,12 @@ def counter(clock: Identity = CLOCK, moment: datetime.datetime = THEN, **options
         pytest.param(stamp(identity("Lone Clock", ROOT, usages=(TIME_STAMPING,))), id="other-issuer"),
     ],
 )
-def test_an_expired_certificate_counts_with_a_timestamp(roots: Path, unsigned: Any) -> None:
+def test_an_expired_certificate_counts_with_a_timestamp(roots, unsigned):
     found = read(roots, unsigned)
     assert (found.status, found.timestamp) == ("trusted", "2022-05-01T00:00:00Z"), found
 
 
-def test_without_a_timestamp_it_does_not(roots: Path) -> None:
+def test_without_a_timestamp_it_does_not(roots):
     found = read(roots, lambda signature: b"")
     assert found.status == "invalid"
     assert "expired on 2023-01-01; it has no timestamp" in found.reason
@@ -118,7 +118,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("unsigned", "reason"), [pytest.param(*case, id=name) for name, case in BAD.items()])
-def test_timestamps_that_prove_nothing(roots: Path, unsigned: Any, reason: str) -> None:
+def test_timestamps_that_prove_nothing(roots, unsigned, reason):
     found = read(roots, unsigned)
     assert (found.status, found.timestamp) == ("invalid", ""), found
     assert "its timestamp does not count" in found.reason
@@ -126,25 +126,25 @@ def test_timestamps_that_prove_nothing(roots: Path, unsigned: Any, reason: str) 
 
 
 @pytest.mark.parametrize("unsigned", [case[0] for case in BAD.values()], ids=list(BAD))
-def test_nor_do_they_spoil_a_signature_that_needs_none(roots: Path, unsigned: Any) -> None:
+def test_nor_do_they_spoil_a_signature_that_needs_none(roots, unsigned):
     found = read(roots, unsigned, identity("Current Vendor", ISSUER))
     assert (found.status, found.timestamp) == ("trusted", "")
 
 
-def test_a_signature_of_after_the_end(roots: Path) -> None:
+def test_a_signature_of_after_the_end(roots):
     found = read(roots, stamp(moment=datetime.datetime(2024, 1, 1, tzinfo=UTC)))
     assert (found.status, found.timestamp) == ("invalid", "2024-01-01T00:00:00Z")
     assert found.reason == "the certificate of Past Vendor expired on 2023-01-01"
 
 
-def test_a_certificate_whose_signatures_end_with_it(roots: Path) -> None:
+def test_a_certificate_whose_signatures_end_with_it(roots):
     lifetime = x509.ObjectIdentifier("1.3.6.1.4.1.311.10.3.13")
     signer = identity("Past Vendor", ISSUER, usages=(CODE_SIGNING, lifetime), **EXPIRED)
     assert read(roots, stamp(), signer).status == "invalid"
 
 
 @pytest.mark.parametrize(("year", "status"), [(2014, "trusted"), (2016, "invalid")])
-def test_sha1_counts_with_a_timestamp_of_its_time(tmp_path: Path, year: int, status: str) -> None:
+def test_sha1_counts_with_a_timestamp_of_its_time(tmp_path, year, status):
     long = {"begin": datetime.datetime(2010, 1, 1, tzinfo=UTC)}
     root = authority("Old Root", key=rsa_key(), **long)
     clock = identity("Old Clock", root, usages=(TIME_STAMPING,), **long)
@@ -167,7 +167,7 @@ def test_sha1_counts_with_a_timestamp_of_its_time(tmp_path: Path, year: int, sta
         (der(0x18, b"20230801120000.123Z"), "2023-08-01T12:00:00+00:00"),
     ],
 )
-def test_times(element: bytes, expected: str) -> None:
+def test_times(element, expected):
     assert read_time(parse(element)).isoformat() == expected
 
 
@@ -176,6 +176,6 @@ def test_times(element: bytes, expected: str) -> None:
     [b"\x17\x00", der(0x17, b"9912312359Z"), der(0x18, b"20231301120000Z"), der(0x18, b"20230801120000+0100"),
      der(0x18, b"2023080112000\xb2Z"), der(0x04, b"20230801120000Z"), der(0x18, b"00000101000000Z")],
 )  # fmt: skip
-def test_what_is_not_a_time(element: bytes) -> None:
+def test_what_is_not_a_time(element):
     with pytest.raises(DerError):
         read_time(parse(element))

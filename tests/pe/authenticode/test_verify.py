@@ -64,7 +64,7 @@ def read(roots: Path | None, recipe: Recipe) -> Signature:
         pytest.param(Recipe(certificates=tuple(map(raw, VENDOR.chain[:2]))), id="without-the-root"),
     ],
 )
-def test_what_is_trusted(roots: Path, recipe: Recipe) -> None:
+def test_what_is_trusted(roots, recipe):
     found = read(roots, recipe)
     assert (found.status, found.signer) == ("trusted", "Some Vendor"), found
 
@@ -103,7 +103,7 @@ def without(index: int) -> Any:
         ),
     ],
 )
-def test_forgeries(roots: Path, recipe: Recipe, reason: str) -> None:
+def test_forgeries(roots, recipe, reason):
     for trusted in (roots, None):
         found = read(trusted, recipe)
         assert found.status == "invalid", found
@@ -123,13 +123,13 @@ def test_forgeries(roots: Path, recipe: Recipe, reason: str) -> None:
         pytest.param(Recipe(RSA_VENDOR, algorithm=algorithm("1.2.840.113549.1.1.10", seq(b""))), "1.10 with", id="pss"),
     ],
 )
-def test_what_is_not_checked(roots: Path, recipe: Recipe, reason: str) -> None:
+def test_what_is_not_checked(roots, recipe, reason):
     found = read(roots, recipe)
     assert found.status == "not-checked", found
     assert reason in found.reason
 
 
-def test_random_bytes_as_the_signature_of_an_elliptic_curve_key() -> None:
+def test_random_bytes_as_the_signature_of_an_elliptic_curve_key():
     """These used to be shown as NVIDIA's, because only RSA was checked."""
     vendor = identity("NVIDIA Corporation", ISSUER)
     content = message(file_digest(PLAIN), Recipe(vendor, unsigned=lambda signature: signature))
@@ -141,7 +141,7 @@ def test_random_bytes_as_the_signature_of_an_elliptic_curve_key() -> None:
     assert found.signer == ""
 
 
-def test_a_certificate_with_the_same_issuer_and_serial_takes_no_place(roots: Path) -> None:
+def test_a_certificate_with_the_same_issuer_and_serial_takes_no_place(roots):
     twin = identity("NVIDIA Corporation", ISSUER, key=make_key(5), forged_by=STRANGER)
     assert twin.certificate.serial_number == VENDOR.certificate.serial_number
     chain = tuple(map(raw, VENDOR.chain))
@@ -155,7 +155,7 @@ def test_a_certificate_with_the_same_issuer_and_serial_takes_no_place(roots: Pat
     assert (found.status, found.reason) == ("invalid", "the signature is not by the key in the signer's certificate")
 
 
-def test_a_key_of_a_kind_that_is_not_checked(roots: Path) -> None:
+def test_a_key_of_a_kind_that_is_not_checked(roots):
     odd = identity("Odd Vendor", ISSUER, key=ed25519.Ed25519PrivateKey.from_private_bytes(b"k" * 32))  # type: ignore[arg-type]
     found = read(roots, Recipe(odd, signing_key=STRANGER))
     assert (found.status, found.signer) == ("not-checked", "")
@@ -166,14 +166,14 @@ def self_made(name: str, **options: Any) -> Identity:
     return identity(name, **options)
 
 
-def test_who_signs_for_himself_may_take_any_name(tmp_path: Path) -> None:
+def test_who_signs_for_himself_may_take_any_name(tmp_path):
     own = self_made("NVIDIA Corporation")
     found = read(None, Recipe(own))
     assert (found.status, found.signer) == ("untrusted-root", "NVIDIA Corporation")
     assert read(trust(tmp_path, own), Recipe(own)).status == "trusted"
 
 
-def test_expired_in_1991() -> None:
+def test_expired_in_1991():
     years = {"begin": datetime.datetime(1990, 1, 1, tzinfo=UTC), "end": datetime.datetime(1991, 1, 1, tzinfo=UTC)}
     found = read(None, Recipe(self_made("NVIDIA Corporation", **years)))
     assert found.status == "invalid"
@@ -188,7 +188,7 @@ def inner(recipe: Recipe) -> bytes:
     return message(file_digest(PLAIN, recipe.digest), recipe)
 
 
-def test_a_second_signature_counts_where_the_first_one_is_old(roots: Path) -> None:
+def test_a_second_signature_counts_where_the_first_one_is_old(roots):
     first = Recipe(digest="sha1", unsigned=nested(inner(Recipe(RSA_VENDOR))))
     assert read(roots, first).status == "trusted"
     stranger = replace(first, signer=self_made("Stranger"), digest="sha256")
@@ -204,7 +204,7 @@ def test_a_second_signature_counts_where_the_first_one_is_old(roots: Path) -> No
         pytest.param(Recipe(attributes=lambda found: []), id="no-attributes"),
     ],
 )
-def test_a_second_signature_does_not_make_a_forged_one_good(roots: Path, first: Recipe) -> None:
+def test_a_second_signature_does_not_make_a_forged_one_good(roots, first):
     assert read(roots, replace(first, unsigned=nested(inner(Recipe())))).status == "invalid"
 
 
@@ -217,25 +217,25 @@ def test_a_second_signature_does_not_make_a_forged_one_good(roots: Path, first: 
         pytest.param(inner(Recipe(digest="sha1", unsigned=nested(inner(Recipe())))), id="twice-nested"),
     ],
 )
-def test_second_signatures_are_checked_as_well(roots: Path, second: bytes) -> None:
+def test_second_signatures_are_checked_as_well(roots, second):
     found = read(roots, Recipe(digest="sha1", unsigned=nested(second)))
     assert found.status == "invalid"
     assert "SHA-1" in found.reason
 
 
-def test_attributes_that_cannot_be_read_behind_a_signature_that_is_not_checked(roots: Path) -> None:
+def test_attributes_that_cannot_be_read_behind_a_signature_that_is_not_checked(roots):
     """Found by the fuzzer: what the first answer left unread was read for a second signature, and raised."""
     odd = replace(Recipe(), algorithm=algorithm("ed25519", b""), unsigned=lambda signature: b"\x30\x20x")
     assert read(roots, odd).status == "not-checked"
 
 
-def test_a_statement_of_another_file(roots: Path) -> None:
+def test_a_statement_of_another_file(roots):
     other = with_table(PLAIN, row(message(b"d" * 32)))
     found = read_signature(MemorySource(other), roots)
     assert (found.status, found.reason) == ("invalid", "the file was changed after it was signed")
 
 
-def test_attributes_of_a_timestamp_are_no_signature(roots: Path) -> None:
+def test_attributes_of_a_timestamp_are_no_signature(roots):
     """A timestamp is signed data too; put in the place of a signature it must not pass for one."""
     stamp = token(b"anything", datetime.datetime(2022, 1, 1, tzinfo=UTC), Recipe(CLOCK))
     content = stamp[stamp.index(b"\x31") + 4 :]
