@@ -51,7 +51,7 @@ from wheelfix.pycode.run import (
     path_text,
 )
 from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS, is_standard
-from wheelfix.pycode.windows import ROOT, SITE, WITH_PATH_NAMES
+from wheelfix.pycode.windows import ROOT, SITE, WITH_PATH_NAMES, new_module, windows_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +77,7 @@ def attribute_of_windows(run: PythonRun, owner: str, name: str) -> PyValue:
     """A DLL that is loaded by being named: ``ctypes.windll.kernel32``; None for other attributes."""
     if owner not in _LISTS or name == "LoadLibrary" or name.startswith("_"):
         return None
-    if run.reading is not None and run.machine.files.finds(f"{name}.dll", ()):
+    if run.reading is not None and run.machine.files.finds(f"{name}.dll"):
         return LoadedDll(name, "")
     return load(run, "LoadLibrary", name)
 
@@ -151,7 +151,7 @@ def _find_library(call: Call) -> PyValue:
     name, machine = call.get(0), call.run.machine
     if not isinstance(name, str):
         return UNKNOWN
-    if call.run.reading is not None and machine.files.finds(_with_suffix(name), ()):
+    if call.run.reading is not None and machine.files.finds(_with_suffix(name)):
         return _with_suffix(name)
     path = machine.variables.get("PATH", "")
     if not isinstance(path, str):
@@ -433,7 +433,7 @@ def _find_spec(call: Call) -> PyValue:
 
 def _spec(name: str, path: str) -> Instance:
     """The spec of a module that has a file."""
-    where = f"{ROOT}\\{path}".replace("/", "\\")
+    where = windows_path(path)
     folders = [where.rpartition("\\")[0]] if "__init__" in path else None
     loader = Instance(Native("importlib.Loader"), {"exec_module": Native("importlib.Loader.exec_module")})
     spec = {"origin": where, "name": name, "submodule_search_locations": folders, "loader": loader, "<file>": path}
@@ -463,9 +463,7 @@ def _module_of_spec(call: Call) -> PyValue:
     if file.endswith(".pyd"):
         same = name.rpartition(".")[2] == base_name(file).partition(".")[0]
         return call.run.importer.import_path(name, file) if same else UNKNOWN
-    module = call.run.importer.new_module(file)
-    module.name = module.names["__name__"] = name
-    return module
+    return new_module(file, name)
 
 
 def _run_module(call: Call) -> PyValue:

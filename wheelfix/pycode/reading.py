@@ -45,7 +45,16 @@ from wheelfix.pycode.sourcecode import (
     last_line,
     spelled,
 )
-from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, ViewFiles, WindowsMachine, default_flags, load_error, os_error
+from wheelfix.pycode.windows import (
+    FIRST_FOLDER,
+    ROOT,
+    ViewFiles,
+    WindowsMachine,
+    default_flags,
+    load_error,
+    new_module,
+    os_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -322,7 +331,7 @@ class CodeReading:
             inside = files.view.find(item.target, name)
             if inside:
                 return inside
-        found = files.finds(name, ())
+        found = files.finds(name)
         loaded = {item.target.rpartition("/")[2].lower() for item in self.loads}
         return path if found else None if found is False and path.lower() not in loaded else ""
 
@@ -429,7 +438,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     tree = budget.parse(source, path)
     if tree is None:
         return PathCode(unread_calls=tuple(_spelled_calls(source, path)))
-    machine = WindowsMachine(files, files.profile, complete=False)
+    machine = WindowsMachine(files, complete=False)
     machine.lenient = True
     run = new_run(machine, steps=min(FILE_STEPS, budget.steps))
     run.budget = budget
@@ -474,7 +483,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
 def _follow_file(reading: CodeReading, tree: ast.Module, last: int, path: str) -> bool:
     """Follow the statements of a file, of which those behind a line do not concern DLLs; say whether they all run."""
     run = reading.run
-    module = run.importer.new_module(path)
+    module = new_module(path)
     run.modules[module.name] = module
     run.environment = Namespace(module.names, module.names, path)
     try:
