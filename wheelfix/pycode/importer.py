@@ -84,7 +84,7 @@ class Importer:
     def import_statement(self, node: ast.Import | ast.ImportFrom) -> None:
         """Carry out an import statement; a lazy one when its names are used."""
         if is_lazy(node, self.run.machine.python):
-            origin = self._origin(node) if isinstance(node, ast.ImportFrom) else ""
+            origin = self._imported_by(node)[0] if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
                 bound = alias.asname or (alias.name if origin else alias.name.partition(".")[0])
                 self.run.bind(bound, ImportedName(origin or alias.name, alias.name if origin or alias.asname else ""))
@@ -107,16 +107,13 @@ class Importer:
                 )
 
     def _import_from(self, node: ast.ImportFrom) -> None:
-        origin = self._origin(node)
+        origin = self._imported_by(node)[0]
         module = self.import_module(origin)
         for alias in node.names:
             if alias.name == "*":
                 self._bind_all(module)
             else:
                 self.run.bind(alias.asname or alias.name, self._name_from(origin, module, alias.name))
-
-    def _origin(self, node: ast.ImportFrom) -> str:
-        return self._imported_by(node)[0]
 
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):

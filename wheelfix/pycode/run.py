@@ -54,9 +54,6 @@ class Undecided(Exception):
 class Thrown(Exception):
     """An exception of the code that is interpreted."""
 
-    raised = False
-    """Whether a statement of the code raises it."""
-
     def __init__(self, error: Instance) -> None:
         super().__init__(error)
         self.error = error
@@ -531,11 +528,6 @@ class PythonRun:
             del self.until[file]
             if not self.until:
                 raise Enough
-
-    def close_folder(self, folder: str) -> None:
-        """Remove a folder from the search again; reading a file finds every folder that it may add."""
-        if self.reading is None:
-            self.machine.close_folder(folder)
 
     def choose(self, place: object) -> bool | None:
         """The way that a file which is read takes where that is not known; None for an import that is followed."""

@@ -614,7 +614,7 @@ class WindowsMachine:
             found = self.view.read_text(where, MAX_TEXT)
             if found is not None:
                 return found
-        if self.exists(path, folder=False) is False:
+        if self.exists(path, folder=False) is False and not self.lenient:
             raise Thrown(os_error("FileNotFoundError", 2, path))
         raise Undecided(f"the content of {path} is not read")
 
