@@ -17,7 +17,7 @@ def interpreted(code: str, files: dict[str, bytes | str] | None = None) -> dict[
     """The names of a package after its code was interpreted; what it raises is in ``error``, as the class's name."""
     own: dict[str, bytes | str] = {"Lib/site-packages/pkg/__init__.py": code}
     own |= {f"Lib/site-packages/pkg/{name}": content for name, content in (files or {}).items()}
-    run = new_run(WindowsMachine(ViewFiles(make_view(own), PROFILE), PROFILE), steps=10_000)
+    run = new_run(WindowsMachine(ViewFiles(make_view(own), PROFILE)), steps=10_000)
     run.guards.append(Managed("value", None))  # else an exception that the model may raise by mistake is passed over
     try:
         run.importer.import_module("pkg")

@@ -217,7 +217,7 @@ def _is_absent(around: ViewFiles, asked: str) -> bool:
     """Whether a path of the package is not there, or nothing has a DLL of a bare name."""
     if "/" in asked:
         return around.is_own(asked) and not around.exists(asked)
-    return around.finds(asked, ()) is False
+    return around.finds(asked) is False
 
 
 def declared_folders(view: FileView) -> tuple[str, ...]:

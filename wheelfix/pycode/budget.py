@@ -44,6 +44,7 @@ MAX_DOTS = 100
 _NO_MARKS = bytes(code for code in range(256) if code >= 128 or chr(code).isalnum() or chr(code) in "_ \t\r\n")
 _LINKS = b".([{+-*/%@&|^~<>"
 _NO_LINKS = bytes(code for code in range(256) if code not in _LINKS)
+_NO_STRUCTURE = bytes(code for code in range(256) if code not in _LINKS + b")]},;\n")
 _TEXTS = regex(
     rb"#[^\n]*|\\[\s\S]"
     rb"|\"\"\"[^\"\\]*(?:(?:\\[\s\S]|\"(?!\"\"))[^\"\\]*)*\"\"\"|'''[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)*'''"
@@ -151,19 +152,18 @@ def is_too_deep(source: str) -> bool:
         return True
     if links <= MAX_LINKS:
         return False
-    code = _TEXTS.sub(_links_of_text, data)
+    code = _TEXTS.sub(_links_of_text, data).translate(None, _NO_STRUCTURE)
     if _links(code) <= MAX_LINKS:
         return False
-    statement, links, depth = [], 0, 0
-    for line in code.split(b"\n"):
+    statement, depth = list[bytes](), 0
+    for line in filter(None, code.split(b"\n")):
         statement.append(line)
-        links += _links(line)
-        depth += sum(map(line.count, (b"(", b"[", b"{"))) - sum(map(line.count, (b")", b"]", b"}")))
+        depth += len(line.translate(None, b")]}")) - len(line.translate(None, b"([{"))
         if depth <= 0:
-            if links > MAX_LINKS and _is_deep(b"".join(statement)):
+            if _is_deep(b"".join(statement)):
                 return True
-            statement, links, depth = [], 0, 0
-    return links > MAX_LINKS and _is_deep(b"".join(statement))
+            statement, depth = [], 0
+    return _is_deep(b"".join(statement))
 
 
 def _links(code: bytes) -> int:
@@ -180,6 +180,8 @@ def _links_of_text(found: re.Match[bytes]) -> bytes:
 
 def _is_deep(statement: bytes) -> bool:
     """Whether there are too many links since the last comma, in all open brackets together."""
+    if len(statement) <= MAX_LINKS:
+        return False
     outside: list[int] = []
     enclosing = links = 0
     for found in _STRUCTURE.finditer(statement):

@@ -35,6 +35,7 @@ from wheelfix.pycode.run import (
     error,
     is_error,
     is_kind,
+    path_text,
 )
 from wheelfix.pycode.sourcecode import any_of
 from wheelfix.pycode.windows import COMPILERS, HOME, ROOT, SITE, os_error
@@ -229,19 +230,13 @@ def listed(run: PythonRun, text: str) -> list[str]:
     """The names in a folder; what listing a folder that is not there raises is raised."""
     if run.machine.is_folder(text):
         return run.machine.names(text)
-    if run.reading is None:
-        raise folder_error(run, text)
-    run.reading.raise_absent(text)
-    raise Undecided("what is in a folder is not known")
-
-
-def folder_error(run: PythonRun, text: str) -> Thrown:
-    """What listing a folder that is not there raises."""
+    if run.reading is not None:
+        raise Undecided("what is in a folder is not known")
     thrown = Thrown(os_error("FileNotFoundError", 3, text))
     path = run.machine.view_path(text)
     if run.machine.files.is_own(path):
         thrown.error.failure = LoadFault("listing", path, None)
-    return thrown
+    raise thrown
 
 
 _TYPES: dict[str, type] = {
@@ -495,9 +490,18 @@ _MACHINES = {Machine.X86: "x86", Machine.ARM64: "ARM64"}
 _PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win-arm64"}
 
 
-def _environment(call: Call) -> PyValue:
-    name = call.get(0)
-    return call.run.machine.variable(name, call.get(1, "default", None)) if isinstance(name, str) else UNKNOWN
+def of_text(function: Callable[[Call, str], PyValue]) -> LibraryFunction:
+    """A function of a text or path; for one that is not known it gives something unknown."""
+
+    def made(call: Call) -> PyValue:
+        given = path_text(next(iter((*call.args, *call.words.values())), UNKNOWN))
+        return function(call, given) if isinstance(given, str) else UNKNOWN
+
+    return made
+
+
+def _environment(call: Call, name: str) -> PyValue:
+    return call.run.machine.variable(name, call.get(1, "default", None))
 
 
 def _set_environment(call: Call) -> PyValue:
@@ -509,27 +513,17 @@ def _set_environment(call: Call) -> PyValue:
     return variables[name]
 
 
-def _list_folder(call: Call) -> PyValue:
-    folder = call.text(0, default=".")
-    return listed(call.run, folder) if isinstance(folder, str) else UNKNOWN
-
-
-def _scan_folder(call: Call) -> PyValue:
-    names = _list_folder(call)
-    if isinstance(names, UnknownValue):
-        return UNKNOWN
+def _scan_folder(call: Call, folder: str) -> PyValue:
     entries = []
-    for name in names:
-        path = PureWindowsPath(ntpath.join(call.text(0, default="."), name))
+    for name in listed(call.run, folder):
+        path = PureWindowsPath(ntpath.join(folder, name))
         known = {"name": name, "path": str(path), "is_file": Method(path, "is_file"), "is_dir": Method(path, "is_dir")}
         entries.append(Instance(Native("os.DirEntry"), known))
     return entries
 
 
-def _walk(call: Call) -> PyValue:
-    folder, machine = call.text(0), call.run.machine
-    if not isinstance(folder, str):
-        return UNKNOWN
+def _walk(call: Call, folder: str) -> PyValue:
+    machine = call.run.machine
     rows: list[PyValue] = []
     pending = [folder] if machine.is_folder(folder) else []
     while pending:
@@ -550,10 +544,7 @@ def _chdir(call: Call) -> PyValue:
     machine.folder = ntpath.normpath(ntpath.join(machine.folder, folder))
 
 
-def _glob(call: Call) -> PyValue:
-    pattern = call.get(0, "pathname")
-    if not isinstance(pattern, str):
-        return UNKNOWN
+def _glob(call: Call, pattern: str) -> list[str]:
     recursive = call.run.truth(call.words.get("recursive")) is True
     return call.run.machine.matching(pattern.replace("/", "\\"), recursive=recursive)
 
@@ -565,11 +556,6 @@ def _path(call: Call) -> PyValue:
     return PureWindowsPath(*texts)
 
 
-def _fspath(call: Call) -> PyValue:
-    found = call.text(0)
-    return found if isinstance(found, str | bytes) else UNKNOWN
-
-
 def _json(call: Call) -> PyValue:
     given = call.get(0)
     text = given.value if isinstance(given, Managed) and given.kind == "file" else given
@@ -579,10 +565,9 @@ def _json(call: Call) -> PyValue:
         return UNKNOWN
 
 
-def _which(call: Call) -> PyValue:
+def _which(call: Call, name: str) -> PyValue:
     """A program on PATH: there is none besides Python and those of Windows."""
-    name = call.get(0)
-    if not isinstance(name, str) or name in ("python", "cmd"):
+    if name in ("python", "cmd"):
         return UNKNOWN
     call.run.machine.asked = True
     call.run.machine.variable(COMPILERS.get(name.removesuffix(".exe"), ""))
@@ -593,39 +578,33 @@ def bits(run: PythonRun) -> int:
     return 32 if run.machine.machine is Machine.X86 else 64
 
 
-def _open(call: Call) -> PyValue:
-    path = call.text(0)
-    return call.run.machine.open_file(path, call.get(1, "mode", "r")) if isinstance(path, str) else UNKNOWN
-
-
-def _glob_lazily(call: Call) -> PyValue:
-    found = _glob(call)
-    return Iteration(iter(found)) if isinstance(found, list) else found
+def _open(call: Call, path: str) -> PyValue:
+    return call.run.machine.open_file(path, call.get(1, "mode", "r"))
 
 
 MACHINE: dict[str, LibraryFunction] = {
-    "os.environ.get": _environment,
-    "os.getenv": _environment,
+    "os.environ.get": of_text(_environment),
+    "os.getenv": of_text(_environment),
     "os.environ.setdefault": _set_environment,
     "os.environ.copy": lambda call: dict(call.run.machine.variables),
     "os.environ.pop": lambda call: call.run.machine.variables.pop(str(call.get(0)).upper(), call.get(1, default=None)),
     "os.putenv": lambda call: None,
-    "os.listdir": _list_folder,
-    "os.scandir": _scan_folder,
-    "os.walk": _walk,
+    "os.listdir": of_text(lambda call, folder: listed(call.run, folder)),
+    "os.scandir": of_text(_scan_folder),
+    "os.walk": of_text(_walk),
     "os.getcwd": lambda call: call.run.machine.folder,
     "os.chdir": _chdir,
-    "os.fspath": _fspath,
-    "os.access": lambda call: call.run.machine.exists(path) if isinstance(path := call.get(0), str) else UNKNOWN,
-    "glob.glob": _glob,
-    "glob.iglob": _glob_lazily,
+    "os.fspath": of_text(lambda call, path: path),
+    "os.access": of_text(lambda call, path: call.run.machine.exists(path)),
+    "glob.glob": of_text(_glob),
+    "glob.iglob": of_text(lambda call, pattern: Iteration(iter(_glob(call, pattern)))),
     **dict.fromkeys(
         [f"pathlib.{name}" for name in ("Path", "PurePath", "WindowsPath", "PureWindowsPath", "PurePosixPath")], _path
     ),
     "pathlib.Path.cwd": lambda call: PureWindowsPath(call.run.machine.folder),
     "pathlib.Path.home": lambda call: PureWindowsPath(HOME),
-    "open": _open,
-    "io.open": _open,
+    "open": of_text(_open),
+    "io.open": of_text(_open),
     "json.load": _json,
     "json.loads": _json,
     "struct.calcsize": lambda call: bits(call.run) // 8 if call.get(0) in ("P", "N", "n") else UNKNOWN,
@@ -641,7 +620,7 @@ MACHINE: dict[str, LibraryFunction] = {
         f"{HOME}\\AppData\\Roaming\\Python" if call.get(0) == "userbase" else UNKNOWN
     ),
     "site.getsitepackages": lambda call: [ROOT, SITE],
-    "shutil.which": _which,
+    "shutil.which": of_text(_which),
     "sys.getwindowsversion": lambda call: Instance(
         Native("sys.getwindowsversion()"), {"major": 10, "minor": 0, "build": 19045, "platform": 2}
     ),
@@ -712,5 +691,5 @@ def _compile(call: Call) -> PyValue:
 PATTERNS: dict[str, LibraryFunction] = {
     **{f"re.{name}": _asked(name) for name in _MATCHING},
     "re.compile": _compile,
-    "re.escape": lambda call: re.escape(text) if isinstance(text := call.get(0), str) else UNKNOWN,
+    "re.escape": of_text(lambda call, text: re.escape(text)),
 }

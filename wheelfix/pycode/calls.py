@@ -36,7 +36,6 @@ from wheelfix.pycode.run import (
     attempt,
     error,
     error_class,
-    has_name,
     is_error,
     is_kind,
     of_class,
@@ -50,6 +49,8 @@ _OF_ERRORS = frozenset(
     "add_note with_traceback __traceback__ __cause__ __context__ __init__ __repr__ msg name path winerror errno"
     " strerror filename".split()
 )
+_ABSENT = object()
+"""Stands for no value at all."""
 
 
 class Attributes:
@@ -105,12 +106,12 @@ class Attributes:
 
     def _of_object(self, owner: Instance, name: str) -> PyValue:
         kind = owner.kind
-        found = of_class(kind, name)
-        if isinstance(found, MarkedFunction) and found.kind == "property" and name not in owner.attributes:
-            return self.run.calls.call(found.function, [owner], {})
+        found = of_class(kind, name, _ABSENT)
         if name in owner.attributes:
             return owner.attributes[name]
-        if found is not None or has_name(kind, name):
+        if isinstance(found, MarkedFunction) and found.kind == "property":
+            return self.run.calls.call(found.function, [owner], {})
+        if found is not _ABSENT:
             return self._described(found, owner, kind)
         if "<library>" in owner.attributes:
             return UNKNOWN  # a function of the DLL, or a constant of the declarations, which it does not export
@@ -148,8 +149,8 @@ class Attributes:
         return found
 
     def _of_type(self, owner: CodeClass, name: str) -> PyValue:
-        found = of_class(owner, name)
-        if found is None and not has_name(owner, name):
+        found = of_class(owner, name, _ABSENT)
+        if found is _ABSENT:
             if name == "__name__":
                 return owner.name
             if owner.maker is not None:
@@ -167,10 +168,9 @@ class Attributes:
 
     def _of_super(self, owner: CodeClass, thing: PyValue, name: str) -> PyValue:
         """What ``super().name`` gives in a method of a class."""
-        for base in owner.bases:
-            for one in base.order() if isinstance(base, CodeClass) else ():
-                if isinstance(one, CodeClass) and name in one.names:
-                    return self._bound(one.names[name], thing, thing.kind if isinstance(thing, Instance) else thing)
+        for found in (of_class(base, name, _ABSENT) for base in owner.bases):
+            if found is not _ABSENT:
+                return self._bound(found, thing, thing.kind if isinstance(thing, Instance) else thing)
         return Native("<new>") if name == "__new__" else UNKNOWN
 
     # ----------------------------------------------------------------------------------- functions of DLLs
@@ -502,10 +502,10 @@ class Calls:
         fields = kind.fields or []
         given = dict(zip(fields, args, strict=False)) | keywords
         for name in fields:
-            default = of_class(kind, name)
+            default = of_class(kind, name, _ABSENT)
             if name not in given and isinstance(default, Managed) and default.kind == "factory":
                 made.attributes[name] = self.call(default.value, [], {})
-            elif name in given or has_name(kind, name):
+            elif name in given or default is not _ABSENT:
                 made.attributes[name] = given.get(name, default)
             else:
                 raise error("TypeError", f"missing argument '{name}'")

@@ -27,7 +27,6 @@ from wheelfix.pycode.run import (
     Native,
     PythonRun,
     PyValue,
-    Thrown,
     Undecided,
     UnknownValue,
     attempt,
@@ -341,10 +340,6 @@ class ExpressionValues:
         try:
             return self.value(node)
         except (Undecided, *PYTHON_ERRORS):
-            return UNKNOWN
-        except Thrown as thrown:
-            if self.run.reading.is_thrown(thrown):
-                raise
             return UNKNOWN
 
     def as_set(self, items: list[PyValue]) -> PyValue:

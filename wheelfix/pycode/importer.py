@@ -39,12 +39,15 @@ from wheelfix.pycode.run import (
 from wheelfix.pycode.sourcecode import NO_MODULE, WORDS, goes_on, imported_from, is_standard, python_source
 from wheelfix.pycode.statements import Flow, Statements
 from wheelfix.pycode.windows import (
-    ROOT,
     SITE,
     ViewFiles,
     WindowsMachine,
+    folder_of_file,
     imported_by_path_files,
     imported_by_start_files,
+    module_of,
+    new_module,
+    windows_path,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +84,7 @@ class Importer:
     def import_statement(self, node: ast.Import | ast.ImportFrom) -> None:
         """Carry out an import statement; a lazy one when its names are used."""
         if is_lazy(node, self.run.machine.python):
-            origin = self._origin(node) if isinstance(node, ast.ImportFrom) else ""
+            origin = self._imported_by(node)[0] if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
                 bound = alias.asname or (alias.name if origin else alias.name.partition(".")[0])
                 self.run.bind(bound, ImportedName(origin or alias.name, alias.name if origin or alias.asname else ""))
@@ -104,16 +107,13 @@ class Importer:
                 )
 
     def _import_from(self, node: ast.ImportFrom) -> None:
-        origin = self._origin(node)
+        origin = self._imported_by(node)[0]
         module = self.import_module(origin)
         for alias in node.names:
             if alias.name == "*":
                 self._bind_all(module)
             else:
                 self.run.bind(alias.asname or alias.name, self._name_from(origin, module, alias.name))
-
-    def _origin(self, node: ast.ImportFrom) -> str:
-        return self._imported_by(node)[0]
 
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
@@ -288,17 +288,13 @@ class Importer:
 
     def module_at(self, path: str) -> CodeModule:
         """The module of a file, for a file that is read."""
-        name = _module_name(path)
+        name = module_of(path)
         if name not in self.run.modules:
-            module = self.run.modules[name] = self.new_module(path)
+            module = self.run.modules[name] = new_module(path)
             module.waiting = path.endswith(".py")
             if not module.waiting:
                 module.names["<star>"] = [""]
         return self.run.modules[name]
-
-    def new_module(self, path: str) -> CodeModule:
-        """A module of a file, of which nothing was followed."""
-        return self._new_module(_module_name(path), path)
 
     def _import_absent(self, name: str, path: str | None) -> PyValue:
         """A module that is not there, or belongs to another distribution."""
@@ -330,7 +326,7 @@ class Importer:
 
         It may have changed the folders; an extension module may make others, as cantera's does.
         """
-        if package.names.get("__path__") not in (None, [_folder_of_file(package.file)]):
+        if package.names.get("__path__") not in (None, [folder_of_file(package.file)]):
             raise Undecided(f"where {name} is looked for depends on code")
         top, last = name.partition(".")[0], name.rpartition(".")[2]
         own = (path for path in self.run.ran if path.endswith(".pyd") and path.startswith(f"{SITE_PACKAGES}/{top}/"))
@@ -344,32 +340,10 @@ class Importer:
     def _import_file(self, name: str, path: str) -> PyValue:
         if path.endswith(".pyd"):
             return self._import_extension(name, path)
-        module = self.run.modules[name] = self._new_module(name, path)
+        module = self.run.modules[name] = new_module(path, name)
         if path.endswith(".py"):
             self._run_file(module, path)
         return self.run.modules.get(name, module)
-
-    @staticmethod
-    def _new_module(name: str, path: str) -> CodeModule:
-        """A module with the names that Python gives it."""
-        module = CodeModule(name, path, {})
-        is_package = path.endswith("/__init__.py") or not path.endswith((".py", ".pyd"))
-        where = f"{ROOT}\\{path}".replace("/", "\\")
-        folder = where.rpartition("\\")[0] if path.endswith((".py", ".pyd")) else where
-        package = name if is_package else name.rpartition(".")[0]
-        module.names.update(
-            __name__=name,
-            __package__=package,
-            __doc__=None,
-            __spec__=Instance(Native("importlib.ModuleSpec"), {"name": name, "parent": package, "origin": where}),
-            __builtins__=UNKNOWN,
-            __annotations__={},
-        )
-        module.names["__file__"] = where if path.endswith((".py", ".pyd")) else None
-        if is_package:
-            module.names["__path__"] = [folder]
-        module.names["__debug__"] = True
-        return module
 
     def _run_file(self, module: CodeModule, path: str) -> None:
         if self.run.machine.view.file(path).size > MAX_SOURCE:
@@ -425,7 +399,7 @@ class Importer:
         known: dict[str, PyValue] = {}
         if loading is not None:
             known.update({key: value for module, key, value in loading.values if module == name})
-        known |= {"__name__": name, "__file__": f"{ROOT}\\{path}".replace("/", "\\"), "<star>": [""]}
+        known |= {"__name__": name, "__file__": windows_path(path), "<star>": [""]}
         self.run.modules[name] = CodeModule(name, path, known)
         return self.run.modules[name]
 
@@ -520,15 +494,6 @@ class Importer:
         """Whether everything that is installed is known."""
         beside = self.run.machine.view.beside
         return self.run.machine.complete and beside is not None and beside.complete
-
-
-def _module_name(path: str) -> str:
-    return path.removeprefix(f"{SITE_PACKAGES}/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-
-
-def _folder_of_file(path: str) -> str:
-    where = f"{ROOT}\\{path}".replace("/", "\\")
-    return where.rpartition("\\")[0] if path.endswith(".py") else where
 
 
 @frozen
@@ -634,9 +599,7 @@ class Imports:
 
     def _new_run(self, *, venv: bool = False, deep: bool = False) -> PythonRun:
         process = self._process.fork() if self._process is not None else None
-        machine = WindowsMachine(
-            self._files, self._profile, complete=self._complete, bare=self._bare, venv=venv, process=process
-        )
+        machine = WindowsMachine(self._files, complete=self._complete, bare=self._bare, venv=venv, process=process)
         run = new_run(machine, steps=self._steps)
         run.deep = deep
         return run

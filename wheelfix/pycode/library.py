@@ -8,7 +8,6 @@ import re
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import frozen
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name
 from wheelfix.model import Machine, canonical
@@ -25,6 +24,7 @@ from wheelfix.pycode.builtintypes import (
     matched,
     method,
     next_of,
+    of_text,
 )
 from wheelfix.pycode.run import (
     UNKNOWN,
@@ -51,7 +51,7 @@ from wheelfix.pycode.run import (
     path_text,
 )
 from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS, is_standard
-from wheelfix.pycode.windows import ROOT, SITE, WITH_PATH_NAMES
+from wheelfix.pycode.windows import ROOT, SITE, WITH_PATH_NAMES, new_module, windows_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +77,7 @@ def attribute_of_windows(run: PythonRun, owner: str, name: str) -> PyValue:
     """A DLL that is loaded by being named: ``ctypes.windll.kernel32``; None for other attributes."""
     if owner not in _LISTS or name == "LoadLibrary" or name.startswith("_"):
         return None
-    if run.reading is not None and run.machine.files.finds(f"{name}.dll", ()):
+    if run.reading is not None and run.machine.files.finds(f"{name}.dll"):
         return LoadedDll(name, "")
     return load(run, "LoadLibrary", name)
 
@@ -146,12 +146,10 @@ def _win_error(call: Call) -> PyValue:
     return Instance(Native(kind), {"args": (UNKNOWN, ""), "winerror": code, "strerror": ""})
 
 
-def _find_library(call: Call) -> PyValue:
+def _find_library(call: Call, name: str) -> PyValue:
     """``ctypes.util.find_library``: along PATH."""
-    name, machine = call.get(0), call.run.machine
-    if not isinstance(name, str):
-        return UNKNOWN
-    if call.run.reading is not None and machine.files.finds(_with_suffix(name), ()):
+    machine = call.run.machine
+    if call.run.reading is not None and machine.files.finds(_with_suffix(name)):
         return _with_suffix(name)
     path = machine.variables.get("PATH", "")
     if not isinstance(path, str):
@@ -211,7 +209,7 @@ LOADS: dict[str, LibraryFunction] = {
     "ctypes.get_last_error": _last_error,
     "ctypes.FormatError": lambda call: "The specified module could not be found.",
     "ctypes.sizeof": _size,
-    "ctypes.util.find_library": _find_library,
+    "ctypes.util.find_library": of_text(_find_library),
     "ctypes.util.find_msvcrt": lambda call: None,
     "os.add_dll_directory": _add_folder,
     "cffi.FFI": lambda call: Native("cffi.FFI()"),
@@ -299,22 +297,7 @@ NOT_FOUND = CodeClass("PackageNotFoundError", [Native("ModuleNotFoundError")], {
 _ABOVE = "../" * (SITE_PACKAGES.count("/") + 1)
 
 
-@frozen
-class _Installed:
-    """A distribution of the view."""
-
-    version: str
-    paths: tuple[str, ...]
-
-    @property
-    def files(self) -> list[PyValue]:
-        """Its files as RECORD names them."""
-        inside = f"{SITE_PACKAGES}/"
-        relative = (path.removeprefix(inside) if path.startswith(inside) else _ABOVE + path for path in self.paths)
-        return list(map(PurePosixPath, relative))
-
-
-def _installed(call: Call) -> _Installed:
+def _distribution(call: Call) -> Instance:
     """The distribution that code asks about; PackageNotFoundError where it is certain that there is none."""
     asked, machine = call.get(0), call.run.machine
     if not isinstance(asked, str):
@@ -322,10 +305,10 @@ def _installed(call: Call) -> _Installed:
     name, view = canonical(asked), machine.view
     beside = view.beside
     if beside is not None and name in beside and name not in beside.absent:
-        return _Installed(beside.version(name), tuple(sorted(beside.paths(name))))
-    own = _own(view, name) if beside is None else None
-    if own is not None:
-        return own
+        return _described(asked, beside.version(name), sorted(beside.paths(name)))
+    version = _own_version(view, name) if beside is None else None
+    if version is not None:
+        return _described(asked, version, [file.path for file in view.own_files])
     complete = (
         beside is not None and name not in beside.absent and (beside.complete or not machine.files.requires(name))
     )
@@ -334,35 +317,32 @@ def _installed(call: Call) -> _Installed:
     raise Thrown(Instance(NOT_FOUND, {"args": (asked,), "name": asked}))
 
 
-def _own(view: FileView, name: str) -> _Installed | None:
-    """The subject itself, if it has that name."""
+def _own_version(view: FileView, name: str) -> str | None:
+    """The version of the subject, if it has that name."""
     for file in view.own_files:
         folder, _, member = file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")
         spelled, _, version = folder.removesuffix(".dist-info").partition("-")
         if member == "METADATA" and folder.endswith(".dist-info") and canonical(spelled) == name:
-            return _Installed(version, tuple(file.path for file in view.own_files))
+            return version
     return None
 
 
-def _distribution(call: Call) -> PyValue:
-    found = _installed(call)
+def _described(name: str, version: str, paths: list[str]) -> Instance:
+    """A distribution with its files as RECORD names them."""
+    inside = f"{SITE_PACKAGES}/"
+    relative = (path.removeprefix(inside) if path.startswith(inside) else _ABOVE + path for path in paths)
     place = Native("importlib.metadata.Distribution.locate_file")
-    known = {"files": found.files, "version": found.version, "locate_file": place, "name": call.get(0)}
+    known = {"files": [*map(PurePosixPath, relative)], "version": version, "locate_file": place, "name": name}
     return Instance(Native("importlib.metadata.Distribution"), known)
 
 
-def _locate(call: Call) -> PyValue:
-    path = call.text(0)
-    return PureWindowsPath(SITE, path) if isinstance(path, str) else UNKNOWN
-
-
 METADATA: dict[str, LibraryFunction] = {
-    "importlib.metadata.version": lambda call: _installed(call).version or UNKNOWN,
-    "importlib.metadata.files": lambda call: _installed(call).files,
-    "importlib.metadata.metadata": lambda call: _installed(call) and UNKNOWN,
+    "importlib.metadata.version": lambda call: _distribution(call).attributes["version"] or UNKNOWN,
+    "importlib.metadata.files": lambda call: _distribution(call).attributes["files"],
+    "importlib.metadata.metadata": lambda call: _distribution(call) and UNKNOWN,
     "importlib.metadata.distribution": _distribution,
     "importlib.metadata.Distribution.from_name": _distribution,
-    "importlib.metadata.Distribution.locate_file": _locate,
+    "importlib.metadata.Distribution.locate_file": of_text(lambda call, path: PureWindowsPath(SITE, path)),
 }
 
 
@@ -419,9 +399,8 @@ def _text_of_package(call: Call) -> PyValue:
     return call.run.machine.text(str(found)) if isinstance(found, PurePath) else UNKNOWN
 
 
-def _find_spec(call: Call) -> PyValue:
-    name = call.get(0)
-    if not isinstance(name, str) or name.startswith("."):
+def _find_spec(call: Call, name: str) -> PyValue:
+    if name.startswith("."):
         return UNKNOWN
     if is_standard(name):
         return Instance(Native("importlib.ModuleSpec"))
@@ -433,7 +412,7 @@ def _find_spec(call: Call) -> PyValue:
 
 def _spec(name: str, path: str) -> Instance:
     """The spec of a module that has a file."""
-    where = f"{ROOT}\\{path}".replace("/", "\\")
+    where = windows_path(path)
     folders = [where.rpartition("\\")[0]] if "__init__" in path else None
     loader = Instance(Native("importlib.Loader"), {"exec_module": Native("importlib.Loader.exec_module")})
     spec = {"origin": where, "name": name, "submodule_search_locations": folders, "loader": loader, "<file>": path}
@@ -463,9 +442,7 @@ def _module_of_spec(call: Call) -> PyValue:
     if file.endswith(".pyd"):
         same = name.rpartition(".")[2] == base_name(file).partition(".")[0]
         return call.run.importer.import_path(name, file) if same else UNKNOWN
-    module = call.run.importer.new_module(file)
-    module.name = module.names["__name__"] = name
-    return module
+    return new_module(file, name)
 
 
 def _run_module(call: Call) -> PyValue:
@@ -502,11 +479,9 @@ def _modules_in(call: Call) -> PyValue:
     return rows
 
 
-def _module_or(call: Call) -> PyValue:
+def _module_or(call: Call, name: str) -> PyValue:
     """``sys.modules.get``."""
-    name, run = call.get(0), call.run
-    if not isinstance(name, str):
-        return UNKNOWN
+    run = call.run
     if name in run.modules or not run.importer.is_own(run.machine.files.module(name)):
         return run.importer.module_named(name)
     return call.get(1, default=None)
@@ -531,12 +506,12 @@ MODULES: dict[str, LibraryFunction] = {
     # Where all that is installed is known, nothing adds to the package.
     "pkgutil.extend_path": lambda call: call.get(0) if call.run.machine.complete else UNKNOWN,
     "pkgutil.iter_modules": _modules_in,
-    "importlib.util.find_spec": _find_spec,
+    "importlib.util.find_spec": of_text(_find_spec),
     "importlib.FileFinder.find_spec": _spec_in,
     "importlib.util.spec_from_file_location": _spec_of_file,
     "importlib.util.module_from_spec": _module_of_spec,
     "importlib.Loader.exec_module": _run_module,
-    "sys.modules.get": _module_or,
+    "sys.modules.get": of_text(_module_or),
 }
 
 

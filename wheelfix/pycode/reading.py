@@ -45,7 +45,15 @@ from wheelfix.pycode.sourcecode import (
     last_line,
     spelled,
 )
-from wheelfix.pycode.windows import FIRST_FOLDER, ROOT, ViewFiles, WindowsMachine, default_flags, load_error, os_error
+from wheelfix.pycode.windows import (
+    FIRST_FOLDER,
+    ROOT,
+    ViewFiles,
+    WindowsMachine,
+    default_flags,
+    load_error,
+    new_module,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,10 +165,6 @@ class CodeReading:
 
     # ---------------------------------------------------------------------------------------------- exceptions
 
-    def is_thrown(self, thrown: Thrown) -> bool:
-        """Whether an exception ends what it is raised in: code raises it, or catches it."""
-        return thrown.raised or self.is_caught(_kind_name(thrown.error))
-
     def is_caught(self, kind: str) -> bool:
         """Whether something around catches an exception; whether the code then goes on is another question."""
         return any(_catches(guard, kind) is not False for guard in self.run.guards)
@@ -252,7 +256,7 @@ class CodeReading:
     # ------------------------------------------------------------------------------------------------- folders
 
     def add_folder(self, value: PyValue) -> PyValue:
-        """``os.add_dll_directory``: note the folder; one that is certainly not there raises an exception."""
+        """``os.add_dll_directory``: note the folder."""
         text = _text(value)
         if not isinstance(text, str) or ";" in text:
             self._note_unread("add_dll_directory")
@@ -262,15 +266,7 @@ class CodeReading:
             place = self.run.environment.file, self.node.lineno
             found = FoundLoad(path, *place, "add_dll_directory", not self.later, self.is_guarded(NO_FILE))
             self.folders[found] = None
-        self.raise_absent(text, 2)
         return UNKNOWN
-
-    def raise_absent(self, text: str, code: int = 3) -> None:
-        """Raise what asking for a folder raises that is certainly not in the package, if something catches it."""
-        machine, path = self.run.machine, self.run.machine.view_path(text)
-        absent = _is_absolute(text) and machine.files.is_own(path) and machine.files.exists(path, folder=True) is False
-        if absent and not self.later and self.is_caught(NO_FILE):
-            raise Thrown(os_error(NO_FILE, code, text))
 
     # --------------------------------------------------------------------------------------------------- loads
 
@@ -322,7 +318,7 @@ class CodeReading:
             inside = files.view.find(item.target, name)
             if inside:
                 return inside
-        found = files.finds(name, ())
+        found = files.finds(name)
         loaded = {item.target.rpartition("/")[2].lower() for item in self.loads}
         return path if found else None if found is False and path.lower() not in loaded else ""
 
@@ -367,10 +363,6 @@ def _is_relative(text: str) -> bool:
 
 def _text(value: PyValue) -> PyValue:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else path_text(value)
-
-
-def _kind_name(made: Instance) -> str:
-    return made.kind.name.rpartition(".")[2] if isinstance(made.kind, CodeClass | Native) else "Exception"
 
 
 def _catches(guard: PyValue, kind: str) -> bool | None:
@@ -429,7 +421,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     tree = budget.parse(source, path)
     if tree is None:
         return PathCode(unread_calls=tuple(_spelled_calls(source, path)))
-    machine = WindowsMachine(files, files.profile, complete=False)
+    machine = WindowsMachine(files, complete=False)
     machine.lenient = True
     run = new_run(machine, steps=min(FILE_STEPS, budget.steps))
     run.budget = budget
@@ -474,7 +466,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
 def _follow_file(reading: CodeReading, tree: ast.Module, last: int, path: str) -> bool:
     """Follow the statements of a file, of which those behind a line do not concern DLLs; say whether they all run."""
     run = reading.run
-    module = run.importer.new_module(path)
+    module = new_module(path)
     run.modules[module.name] = module
     run.environment = Namespace(module.names, module.names, path)
     try:

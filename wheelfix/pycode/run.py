@@ -57,8 +57,6 @@ class Thrown(Exception):
     def __init__(self, error: Instance) -> None:
         super().__init__(error)
         self.error = error
-        self.raised = False
-        """Whether a statement of the code raises it."""
 
 
 class UnknownValue:
@@ -74,8 +72,6 @@ UNKNOWN: PyValue = UnknownValue()
 class Native:
     """Something of Python's library or of another distribution, by its dotted name."""
 
-    __slots__ = ("name",)
-
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -89,15 +85,14 @@ class Native:
 class CodeModule:
     """A module of the package, with its names."""
 
-    __slots__ = ("file", "name", "names", "waiting")
+    waiting = False
+    """Whether its code is followed only once one of its names is asked for."""
 
     def __init__(self, name: str, file: str, names: dict[str, PyValue]) -> None:
         self.name = name
         self.file = file
         """Its file in the view; empty for a folder without ``__init__.py``."""
         self.names = names
-        self.waiting = False
-        """Whether its code is followed only once one of its names is asked for."""
 
     @property
     def is_compiled(self) -> bool:
@@ -108,8 +103,6 @@ class CodeModule:
 class ImportedName:
     """A name that was imported and not used: by a file that is read, or lazily (PEP 810)."""
 
-    __slots__ = ("module", "name")
-
     def __init__(self, module: CodeModule | str, name: str) -> None:
         self.module = module
         """A module of the package, or the dotted name of one that is imported once the name is used."""
@@ -119,8 +112,6 @@ class ImportedName:
 
 class Namespace:
     """The names that a function, class body or module sees."""
-
-    __slots__ = ("above", "file", "globals", "names", "outer")
 
     def __init__(
         self, names: dict[str, PyValue], module: dict[str, PyValue], file: str, above: Namespace | None = None
@@ -137,7 +128,10 @@ class Namespace:
 class CodeFunction:
     """A function or lambda of the package."""
 
-    __slots__ = ("attributes", "defaults", "environment", "generator", "keyword_defaults", "name", "node", "owner")
+    generator: bool | None = None
+    """Whether calling it gives a generator; found out when it is called."""
+    owner: CodeClass | None = None
+    """The class in whose body it was defined, for ``super()``."""
 
     def __init__(
         self,
@@ -150,12 +144,8 @@ class CodeFunction:
         self.environment = environment
         self.defaults = defaults
         self.keyword_defaults = keyword_defaults
-        self.generator: bool | None = None
-        """Whether calling it gives a generator; found out when it is called."""
         self.name: str = getattr(node, "name", "<lambda>")
         self.attributes: dict[str, PyValue] = {}
-        self.owner: CodeClass | None = None
-        """The class in whose body it was defined, for ``super()``."""
 
     @property
     def statements(self) -> list[ast.stmt]:
@@ -165,8 +155,6 @@ class CodeFunction:
 
 class MarkedFunction:
     """A function with a mark that changes how it is called: ``property``, ``contextmanager``, ``lru_cache``."""
-
-    __slots__ = ("function", "kept", "kind")
 
     def __init__(self, kind: str, function: PyValue) -> None:
         self.kind = kind
@@ -178,8 +166,6 @@ class MarkedFunction:
 class Bound:
     """A function with its first arguments: a method of an object, or ``functools.partial``."""
 
-    __slots__ = ("args", "function", "keywords")
-
     def __init__(self, function: PyValue, args: list[PyValue], keywords: dict[str, PyValue] | None = None) -> None:
         self.function = function
         self.args = args
@@ -189,8 +175,6 @@ class Bound:
 class Method:
     """A method of a value that Python or its library has."""
 
-    __slots__ = ("name", "owner")
-
     def __init__(self, owner: PyValue, name: str) -> None:
         self.owner = owner
         self.name = name
@@ -199,16 +183,15 @@ class Method:
 class CodeClass:
     """A class of the package."""
 
-    __slots__ = ("bases", "fields", "maker", "name", "names")
+    fields: list[str] | None = None
+    """The parameters of a dataclass or named tuple."""
+    maker: CodeClass | None = None
+    """Its metaclass, if that is one of the package."""
 
     def __init__(self, name: str, bases: list[PyValue], names: dict[str, PyValue]) -> None:
         self.name = name
         self.bases = bases
         self.names = names
-        self.fields: list[str] | None = None
-        """The parameters of a dataclass or named tuple."""
-        self.maker: CodeClass | None = None
-        """Its metaclass, if that is one of the package."""
 
     def order(self) -> Iterator[PyValue]:
         """The class and all its base classes, in about the order in which attributes are looked up."""
@@ -234,23 +217,23 @@ class CodeClass:
 class Instance:
     """An object of a class; exceptions are such objects too."""
 
-    __slots__ = ("attributes", "by_python", "failure", "kind", "place")
+    place = ("", 0)
+    """For an exception: the file and line that raised it first."""
+    by_python = False
+    """For an exception: whether Python raises it by itself, as for an attribute that is not there."""
+    failure: LoadFault | None = None
+    """For an exception of a load: what failed."""
 
     def __init__(self, kind: CodeClass | Native, attributes: dict[str, PyValue] | None = None) -> None:
         self.kind = kind
-        self.place = ("", 0)
-        """For an exception: the file and line that raised it first."""
-        self.by_python = False
-        """For an exception: whether Python raises it by itself, as for an attribute that is not there."""
         self.attributes = attributes if attributes is not None else {}
-        self.failure: LoadFault | None = None
-        """For an exception of a load: what failed."""
 
 
 class LoadFault:
     """A load that failed: of what, and why."""
 
-    __slots__ = ("along_path", "cause", "failure", "spelled", "target")
+    along_path = False
+    """Whether PATH was searched, where users may have DLLs that the package does not have."""
 
     def __init__(self, cause: str, target: str, failure: Failure | None, spelled: str = "") -> None:
         self.cause = cause
@@ -261,14 +244,10 @@ class LoadFault:
         """The file as the code names it, which may leave out the suffix."""
         self.failure = failure
         """How the loader failed; None where there is no such file."""
-        self.along_path = False
-        """Whether PATH was searched, where users may have DLLs that the package does not have."""
 
 
 class LoadedDll:
     """A DLL that was loaded with ctypes or cffi."""
-
-    __slots__ = ("attributes", "name", "path")
 
     def __init__(self, name: str, path: str) -> None:
         self.name = name
@@ -290,13 +269,9 @@ class VersionInfo(NamedTuple):
 class BasePrefix(str):
     """The folder of the Python that an environment was made from, which may or may not be the environment itself."""
 
-    __slots__ = ()
-
 
 class Iteration:
     """A generator or another iterator."""
-
-    __slots__ = ("guards", "items")
 
     def __init__(self, items: Iterator[PyValue]) -> None:
         self.items = items
@@ -306,8 +281,6 @@ class Iteration:
 
 class Managed:
     """A context manager: a generator between its two halves, a DLL folder, ``suppress``, ``ExitStack`` or a value."""
-
-    __slots__ = ("kind", "value")
 
     def __init__(self, kind: str, value: PyValue) -> None:
         self.kind = kind
@@ -363,18 +336,12 @@ def error(kind: str, *args: PyValue) -> Thrown:
     return thrown
 
 
-def of_class(kind: PyValue, name: str) -> PyValue:
-    """What a class of the package, or one of its bases in it, calls by a name; None if there is none."""
+def of_class(kind: PyValue, name: str, default: PyValue = None) -> PyValue:
+    """What a class of the package, or one of its bases in it, calls by a name."""
     for one in kind.order() if isinstance(kind, CodeClass) else ():
         if isinstance(one, CodeClass) and name in one.names:
             return one.names[name]
-    return None
-
-
-def has_name(kind: PyValue, name: str) -> bool:
-    """Whether a class of the package, or one of its bases in it, calls something by a name, which may be None."""
-    order = kind.order() if isinstance(kind, CodeClass) else ()
-    return any(isinstance(one, CodeClass) and name in one.names for one in order)
+    return default
 
 
 MAX_STEPS = 250_000
@@ -561,11 +528,6 @@ class PythonRun:
             del self.until[file]
             if not self.until:
                 raise Enough
-
-    def close_folder(self, folder: str) -> None:
-        """Remove a folder from the search again; reading a file finds every folder that it may add."""
-        if self.reading is None:
-            self.machine.close_folder(folder)
 
     def choose(self, place: object) -> bool | None:
         """The way that a file which is read takes where that is not known; None for an import that is followed."""

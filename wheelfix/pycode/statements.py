@@ -188,9 +188,7 @@ class Statements:
         except Thrown as thrown:
             if self.run.reading is None and self._follows_from_unclear(thrown):
                 return self._left_unclear(node, thrown)
-            if self.run.reading is None or self.run.reading.is_thrown(thrown):
-                raise
-            return self._passed_over(node)
+            raise
         return NEXT
 
     def _follows_from_unclear(self, thrown: Thrown) -> bool:
@@ -279,14 +277,10 @@ class Statements:
 
     def visit_Assert(self, node: ast.Assert) -> None:
         if self.run.expressions.condition(node.test) is False:
-            thrown = error("AssertionError")
-            thrown.raised = True
-            raise thrown
+            raise error("AssertionError")
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        thrown = self._raised(node)
-        thrown.raised = True
-        raise thrown
+        raise self._raised(node)
 
     def _raised(self, node: ast.Raise) -> Thrown:
         if node.exc is None:
@@ -610,7 +604,7 @@ class Flow:
         """``__exit__``; whether the exception is suppressed."""
         kind = manager.kind if isinstance(manager, Managed) else ""
         if kind == "folder":
-            self.run.close_folder(manager.value)
+            self.run.machine.close_folder(manager.value)
         elif kind == "suppress":
             return thrown is not None and bool(self.catches(manager.value, thrown))
         elif kind == "stack":

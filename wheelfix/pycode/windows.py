@@ -315,13 +315,13 @@ class ViewFiles:
                 known[path] = any(word in data for word in _OF_INTEREST)
         return known[path]
 
-    def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
-        """Whether a bare name is found: in Windows, the Visual C++ runtime, beside Python, or in some folders."""
+    def finds(self, name: str) -> bool | None:
+        """Whether a bare name is found: in Windows, the Visual C++ runtime, or beside Python."""
         key = dll_key(name)
         known = classify(key, self.machine)
         if known.on_every_machine or known.kind in ("driver", "api-set") or runtime_file(key) is not None:
             return True
-        if any(self.view.find(folder, key) for folder in ("", *folders)):
+        if self.view.find("", key):
             return True
         # One that lies elsewhere may be found by means that were not read.
         return None if self.view.named(key) else False
@@ -379,6 +379,41 @@ WITH_PATH_NAMES = (3, 12)
 """The first Python whose ctypes takes ``Path`` objects."""
 
 
+def windows_path(path: str) -> str:
+    """The full path of a file of the view."""
+    return f"{ROOT}\\{path}".replace("/", "\\")
+
+
+def module_of(path: str) -> str:
+    """The dotted name of the module that a Python file is."""
+    return path.removeprefix(f"{SITE_PACKAGES}/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def folder_of_file(path: str) -> str:
+    """The folder of a file, or a folder itself."""
+    return windows_path(parent(path) if path.endswith((".py", ".pyd")) else path)
+
+
+def new_module(path: str, name: str = "") -> CodeModule:
+    """A module of a file, with the names that Python gives it."""
+    name = name or module_of(path)
+    is_file = path.endswith((".py", ".pyd"))
+    is_package = path.endswith("/__init__.py") or not is_file
+    package = name if is_package else name.rpartition(".")[0]
+    spec = {"name": name, "parent": package, "origin": windows_path(path)}
+    names = {
+        "__name__": name,
+        "__package__": package,
+        "__doc__": None,
+        "__spec__": Instance(Native("importlib.ModuleSpec"), spec),
+        "__builtins__": UNKNOWN,
+        "__annotations__": {},
+        "__file__": windows_path(path) if is_file else None,
+        "__debug__": True,
+    }
+    return CodeModule(name, path, names | {"__path__": [folder_of_file(path)]} if is_package else names)
+
+
 class _OwnersOfNames:
     """What the process finds outside of the view: DLLs that some distribution is known to ship may be there."""
 
@@ -402,7 +437,6 @@ class WindowsMachine:
     def __init__(
         self,
         files: ViewFiles,
-        profile: Profile,
         *,
         complete: bool = True,
         bare: bool = False,
@@ -422,7 +456,7 @@ class WindowsMachine:
         """Whether no vendor's toolkit is installed either; else a variable that names one may be set."""
         self.toolkits: set[str] = set()
         """The vendors whose toolkits the code has looked for."""
-        self.profile = profile
+        self.profile = profile = files.profile
         self.machine: Machine = profile.machine
         self.python: tuple[int, int] = profile.python or USUAL_PYTHON
         self.folder: str = FIRST_FOLDER
@@ -580,7 +614,7 @@ class WindowsMachine:
             found = self.view.read_text(where, MAX_TEXT)
             if found is not None:
                 return found
-        if self.exists(path, folder=False) is False:
+        if self.exists(path, folder=False) is False and not self.lenient:
             raise Thrown(os_error("FileNotFoundError", 2, path))
         raise Undecided(f"the content of {path} is not read")
 
