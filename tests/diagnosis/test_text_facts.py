@@ -142,6 +142,29 @@ PARTIAL = (
             id="a compiler for 32 bits, in the words of Python",
         ),
         pytest.param(
+            "ERROR: Could not find a version that satisfies the requirement a==1.5 (from versions: 1.6, 1.7)",
+            "The index offers 1.6, 1.7",
+            id="what there is in place of what was asked for",
+        ),
+        pytest.param(
+            "a.c(2): fatal error C1083: Cannot open include file: 'sched.h': No such file or directory error: command "
+            "'cl.exe' failed with exit status 2; ERROR: Failed building wheel for a",
+            "It is a header of Unix",
+            id="two messages in one line",
+        ),
+        pytest.param(
+            "× Building wheel for engine (pyproject.toml) did not run successfully.\n[4 lines of output]\n"
+            "Traceback (most recent call last):\nTypeError: version() missing 1 required positional argument: 'id'\n"
+            "[end of output]\nERROR: Failed building wheel for engine\n",
+            "missing 1 required positional argument",
+            id="the exception of a build script",
+        ),
+        pytest.param(
+            f"pygame.error: Failed loading libmodplug-1.dll: {NOT_FOUND}",
+            "libmodplug-1.dll, or a DLL that it needs",
+            id="a name without a folder",
+        ),
+        pytest.param(
             "pyconfig.h(59): fatal error C1083: \ufffd\ufffd: \ufffdio.h\ufffd: No such file or directory",
             "was not found: io.h.",
             id="a header between broken letters",
@@ -342,6 +365,23 @@ def test_the_vendor_has_nothing_for_somebody_who_has_the_file() -> None:
     assert "Install the vendor's package" in diagnose(text).remedies[0].title
     looked = diagnose(f"{text}The DLL is in the correct folder, I checked that\n")
     assert not [step for step in looked.remedies if "vendor" in step.title]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "title"),
+    [
+        ("dtype", "Expected 96 from C header, got 88", "Use NumPy 1 until"),
+        ("ndarray", "Expected 88 from C header, got 80", "Use a NumPy that is as new"),
+    ],
+)
+def test_which_numpy_is_the_older_one(kind, sizes, title):
+    text = f"ValueError: numpy.{kind} size changed, may indicate binary incompatibility. {sizes} from PyObject"
+    assert diagnose(text).remedies[0].title.startswith(title)
+
+
+def test_a_program_for_a_32_bit_python_is_asked_for_in_32_bits():
+    text = "Python 3.7.4 32-bit\nFileNotFoundError: Could not find module 'libvlc.dll' (or one of its dependencies)."
+    assert diagnose(text).remedies[0].command == "winget install --id VideoLAN.VLC --exact --architecture x86"
 
 
 def test_who_says_that_python_is_32_bit_is_not_asked() -> None:

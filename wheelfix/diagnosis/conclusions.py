@@ -323,7 +323,10 @@ def _explain_error(gathered: GatheredEvidence, known: list[Cause]) -> Explained 
     if cause.id not in _NOT_REACHED and any(one.id == "no-wheel" for one in known):
         return None
     if known and cause.confidence is Confidence.GUESS and cause.id != known[0].id:
-        return None
+        if known[0].id != "build-script":
+            return None
+        # Whatever it says, it is the line that the build ended with.
+        cause = replace(known[0], what_is_known=f'Line {error.line}: "{error.text}" {known[0].what_is_known}')
     return Explained(cause, explanation=cause.what_is_known)
 
 

@@ -24,6 +24,7 @@ TEXTS = {
     "torch-cpu-build": "AssertionError: Torch not compiled with CUDA enabled",
     "torchvision-mismatch": "RuntimeError: operator torchvision::nms does not exist",
     "qt-platform-plugin": 'Could not find the Qt platform plugin "windows" in ""',
+    "compiler-output": "a.cpp : fatal error C1083: Cannot open compiler generated file: '': Invalid argument",
     "qt-plugin-refused": 'Could not load the Qt platform plugin "windows" in "" even though it was found.',
     "bitsandbytes-cuda": "RuntimeError: CUDA Setup failed despite GPU being available. Please run the following",
     "bitsandbytes-cpu": "'NoneType' object has no attribute 'cadam32bit_grad_fp32'",

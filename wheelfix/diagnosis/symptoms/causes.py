@@ -395,6 +395,8 @@ def _numpy_is_older(details: Mapping[str, str]) -> bool:
 
     The text has the sizes of a type, the versions of the interface in hexadecimal, or the releases themselves.
     """
+    if details.get("type") == "numpy.dtype":
+        return details.get("header", "") < details.get("object", "")  # in NumPy 2 it is smaller
     for with_it, installed in (("header", "object"), ("built", "running")):
         numbers = [_FIRST_NUMBER.match(details.get(name, "")) for name in (with_it, installed)]
         first, second = ((len(found[1]), found[1].lower()) if found else (0, "") for found in numbers)

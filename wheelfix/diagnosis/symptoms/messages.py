@@ -274,7 +274,7 @@ def read_messages(line: str) -> list[Symptom]:
     lowered, excerpt = alike(line), " ".join(line.split())[:400]
     rows = [row for row, words in _near(lowered) if words.match(lowered)]
     matching = [row for row in rows if isinstance(row, Message)]
-    special = [one for one in matching if not one.general]
+    special = [one for one in matching if not one.general and one.rank != "last"]
     worded = next((row for row in rows if isinstance(row, Wording)), None) if not special else None
     more = {"subject": subject} if rows and (subject := _subject(line)) else {}
     if worded is not None:
@@ -365,7 +365,11 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "brought": "" if behind else _brought(symptom),
         "left_out": f"PyInstaller did not find {left_out}. " if left_out else "",
         "clash": symptom.details.get("clash", ""),
-        **_source_words(() if candidates else missing, library_of(names[0] if names else "") or behind),
+        **_source_words(
+            () if candidates else missing,
+            library_of(names[0] if names else "") or behind,
+            symptom.details.get("bitness", ""),
+        ),
         **_package_words(symptom),
         **_version_words(symptom),
         **_card_words(symptom),
@@ -375,18 +379,23 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     }
 
 
+def _file(symptom: Symptom) -> str:
+    return symptom.file or _module_name(symptom)
+
+
 def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[str, str]:
     """The file that failed, what failed in it, and where it lies."""
     details, path = symptom.details, symptom.path or ""
     error = winerror(symptom.code) if symptom.code is not None else None
     prefix = environment_prefix(path) or details.get("prefix", "")
     return {
-        "file": symptom.file or _module_name(symptom),
+        "file": _file(symptom),
         "a_file": symptom.file or (_module_name(symptom) if symptom.module or symptom.package else "A DLL"),
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
         "full_path": path if "\\" in path and not {"'", UNNAMED} & {*path} else "",
         "names": _and(names) or "a part",
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
+        "header": _whose_header(details.get("subject", "")),
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
         "vc_arch": {"32-bit": "x86", "ARM64": "arm64"}.get(details.get("bitness", ""), "x64"),
@@ -395,6 +404,11 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
             symptom.dlls[0] if symptom.dlls else behind if "\\" in path else symptom.file or behind
         ),
         "symbol": details.get("symbol", ""),
+        "function": f"the function {details['symbol'][:_LONGEST_NAME]}" if "symbol" in details else "a function",
+        # A name without a folder is looked for itself.
+        "sought": f"{path}, or a DLL that it needs"
+        if path and "\\" not in path
+        else f"A DLL that {_file(symptom)} needs",
         "newer_part": details.get("symbol", "") or _and(names) or "a part",
         "user_site": details.get("user_site", ""),
         "meaning": error.meaning if error else "",
@@ -407,6 +421,23 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "env_option": f' --env "{prefix}"' if prefix else "",
         "package_folder": _package_folder(symptom),
     }
+
+
+_HEADERS = {
+    r"Python\.h|pyconfig\.h": "It is a header of Python, which the embeddable Python does not have. ",
+    r"(?:io|stdio|stdlib|string|ctype|math|float|limits|errno|assert|time|crtdbg|corecrt|windows|winsock2)\.h": (
+        "It comes with the Windows SDK, a part of the Build Tools for C++, which is not installed or not known here. "
+    ),
+    r"(?:unistd|sched|dlfcn|pthread|dirent|strings|termios|poll|pwd|grp|netdb|syslog|execinfo|libgen|fnmatch|glob|regex"
+    r"|ifaddrs|endian|byteswap|alloca|semaphore|sys/(?!types|stat)\w+|net/\w+|netinet/\w+|arpa/inet|linux/\w+)\.h": (
+        "It is a header of Unix, which no installation brings to Windows: this source was not written for it. "
+    ),
+}
+
+
+def _whose_header(name: str) -> str:
+    """Where a header comes from that is not one of a library."""
+    return next((whose for pattern, whose in _HEADERS.items() if re.fullmatch(pattern, name, re.IGNORECASE)), "")
 
 
 def _crashed_in(symptom: Symptom) -> str:
@@ -442,16 +473,20 @@ def _tags(text: str) -> str:
     return f"{python}-{abi}-{platform} is {name} on {_PLATFORMS.get(platform, platform)}{odd}"
 
 
-def _source_words(missing: tuple[str, ...], library: NamedLibrary | None) -> dict[str, str]:
+def _source_words(missing: tuple[str, ...], library: NamedLibrary | None, bitness: str) -> dict[str, str]:
     """Where the missing DLLs can be had."""
     words = dict(zip(("vendor_command", "conda_command", "vendor_why"), _vendor(missing), strict=True))
-    return words | {f"library_{name}": getattr(library, name, "") for name in ("fix", "command", "why")}
+    found = {f"library_{name}": getattr(library, name, "") for name in ("fix", "command", "why")}
+    if bitness == "32-bit" and found["library_command"].startswith("winget install "):
+        found["library_command"] += " --architecture x86"
+    return words | found
 
 
 _FEW_WHEELS = (
     " This is a {} Python, and many packages have wheels for the usual 64-bit one (AMD64) alone: install that; it runs "
     "on ARM64 as well."
 )
+_LONGEST_NAME = 120
 _LOOKED = "The text says that the file is there: then one of its own DLLs is not found, or the program looks elsewhere."
 
 
@@ -493,6 +528,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
+        "offered": f" The index offers {details['offered']}: ask for one of these." if "offered" in details else "",
         "this_python": _this_python(details),
         "ask_wheel": _ask_wheel(details),
         "bitness": _FEW_WHEELS.format(details["bitness"]) if "bitness" in details else "",

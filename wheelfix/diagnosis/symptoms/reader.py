@@ -387,8 +387,8 @@ def _ending(lines: list[str], first: int) -> Ending | None:
 
 
 _VERSIONED = re.compile(
-    r"(?<![\w.\\-])(?<!different )(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}(?:[ :：|-]{1,4}|(?P<wanted>==))[*_` ]{0,4}"
-    r"(?:version:? |v)?"
+    r"(?<![\w.\\#-])(?<!different )(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}(?:[ :：|-]{1,4}|(?P<wanted>==))"
+    r"[*_` ]{0,4}(?:version:? |v)?"
     r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.post|\.dev)\w{1,20})?)"
     r"(?P<archive>\.tar\.gz|\.zip\b|-(?:cp|py)\d)?(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?!\w)"
 )
