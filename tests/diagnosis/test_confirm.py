@@ -52,7 +52,7 @@ def diagnose(text: str | None = None, **what: object) -> Diagnosis:
     return wheelfix.diagnose(text, options=HERMETIC, **what)  # type: ignore[arg-type]
 
 
-def test_the_pair_is_the_cause_and_not_one_of_its_files(tmp_path: Path) -> None:
+def test_the_pair_is_the_cause_and_not_one_of_its_files(tmp_path):
     found = diagnose(ERROR_127, wheel=[user(tmp_path), flux(tmp_path)])
     (only,) = found.explained
     assert only.cause.summary == "user 3.0 does not fit flux 2.1: it requires flux==1.0."
@@ -64,28 +64,28 @@ def test_the_pair_is_the_cause_and_not_one_of_its_files(tmp_path: Path) -> None:
     assert "stop working" in found.remedies[1].danger
 
 
-def test_a_folder_of_wheels_is_a_set_too(tmp_path: Path) -> None:
+def test_a_folder_of_wheels_is_a_set_too(tmp_path):
     user(tmp_path)
     flux(tmp_path)
     assert diagnose(ERROR_127, wheel=tmp_path).explained[0].package == "user"
 
 
-def test_without_a_text_the_set_shows_it_as_well(tmp_path: Path) -> None:
+def test_without_a_text_the_set_shows_it_as_well(tmp_path):
     found = diagnose(wheel=[user(tmp_path), flux(tmp_path)])
     assert found.explained[0].cause.summary.startswith("user 3.0 does not fit flux 2.1")
 
 
-def test_a_set_that_fits_has_no_fault(tmp_path: Path) -> None:
+def test_a_set_that_fits_has_no_fault(tmp_path):
     assert diagnose(wheel=[user(tmp_path, symbol="new"), flux(tmp_path)]).outcome is DiagnosisOutcome.NO_FAULT
 
 
-def test_a_requirement_that_holds_is_not_blamed(tmp_path: Path) -> None:
+def test_a_requirement_that_holds_is_not_blamed(tmp_path):
     found = diagnose(ERROR_127, wheel=[user(tmp_path, "flux>=2"), flux(tmp_path)])
     assert found.explained[0].cause.summary.endswith("it was built for another version or another kind of build.")
     assert len(found.remedies) == 1
 
 
-def test_the_other_distribution_is_blamed_for_its_own_missing_dll(tmp_path: Path) -> None:
+def test_the_other_distribution_is_blamed_for_its_own_missing_dll(tmp_path):
     """_ext.pyd is named, but flux.dll of the other wheel needs what nothing has: its wheel is to be repaired."""
     broken = flux(tmp_path, exports=("old",), needs="zlib_of_flux.dll")
     found = diagnose(ERROR_126, wheel=[user(tmp_path), broken])
@@ -95,26 +95,26 @@ def test_the_other_distribution_is_blamed_for_its_own_missing_dll(tmp_path: Path
     assert not any(user(tmp_path).name in step.command for step in found.remedies)
 
 
-def test_an_environment_blames_the_other_distribution_as_well(tmp_path: Path) -> None:
+def test_an_environment_blames_the_other_distribution_as_well(tmp_path):
     prefix = install(flux(tmp_path, exports=("old",), needs="zlib_of_flux.dll"), tmp_path / "env")
     lay(install(user(tmp_path), prefix), {"python.exe": b"MZ"})
     assert diagnose(ERROR_126, environment=prefix).explained[0].package == "flux"
 
 
-def test_a_wheel_is_tried_in_the_environment_it_is_for(tmp_path: Path) -> None:
+def test_a_wheel_is_tried_in_the_environment_it_is_for(tmp_path):
     prefix = lay(install(flux(tmp_path), tmp_path / "env"), {"python.exe": b"MZ"})
     found = diagnose(ERROR_127, environment=prefix, wheel=user(tmp_path))
     assert found.explained[0].cause.summary.startswith("user 3.0 does not fit flux 2.1")
 
 
-def test_several_wheels_of_one_distribution_are_examined_each(tmp_path: Path) -> None:
+def test_several_wheels_of_one_distribution_are_examined_each(tmp_path):
     old, new = user(tmp_path), user(tmp_path, "flux>=2", "new", "4.0")
     found = diagnose(ERROR_127, wheel=[old, new, flux(tmp_path)])
     assert [one.package for one in found.explained] == ["user"]
     assert [one.told for one in found.evidence[1:]] == ["user 3.0", "user 4.0", "flux 2.1"]
 
 
-def test_the_release_that_fits_is_named_for_torch(tmp_path: Path) -> None:
+def test_the_release_that_fits_is_named_for_torch(tmp_path):
     """torchvision 0.19.0 beside torch 2.9.1: each torch has one torchvision, and the kind of build stays."""
     found = diagnose(wheel=[torchvision(tmp_path), torch(tmp_path, "2.9.1+cu128", ("c10_cuda.dll",))])
     assert found.explained[0].cause.summary == (
@@ -125,7 +125,7 @@ def test_the_release_that_fits_is_named_for_torch(tmp_path: Path) -> None:
     assert "not known to have a build of it for cu128" in found.remedies[1].why
 
 
-def test_the_torch_that_fits_is_of_the_same_kind(tmp_path: Path) -> None:
+def test_the_torch_that_fits_is_of_the_same_kind(tmp_path):
     found = diagnose(wheel=[torchvision(tmp_path), torch(tmp_path, "2.5.0+cu121", ("c10_cuda.dll",))])
     index = " --index-url https://download.pytorch.org/whl/cu121"
     assert [step.command for step in found.remedies] == [
@@ -134,13 +134,13 @@ def test_the_torch_that_fits_is_of_the_same_kind(tmp_path: Path) -> None:
     ]
 
 
-def test_a_build_for_a_gpu_without_a_label_is_not_replaced_by_pypis(tmp_path: Path) -> None:
+def test_a_build_for_a_gpu_without_a_label_is_not_replaced_by_pypis(tmp_path):
     found = diagnose(wheel=[torchvision(tmp_path), torch(tmp_path, "2.9.1", ("torch_cuda.dll",))])
     assert found.explained[0].cause.summary.startswith("torchvision 0.19.0 does not fit torch 2.9.1")
     assert not any("pip install" in step.command for step in found.remedies)
 
 
-def test_a_recording_is_compared_with_a_set(tmp_path: Path) -> None:
+def test_a_recording_is_compared_with_a_set(tmp_path):
     text = (
         "LoadLibrary \\Device\\HarddiskVolume3\\env\\Lib\\site-packages\\user\\_ext.pyd\n"
         "LoadLibrary \\Device\\HarddiskVolume3\\Windows\\flux.dll\n"
@@ -149,7 +149,7 @@ def test_a_recording_is_compared_with_a_set(tmp_path: Path) -> None:
     assert any("flux.dll: the model takes Lib/site-packages/flux/bin/flux.dll" in note for note in found.notes)
 
 
-def test_every_cause_that_findings_show_is_in_the_table() -> None:
+def test_every_cause_that_findings_show_is_in_the_table():
     """A cause that was renamed in the table would never be confirmed again."""
     known = cause_table().causes.keys()
     assert confirm._SHOWN_BY.keys() <= known

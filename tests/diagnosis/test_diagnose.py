@@ -53,7 +53,7 @@ def commands(diagnosis: Diagnosis) -> list[str]:
 # ------------------------------------------------------------------------------------------------- with the files
 
 
-def test_the_chain_leads_from_the_blamed_file_to_the_true_cause(kepler: Path) -> None:
+def test_the_chain_leads_from_the_blamed_file_to_the_true_cause(kepler):
     found = diagnose(torch_error("aoti_custom_ops.dll"), environment=kepler)
     first = found.explained[0]
     assert found.outcome is DiagnosisOutcome.CAUSE
@@ -67,7 +67,7 @@ def test_the_chain_leads_from_the_blamed_file_to_the_true_cause(kepler: Path) ->
     assert [one.kind for one in found.evidence] == ["text", "environment"]
 
 
-def test_remedies_without_roots_name_the_vendors_packages(kepler: Path) -> None:
+def test_remedies_without_roots_name_the_vendors_packages(kepler):
     found = commands(diagnose(torch_error("aoti_custom_ops.dll"), environment=kepler))
     assert found[0] == 'python -m pip install "mkl>=2022,<2026" intel-openmp'
     assert found[1] == 'python -m pip install "nvidia-cuda-cupti-cu11==11.7.*"'
@@ -77,7 +77,7 @@ def test_remedies_without_roots_name_the_vendors_packages(kepler: Path) -> None:
     assert not any(command.startswith("wheelfix diagnose") for command in found)
 
 
-def test_remedies_with_roots_begin_with_the_repair_and_what_was_found(kepler: Path, tmp_path: Path) -> None:
+def test_remedies_with_roots_begin_with_the_repair_and_what_was_found(kepler, tmp_path):
     roots = write_roots(STORY, tmp_path / "roots")
     options = ScanOptions(roots=RootOptions(roots=tuple(roots.values()), discover=False))
     first, second, *_ = diagnose(torch_error("aoti_custom_ops.dll"), environment=kepler, options=options).remedies
@@ -86,7 +86,7 @@ def test_remedies_with_roots_begin_with_the_repair_and_what_was_found(kepler: Pa
     assert second.command.startswith(f'wheelfix repair --drop-test-artifacts --env "{kepler}"')
 
 
-def test_the_wheel_alone_tells_the_same(tmp_path: Path) -> None:
+def test_the_wheel_alone_tells_the_same(tmp_path):
     wheel = write_wheel(kepler_cu114(), tmp_path)
     found = diagnose(wheel=wheel)
     assert found.explained[0].chain == ("backend_with_compiler.dll", "torch_cuda.dll", "cudnn64_8.dll")
@@ -95,13 +95,13 @@ def test_the_wheel_alone_tells_the_same(tmp_path: Path) -> None:
     assert [one.kind for one in found.evidence] == ["wheel"]
 
 
-def test_an_environment_without_a_text_is_diagnosed_too(kepler: Path) -> None:
+def test_an_environment_without_a_text_is_diagnosed_too(kepler):
     found = diagnose(environment=kepler)
     assert found.explained[0].cause.id == "test-artefact-first"
     assert found.explained[0].symptom is None
 
 
-def test_a_venv_over_conda_finds_what_the_base_has(kepler: Path, tmp_path: Path) -> None:
+def test_a_venv_over_conda_finds_what_the_base_has(kepler, tmp_path):
     """MKL and OpenMP lie in the base's Library\\bin, which is searched; CUPTI lies nowhere: torch.dll is named."""
     base = lay(tmp_path / "conda", {f"Library/bin/{name}": data for name, data in ONEAPI.items()})
     lay(base, {"conda-meta/history": "", "python.exe": b"MZ"})
@@ -111,7 +111,7 @@ def test_a_venv_over_conda_finds_what_the_base_has(kepler: Path, tmp_path: Path)
     assert found.explained[0].cause.likely_missing == ("cupti64_2022.2.1.dll",)
 
 
-def test_a_user_site_install_searches_the_user_base(tmp_path: Path) -> None:
+def test_a_user_site_install_searches_the_user_base(tmp_path):
     userbase = tmp_path / "Python"
     prefix = userbase / "Python311"
     install(write_wheel(STORY, tmp_path / "dist"), prefix, prefix / "site-packages")
@@ -123,7 +123,7 @@ def test_a_user_site_install_searches_the_user_base(tmp_path: Path) -> None:
     assert any("loads in the model of these files" in note for note in after.notes)
 
 
-def test_two_openmp_runtimes_are_found_where_they_lie(tmp_path: Path) -> None:
+def test_two_openmp_runtimes_are_found_where_they_lie(tmp_path):
     files = {
         "torch/__init__.py": "x = 1\n",
         "torch/lib/libiomp5md.dll": forge_dll("libiomp5md.dll", exports=["omp"], size=4096),
@@ -141,7 +141,7 @@ def test_two_openmp_runtimes_are_found_where_they_lie(tmp_path: Path) -> None:
     assert found.remedies[-1].danger
 
 
-def test_a_part_that_is_loaded_by_name_is_found_missing(tmp_path: Path) -> None:
+def test_a_part_that_is_loaded_by_name_is_found_missing(tmp_path):
     files = {
         "torch/__init__.py": "x = 1\n",
         "torch/version.py": "__version__ = '2.0.1+cu117'\ncuda = '11.7'\n",
@@ -159,7 +159,7 @@ def test_a_part_that_is_loaded_by_name_is_found_missing(tmp_path: Path) -> None:
     assert any("nvidia-cudnn-cu11" in command for command in commands(found))
 
 
-def test_a_32_bit_file_among_64_bit_ones_is_found(tmp_path: Path) -> None:
+def test_a_32_bit_file_among_64_bit_ones_is_found(tmp_path):
     files = {
         "torch/__init__.py": "x = 1\n",
         "torch/lib/c10.dll": forge_dll("c10.dll", imports={"zlibwapi.dll": ["inflate"]}),
@@ -172,7 +172,7 @@ def test_a_32_bit_file_among_64_bit_ones_is_found(tmp_path: Path) -> None:
     assert first.cause.likely_missing == ()
 
 
-def test_whole_files_and_126_point_to_the_c_runtime(tmp_path: Path) -> None:
+def test_whole_files_and_126_point_to_the_c_runtime(tmp_path):
     """Windows Sandbox: torch is whole, the machine has no Visual C++ runtime."""
     files = {
         "torch/__init__.py": "x = 1\n",
@@ -187,7 +187,7 @@ def test_whole_files_and_126_point_to_the_c_runtime(tmp_path: Path) -> None:
     assert commands(found)[0].startswith("winget install --id Microsoft.VCRedist")
 
 
-def test_an_extension_module_is_found_by_its_name(tmp_path: Path) -> None:
+def test_an_extension_module_is_found_by_its_name(tmp_path):
     files = {
         "pkg/__init__.py": "from pkg import _fast\n",
         "pkg/_fast.cp311-win_amd64.pyd": forge_dll("_fast.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__fast"]),
@@ -198,19 +198,19 @@ def test_an_extension_module_is_found_by_its_name(tmp_path: Path) -> None:
     assert found.only_fault
 
 
-def test_a_sound_environment_has_no_fault(tmp_path: Path) -> None:
+def test_a_sound_environment_has_no_fault(tmp_path):
     files = {"pkg/__init__.py": "", "pkg/a.dll": forge_dll("a.dll", imports={"KERNEL32.dll": ["Sleep"]})}
     prefix = install(build_wheel(tmp_path, "pkg", "1.0", files=files), tmp_path / "env")
     found = diagnose(environment=prefix)
     assert (found.outcome, found.explained, found.remedies) == (DiagnosisOutcome.NO_FAULT, (), ())
 
 
-def test_files_that_contradict_the_text_are_said_to(kepler: Path) -> None:
+def test_files_that_contradict_the_text_are_said_to(kepler):
     found = diagnose(torch_error("aoti_custom_ops.dll", 1114), environment=kepler)
     assert any("The text has error 1114, these files give 126" in note for note in found.notes)
 
 
-def test_a_dll_that_nobody_installed_is_doubted(kepler: Path) -> None:
+def test_a_dll_that_nobody_installed_is_doubted(kepler):
     lay(kepler, {"Lib/site-packages/torch/lib/zlibwapi.dll": forge_dll("zlibwapi.dll", exports=["inflate"])})
     warnings = diagnose(environment=kepler).warnings
     assert warnings == (
@@ -219,7 +219,7 @@ def test_a_dll_that_nobody_installed_is_doubted(kepler: Path) -> None:
     )
 
 
-def test_a_vendors_dll_without_its_signature_is_doubted(tmp_path: Path) -> None:
+def test_a_vendors_dll_without_its_signature_is_doubted(tmp_path):
     files = {"torch/__init__.py": "", "torch/lib/libiomp5md.dll": forge_dll("libiomp5md.dll", exports=["omp"])}
     prefix = install(build_wheel(tmp_path, "torch", "2.0", files=files), tmp_path / "env")
     assert diagnose(environment=prefix).warnings == (
@@ -230,7 +230,7 @@ def test_a_vendors_dll_without_its_signature_is_doubted(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------- without the files
 
 
-def test_a_text_alone_says_so() -> None:
+def test_a_text_alone_says_so():
     found = diagnose(torch_error("shm.dll"))
     assert found.outcome is DiagnosisOutcome.CAUSE
     assert found.only_fault is None
@@ -241,7 +241,7 @@ def test_a_text_alone_says_so() -> None:
     assert not diagnose("RuntimeError: Torch not compiled with CUDA enabled").notes, "files say nothing about it"
 
 
-def test_a_text_without_dlls_could_not_be_told() -> None:
+def test_a_text_without_dlls_could_not_be_told():
     found = diagnose("KeyError: 'colour'")
     assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert [one.cause.id for one in found.explained] == ["program-code"]
@@ -251,13 +251,13 @@ def test_a_text_without_dlls_could_not_be_told() -> None:
     assert "nothing that has to do with loading DLLs" in silent.notes[0]
 
 
-def test_a_guess_is_no_cause() -> None:
+def test_a_guess_is_no_cause():
     found = diagnose("ImportError: DLL load failed while importing _x: ไม่พบ")
     assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert found.explained[0].cause.id == "load-failed"
 
 
-def test_several_errors_are_all_explained(kepler: Path) -> None:
+def test_several_errors_are_all_explained(kepler):
     text = (
         torch_error("aoti_custom_ops.dll")
         + "ValueError: numpy.dtype size changed, may indicate binary incompatibility.\n"
@@ -270,37 +270,35 @@ def test_several_errors_are_all_explained(kepler: Path) -> None:
 # ----------------------------------------------------------------------------------------------- which environment
 
 
-def test_nothing_to_go_by_is_a_usage_error() -> None:
+def test_nothing_to_go_by_is_a_usage_error():
     with pytest.raises(UsageError, match="nothing to diagnose"):
         diagnose()
 
 
-def test_a_folder_that_is_no_environment_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_environment_is_refused(tmp_path):
     with pytest.raises(InputError):
         diagnose(environment=tmp_path)
 
 
-def test_the_active_environment_is_used_without_a_text(kepler: Path) -> None:
+def test_the_active_environment_is_used_without_a_text(kepler):
     found = answer(DiagnoseRequest(active=kepler, options=HERMETIC))
     assert found.evidence[0].told == "the active environment; torch 2.7.1+cu117"
     assert found.outcome is DiagnosisOutcome.CAUSE
 
 
-def test_what_is_active_is_told_by_variables(tmp_path: Path) -> None:
+def test_what_is_active_is_told_by_variables(tmp_path):
     assert active_environment({"VIRTUAL_ENV": str(tmp_path)}) == tmp_path
     assert active_environment({"CONDA_PREFIX": str(tmp_path)}) == tmp_path
     assert active_environment({"VIRTUAL_ENV": str(tmp_path / "gone")}) is None
 
 
-def test_a_package_may_be_named(kepler: Path) -> None:
+def test_a_package_may_be_named(kepler):
     with pytest.raises(InputError, match="numpy is not installed there"):
         diagnose(environment=kepler, package="numpy")
     assert diagnose(environment=kepler, package="torch").explained
 
 
-def test_on_windows_the_environment_of_the_text_is_used_when_it_is_there(
-    kepler: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_windows_the_environment_of_the_text_is_used_when_it_is_there(kepler, monkeypatch):
     monkeypatch.setattr("wheelfix.diagnosis.diagnose._on_windows", lambda: True)
     monkeypatch.setattr("wheelfix.diagnosis.diagnose.environment_prefix", lambda path: str(kepler) if path else "")
     named = answer(DiagnoseRequest(text=torch_error("aoti_custom_ops.dll"), options=HERMETIC))
@@ -311,12 +309,12 @@ def test_on_windows_the_environment_of_the_text_is_used_when_it_is_there(
     assert active.evidence[1].told == "the active environment; torch 2.7.1+cu117"
 
 
-def test_elsewhere_a_text_is_not_held_against_what_happens_to_be_active(kepler: Path) -> None:
+def test_elsewhere_a_text_is_not_held_against_what_happens_to_be_active(kepler):
     found = answer(DiagnoseRequest(text=torch_error("aoti_custom_ops.dll"), active=kepler, options=HERMETIC))
     assert [one.kind for one in found.evidence] == ["text"]
 
 
-def test_gpu_code_is_read_for_the_card_that_the_text_names(tmp_path: Path) -> None:
+def test_gpu_code_is_read_for_the_card_that_the_text_names(tmp_path):
     section = container(entry(SASS, 80, bytes(64)), entry(SASS, 90, bytes(64)))
     files = {
         "torch/__init__.py": "x = 1\n",
@@ -337,7 +335,7 @@ def test_gpu_code_is_read_for_the_card_that_the_text_names(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("drop", [False, True], ids=["kept", "dropped"])
-def test_an_old_text_with_the_repaired_wheel_says_to_reinstall(drop: bool, tmp_path: Path) -> None:
+def test_an_old_text_with_the_repaired_wheel_says_to_reinstall(drop, tmp_path):
     roots = RootOptions(roots=tuple(write_roots(STORY, tmp_path / "roots").values()), discover=False)
     options = RepairOptions(wheel_dir=tmp_path / "out", drop_test_artifacts=drop, scan=ScanOptions(roots=roots))
     made = wheelfix.repair(write_wheel(STORY, tmp_path / "dist"), options).output
@@ -347,7 +345,7 @@ def test_an_old_text_with_the_repaired_wheel_says_to_reinstall(drop: bool, tmp_p
     assert commands(found)[0] == f'python -m pip install --force-reinstall --no-deps "{made}"'
 
 
-def test_a_wheel_with_the_fault_is_not_reinstalled(tmp_path: Path) -> None:
+def test_a_wheel_with_the_fault_is_not_reinstalled(tmp_path):
     found = diagnose(torch_error("aoti_custom_ops.dll"), wheel=write_wheel(STORY, tmp_path / "dist"))
     assert not any("reinstall" in line for line in [*found.notes, *commands(found)])
 
@@ -366,7 +364,7 @@ def test_a_wheel_with_the_fault_is_not_reinstalled(tmp_path: Path) -> None:
     ],
     ids=["no-card", "a-card-that-is-served"],
 )
-def test_no_kernel_image_lists_what_the_wheel_has(text: str, said: str, tmp_path: Path) -> None:
+def test_no_kernel_image_lists_what_the_wheel_has(text, said, tmp_path):
     code = gpu_dll("torch_cuda.dll", "sm_80", "sm_86", "ptx_86")
     files: dict[str, bytes | str] = {"torch/__init__.py": "", "torch/lib/torch_cuda.dll": code}
     found = diagnose(text, wheel=build_wheel(tmp_path, "torch", "2.0.0", files=files))
@@ -375,7 +373,7 @@ def test_no_kernel_image_lists_what_the_wheel_has(text: str, said: str, tmp_path
     assert said in first.explanation
 
 
-def test_each_step_is_one_that_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_step_is_one_that_works(tmp_path, capsys):
     """The first step was a repair that stopped, because cuDNN was not there."""
     wheel = torch_wheel(tmp_path / "dist", (*CU117, "cudnn64_8.dll"))
     toolkit, cudnn = grow(tmp_path / "v11.7", toolkit_files("11.7")), tmp_path / "cudnn"

@@ -33,7 +33,7 @@ def torch_240(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lay(made, {"python.exe": b"MZ", "python311.dll": forge_dll("python311.dll")})
 
 
-def test_torch_240_lacks_what_it_forgot_to_ship(torch_240: Path) -> None:
+def test_torch_240_lacks_what_it_forgot_to_ship(torch_240):
     found = diagnose(
         torch_error("fbgemm.dll", "Das angegebene Modul wurde nicht gefunden."), environment=torch_240, options=QUIET
     )
@@ -47,7 +47,7 @@ def test_torch_240_lacks_what_it_forgot_to_ship(torch_240: Path) -> None:
     assert found.warnings == ()
 
 
-def test_torch_240_with_intels_openmp_beside_it(torch_240: Path) -> None:
+def test_torch_240_with_intels_openmp_beside_it(torch_240):
     """The second libiomp5md.dll of a pip install lands in Library\\bin; both are found when OMP complains."""
     install(wheel("intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"), torch_240)
     text = "OMP: Error #15: Initializing libiomp5md.dll, but found libiomp5md.dll already initialized.\n"
@@ -58,12 +58,12 @@ def test_torch_240_with_intels_openmp_beside_it(torch_240: Path) -> None:
     assert "KMP_DUPLICATE_LIB_OK" in found.remedies[-1].command
 
 
-def test_torch_241_is_whole(tmp_path: Path) -> None:
+def test_torch_241_is_whole(tmp_path):
     found = diagnose(wheel=wheel("torch-2.4.1-cp311-cp311-win_amd64.whl"), options=QUIET)
     assert (found.outcome, found.explained) == (DiagnosisOutcome.NO_FAULT, ())
 
 
-def test_a_build_like_keplers_from_a_real_torch(tmp_path: Path) -> None:
+def test_a_build_like_keplers_from_a_real_torch(tmp_path):
     """torch 2.7.1 with a test artefact and a dynamically linked MKL: the artefact is blamed, MKL is missing."""
     prefix = install(wheel("torch-2.7.1-cp311-cp311-win_amd64.whl"), tmp_path / "env")
     lib = prefix / "Lib" / "site-packages" / "torch" / "lib"

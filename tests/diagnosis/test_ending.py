@@ -97,7 +97,7 @@ def causes(text: str) -> list[str]:
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("warning", WARNINGS)
-def test_a_warning_that_was_survived_is_not_the_cause(warning: str, end: str) -> None:
+def test_a_warning_that_was_survived_is_not_the_cause(warning, end):
     found = diagnose(WARNINGS[warning] + ENDS[end])
     assert [one.cause.id for one in found.explained] == [end]
     assert [line.partition(":")[0] for line in found.harmless] in (["line 1"], ["line 2"])
@@ -105,7 +105,7 @@ def test_a_warning_that_was_survived_is_not_the_cause(warning: str, end: str) ->
 
 
 @pytest.mark.parametrize("warning", WARNINGS)
-def test_a_warning_alone_is_explained(warning: str) -> None:
+def test_a_warning_alone_is_explained(warning):
     found = diagnose(WARNINGS[warning])
     assert found.explained
     assert not found.harmless
@@ -124,14 +124,14 @@ TENSORRT = (
 
 
 @pytest.mark.parametrize("warning", [NINJA, TENSORRT], ids=["same-line", "two-lines-later"])
-def test_an_error_after_which_the_program_takes_another_way_is_no_cause(warning: str) -> None:
+def test_an_error_after_which_the_program_takes_another_way_is_no_cause(warning):
     """Story: Ninja was named where the compiler was missing, and TensorRT where CUDA was."""
     assert causes(warning) == ([] if warning is NINJA else ["ort-tensorrt"])
     assert causes(warning + WARNINGS["compiler"]) == ["cl-not-found"]
     assert causes(warning + ENDS["torch-cpu-build"]) == ["torch-cpu-build"]
 
 
-def test_a_library_that_prints_before_the_exception_comes_after_it() -> None:
+def test_a_library_that_prints_before_the_exception_comes_after_it():
     """Story: "CUDA extension not installed" of auto_gptq came before the exception that ended the program."""
     assert causes("CUDA extension not installed.\n" + ENDS["vc-runtime-too-old"]) == [
         "vc-runtime-too-old",
@@ -140,7 +140,7 @@ def test_a_library_that_prints_before_the_exception_comes_after_it() -> None:
 
 
 @pytest.mark.parametrize(("package", "module"), [("xformers", "_C_flashattention"), ("demo", "_sqlite3")])
-def test_a_warning_that_names_the_torch_that_is_wanted_explains_its_extension(package: str, module: str) -> None:
+def test_a_warning_that_names_the_torch_that_is_wanted_explains_its_extension(package, module):
     text = (
         WARNINGS["xformers"] + "Traceback (most recent call last):\n"
         f'  File "C:\\venv\\Lib\\site-packages\\{package}\\ops.py", line 55, in <module>\n    import {module}\n'
@@ -149,7 +149,7 @@ def test_a_warning_that_names_the_torch_that_is_wanted_explains_its_extension(pa
     assert (causes(text)[0] == "torch-cpu-build") is (package == "xformers")
 
 
-def test_notices_of_distutils_are_not_what_failed() -> None:
+def test_notices_of_distutils_are_not_what_failed():
     """scikit-learn prints its versions with NumPy's, which looks for compilers of Fortran."""
     text = (
         "ImportError: DLL load failed while importing arrayfuncs: The specified module could not be found.\n"
@@ -158,20 +158,20 @@ def test_notices_of_distutils_are_not_what_failed() -> None:
     assert "arrayfuncs" in diagnose(text).explained[0].cause.summary
 
 
-def test_an_end_that_is_not_known_is_named() -> None:
+def test_an_end_that_is_not_known_is_named():
     found = diagnose(WARNINGS["triton"] + ENDS["program-code"])
     assert "KeyError: 'model'" in found.explained[0].cause.summary
     assert not found.notes
 
 
-def test_different_messages_are_different_errors() -> None:
+def test_different_messages_are_different_errors():
     """Story: the second of two messages without a file was lost, and counted as the first one again."""
     text = "AssertionError: Torch not compiled with CUDA enabled\nCompatibility with CMake < 3.5 has been removed\n"
     assert causes(text) == ["torch-cpu-build", "cmake-minimum"]
     assert all(symptom.count == 1 for symptom in read_log(text).symptoms)
 
 
-def test_the_last_traceback_ended_the_program() -> None:
+def test_the_last_traceback_ended_the_program():
     """Story: a node that could not be imported was answered, and not the error that the user asked about."""
     caught = ENDS["vc-runtime-too-old"]
     assert causes(caught + "IMPORT FAILED: node\n" + ENDS["torch-cpu-build"]) == [
@@ -185,14 +185,14 @@ def test_the_last_traceback_ended_the_program() -> None:
     assert log.ending.start == 1, "what it was raised from belongs to it"
 
 
-def test_an_operator_is_missing_because_a_library_was_not_loaded() -> None:
+def test_an_operator_is_missing_because_a_library_was_not_loaded():
     """The warning names the reason; the exception at the end only follows from it."""
     frame = 'Traceback (most recent call last):\n  File "t.py", line 1, in x\n'
     text = f"{WARNINGS['torchvision']}{frame}RuntimeError: No such operator image::decode_png\n"
     assert causes(text)[0] == "torch-extension-mismatch"
 
 
-def test_a_text_that_names_a_dll_is_not_said_to_be_without_one() -> None:
+def test_a_text_that_names_a_dll_is_not_said_to_be_without_one():
     found = diagnose("something about foo_bar.dll happened\n")
     assert "foo_bar.dll" in found.evidence[0].told
     assert any("foo_bar.dll" in note for note in found.notes)
@@ -327,12 +327,12 @@ FAMILIES = {
 """Lines that no other table knows, by the family that they belong to."""
 
 
-def test_every_family_of_errors_has_a_line() -> None:
+def test_every_family_of_errors_has_a_line():
     assert {family.id for family in ending_families()} == set(FAMILIES)
 
 
 @pytest.mark.parametrize(("family", "text"), [(name, text) for name, texts in FAMILIES.items() for text in texts])
-def test_the_line_that_ended_a_program_is_named(family: str, text: str) -> None:
+def test_the_line_that_ended_a_program_is_named(family, text):
     """Story: most wrong answers were "could not tell" for messages that say their cause, but were in no table."""
     found = diagnose(text)
     assert [one.cause.id for one in found.explained] == [family]
@@ -355,11 +355,11 @@ def test_the_line_that_ended_a_program_is_named(family: str, text: str) -> None:
     ],
     ids=["other-system", "warning", "repeats", "prose", "command"],
 )
-def test_lines_that_did_not_end_a_program_are_not_taken_for_its_error(text: str) -> None:
+def test_lines_that_did_not_end_a_program_are_not_taken_for_its_error(text):
     assert read_log(text).error is None
 
 
-def test_the_first_error_of_a_compiler_counts() -> None:
+def test_the_first_error_of_a_compiler_counts():
     log = read_log(
         "a.cpp(1): warning C4068: unknown pragma\na.cpp(3): error C2065: 'x': undeclared identifier\n"
         "a.cpp(9): error C2146: syntax error\nninja: build stopped: subcommand failed.\n"
@@ -382,12 +382,12 @@ AROUND = {
 
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("end", ENDS)
-def test_an_answer_does_not_depend_on_what_stands_around_each_line(end: str, around: str) -> None:
+def test_an_answer_does_not_depend_on_what_stands_around_each_line(end, around):
     text = WARNINGS["compiler"] + ENDS[end]
     assert diagnose("\n".join(map(AROUND[around], text.splitlines()))).explained[0].cause.id == end
 
 
-def test_a_text_that_was_printed_as_a_string_is_read_in_lines() -> None:
+def test_a_text_that_was_printed_as_a_string_is_read_in_lines():
     """Story: tools print the output of others as it stands in JSON, or as the bytes that Python shows."""
     log = read_log(repr(ENDS["torch-cpu-build"]))
     assert log.ending is not None
@@ -417,11 +417,11 @@ PIP = (
     ],
     ids=["index", "server", "ssl"],
 )
-def test_pip_finds_nothing_where_it_reaches_no_server(before: str, cause: str) -> None:
+def test_pip_finds_nothing_where_it_reaches_no_server(before, cause):
     assert diagnose(before + PIP).explained[0].cause.id == cause
 
 
-def test_a_package_of_the_user_folder_that_meets_another_python_is_named() -> None:
+def test_a_package_of_the_user_folder_that_meets_another_python_is_named():
     user = "C:\\Users\\dana\\AppData\\Roaming\\Python\\Python310"
     text = (
         f'  File "{user}\\site-packages\\torchaudio\\utils.py", line 61, in _load_lib\n'
@@ -489,7 +489,7 @@ def test_a_package_of_the_user_folder_that_meets_another_python_is_named() -> No
         ("WARNING: cannot find 'api-ms-win-core-psapi-l1-1-0.dll'", "api-set-warning", "not files"),
     ],
 )
-def test_an_answer_says_what_the_text_shows(text: str, cause: str, named: str) -> None:
+def test_an_answer_says_what_the_text_shows(text, cause, named):
     """Story: answers named the mechanism alone, where the text names the file, the function or the system."""
     found = diagnose(text).explained[0].cause
     assert (found.id, named in found.summary) == (cause, True)
@@ -504,7 +504,7 @@ def test_an_answer_says_what_the_text_shows(text: str, cause: str, named: str) -
     ],
     ids=["one", "two", "none"],
 )
-def test_the_torch_that_a_text_names_is_the_one_to_fit(said: str, command: str) -> None:
+def test_the_torch_that_a_text_names_is_the_one_to_fit(said, command):
     text = (
         f'{said}  File "C:\\v\\Lib\\site-packages\\torchaudio\\_extension.py", line 67, in x\n'
         "OSError: [WinError 127] The specified procedure could not be found\n"
@@ -513,17 +513,17 @@ def test_the_torch_that_a_text_names_is_the_one_to_fit(said: str, command: str) 
     assert (command in step.command, bool(step.command)) == (True, bool(command))
 
 
-def test_numpy_2_is_not_suggested_for_a_module_of_numpy_1() -> None:
+def test_numpy_2_is_not_suggested_for_a_module_of_numpy_1():
     text = "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf"
     assert [step.command for step in diagnose(text).remedies] == ['python -m pip install --upgrade "numpy<2"']
 
 
-def test_a_load_that_failed_without_a_reason_gives_way_to_the_reason() -> None:
+def test_a_load_that_failed_without_a_reason_gives_way_to_the_reason():
     text = "Failed to load plugin.dll\nProcess finished with exit code -1073741795 (0xC000001D)\n"
     assert [one.cause.id for one in diagnose(text).explained] == ["illegal-instruction"]
 
 
-def test_a_warning_about_a_part_that_was_left_out_gives_way_to_the_others() -> None:
+def test_a_warning_about_a_part_that_was_left_out_gives_way_to_the_others():
     text = (
         WARNINGS["xformers"].replace("+cpu", "+cu118")
         + "A matching Triton is not available, some optimizations will not be enabled.\n"
@@ -532,12 +532,12 @@ def test_a_warning_about_a_part_that_was_left_out_gives_way_to_the_others() -> N
     assert diagnose(text).explained[0].cause.id == "xformers-mismatch"
 
 
-def test_a_module_that_only_a_build_does_not_find() -> None:
+def test_a_module_that_only_a_build_does_not_find():
     text = "ModuleNotFoundError: No module named 'torch'\n      [end of output]\nERROR: Failed to build 'flash-attn'\n"
     assert diagnose(text).explained[0].cause.id == "build-module-missing"
 
 
-def test_a_header_that_pip_could_not_write_is_no_header_that_a_build_misses() -> None:
+def test_a_header_that_pip_could_not_write_is_no_header_that_a_build_misses():
     text = "ERROR: Could not install packages due to an OSError: [Errno 2] No such file or directory: 'C:\\\\v\\\\a.h'"
     assert diagnose(text).explained[0].cause.id == "file-missing"
 
@@ -603,14 +603,14 @@ def test_a_header_that_pip_could_not_write_is_no_header_that_a_build_misses() ->
         ),
     ],
 )
-def test_what_the_text_says_beside_the_message_counts(text: str, cause: str, words: str) -> None:
+def test_what_the_text_says_beside_the_message_counts(text, cause, words):
     first = diagnose(text).explained[0].cause
     assert first.id == cause
     assert words in first.summary
     assert cause != "init-failed" or not any("VCRedist" in step.command for step in first.next_steps)
 
 
-def test_no_build_for_cuda_over_the_torch_of_another_card() -> None:
+def test_no_build_for_cuda_over_the_torch_of_another_card():
     message = "Torch not compiled with CUDA enabled"
     warned = diagnose(f"C:\\webui-directml\\x.py\nWarning: caught exception '{message}', memory monitor disabled\n")
     assert not warned.explained
@@ -620,7 +620,7 @@ def test_no_build_for_cuda_over_the_torch_of_another_card() -> None:
     assert not any("--index-url" in step.title for step in ended.remedies)
 
 
-def test_a_32_bit_python_and_files_of_the_user_are_named() -> None:
+def test_a_32_bit_python_and_files_of_the_user_are_named():
     built = diagnose(
         "  creating build\\lib.win32-3.8\n  ERROR: Command errored out with exit status 1:\n"
         "ERROR: Could not build wheels for pyarrow which use PEP 517\n"

@@ -50,7 +50,7 @@ def machine(**changes: object) -> MachineFacts:
     return MachineFacts(**{**facts, **changes})  # type: ignore[arg-type]  # fields by name
 
 
-def test_the_whole_block() -> None:
+def test_the_whole_block():
     assert str(collect(machine(), ["cudnn_adv64_9.dll"])) == (
         "wheelfix        0.1.0\n"
         "Python          3.11.9, 64 bit, C:\\Users\\<user>\\envs\\lab\\python.exe\n"
@@ -71,7 +71,7 @@ def test_the_whole_block() -> None:
     )
 
 
-def test_a_bare_machine_says_what_is_not_there() -> None:
+def test_a_bare_machine_says_what_is_not_there():
     assert str(collect(MachineFacts(tool="0.1.0", python="3.11"))) == (
         "wheelfix  0.1.0\n"
         "Python    3.11\n"
@@ -82,7 +82,7 @@ def test_a_bare_machine_says_what_is_not_there() -> None:
     )
 
 
-def test_both_copies_of_openmp_are_listed_with_their_folders() -> None:
+def test_both_copies_of_openmp_are_listed_with_their_folders():
     rows = [text for label, text in collect(machine(), ["libiomp5md.dll"]).rows if label == "DLL"]
     assert rows == [
         r"libiomp5md.dll, 1000 bytes, C:\Users\<user>\envs\lab\Lib\site-packages\torch\lib",
@@ -90,12 +90,12 @@ def test_both_copies_of_openmp_are_listed_with_their_folders() -> None:
     ]
 
 
-def test_the_compiler_tells_its_version() -> None:
+def test_the_compiler_tells_its_version():
     which = {**PROGRAMS, "cl": r"C:\VS\cl.exe"}.get
     assert ("cl", r"19.44.35207, C:\VS\cl.exe") in collect(machine(which=which)).rows
 
 
-def test_cuda_for_torch_comes_from_its_own_variable_or_not_at_all() -> None:
+def test_cuda_for_torch_comes_from_its_own_variable_or_not_at_all():
     env = {"CUDA_PATH_V11_8": r"D:\cuda"}
     assert ("CUDA that wins", r"D:\cuda for torch (CUDA_PATH_V11_8)") in collect(machine(environ=env)).rows
     own = (dll("cudart64_110.dll"),)
@@ -103,7 +103,7 @@ def test_cuda_for_torch_comes_from_its_own_variable_or_not_at_all() -> None:
     assert any(text.startswith("none for torch: it has cudart64_110.dll") for _, text in rows)
 
 
-def test_a_cpu_build_and_a_silent_driver() -> None:
+def test_a_cpu_build_and_a_silent_driver():
     text = "__version__ = '2.4.0+cpu'\ncuda = None\n"
     rows = collect(machine(read_text={"torch/version.py": text}.get, run=lambda _: "error: no devices")).rows
     assert ("GPU", "nvidia-smi does not answer") in rows
@@ -132,11 +132,11 @@ def test_a_cpu_build_and_a_silent_driver() -> None:
         (r"C:\Users\<user>\x", r"C:\Users\<user>\x"),
     ],
 )
-def test_names_are_masked(text: str, masked: str) -> None:
+def test_names_are_masked(text, masked):
     assert mask_users(text) == masked
 
 
-def test_the_users_own_name_is_masked_in_other_folders_too() -> None:
+def test_the_users_own_name_is_masked_in_other_folders_too():
     assert mask_users(r"D:\work\dana\x and danario", ("dana",)) == r"D:\work\<user>\x and danario"
     assert user_names({"USERNAME": "dana", "USER": "dana", "LOGNAME": "me"}) == ("dana",)
     assert user_names({"USER": "root"}) == ()

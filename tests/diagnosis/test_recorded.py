@@ -31,7 +31,7 @@ def kepler(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lay(prefix, {"python.exe": b"MZ"})
 
 
-def test_loader_snaps_alone_name_the_missing_dll_and_its_chain() -> None:
+def test_loader_snaps_alone_name_the_missing_dll_and_its_chain():
     found = diagnose((FIXTURES / "snaps-126.txt").read_bytes())
     first = found.explained[0]
     assert found.outcome is DiagnosisOutcome.CAUSE
@@ -43,7 +43,7 @@ def test_loader_snaps_alone_name_the_missing_dll_and_its_chain() -> None:
     assert not any("ext-ms" in one.cause.summary for one in found.explained)
 
 
-def test_a_missing_symbol_is_no_missing_file() -> None:
+def test_a_missing_symbol_is_no_missing_file():
     found = diagnose((FIXTURES / "snaps-127.txt").read_bytes())
     first = found.explained[0]
     assert first.cause.id == "torch-extension-mismatch"
@@ -51,7 +51,7 @@ def test_a_missing_symbol_is_no_missing_file() -> None:
     assert first.cause.likely_missing == ()
 
 
-def test_dlltracer_alone_cannot_name_it_and_says_what_would() -> None:
+def test_dlltracer_alone_cannot_name_it_and_says_what_would():
     found = diagnose((FIXTURES / "dlltracer-missing.txt").read_bytes())
     first = found.explained[0]
     assert first.cause.summary.startswith("shm.dll was mapped and released again")
@@ -60,7 +60,7 @@ def test_dlltracer_alone_cannot_name_it_and_says_what_would() -> None:
     assert "Released with it: torch_cpu.dll, c10.dll." in first.explanation
 
 
-def test_dlltracer_with_the_files_names_it(kepler: Path) -> None:
+def test_dlltracer_with_the_files_names_it(kepler):
     found = diagnose((FIXTURES / "dlltracer-missing.txt").read_bytes(), environment=kepler)
     first = found.explained[0]
     assert first.cause.summary == "mkl_intel_thread.2.dll is missing, which torch_cpu.dll imports."
@@ -68,7 +68,7 @@ def test_dlltracer_with_the_files_names_it(kepler: Path) -> None:
     assert first.package == "torch"
 
 
-def test_the_record_overrules_the_model(kepler: Path) -> None:
+def test_the_record_overrules_the_model(kepler):
     """The process found MKL in a folder of its own; what it did not find comes first, and the difference is said."""
     text = (
         r'0024:trace:loaddll:build_module Loaded L"D:\\mkl\\mkl_intel_thread.2.dll" at 1800: native'
@@ -82,25 +82,25 @@ def test_the_record_overrules_the_model(kepler: Path) -> None:
     assert any(one.startswith(note) for one in found.notes)
 
 
-def test_what_the_record_missed_and_the_files_have_is_said(kepler: Path) -> None:
+def test_what_the_record_missed_and_the_files_have_is_said(kepler):
     text = rf'0024:err:module:import_dll Library c10.dll (which is needed by L"{LIB}\torch_cpu.dll") not found'
     notes = diagnose(text, environment=kepler).notes
     assert any(note.startswith("c10.dll: not found in the record; these files have it at") for note in notes)
 
 
-def test_process_monitor_is_likely_and_not_sure() -> None:
+def test_process_monitor_is_likely_and_not_sure():
     first = diagnose((FIXTURES / "procmon.csv").read_bytes()).explained[0]
     assert first.cause.summary == "cupti64_2022.2.1.dll was not found."
     assert first.cause.confidence is Confidence.LIKELY
 
 
-def test_a_listing_of_imports_is_no_verdict() -> None:
+def test_a_listing_of_imports_is_no_verdict():
     found = diagnose((FIXTURES / "dumpbin.txt").read_bytes())
     assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert any("does not say which of them are missing" in note for note in found.notes)
 
 
-def test_several_wheels_and_folders(tmp_path: Path) -> None:
+def test_several_wheels_and_folders(tmp_path):
     wheel = write_wheel(kepler_cu117(), tmp_path / "dist")
     found = wheelfix.diagnose(wheel=[tmp_path / "dist", wheel], options=HERMETIC)
     assert [one.kind for one in found.evidence] == ["wheel"]
@@ -110,19 +110,19 @@ def test_several_wheels_and_folders(tmp_path: Path) -> None:
         wheelfix.diagnose(wheel=tmp_path / "empty", options=HERMETIC)
 
 
-def test_an_empty_text_is_called_empty() -> None:
+def test_an_empty_text_is_called_empty():
     found = diagnose("")
     assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert found.notes == ("The text is empty.",)
 
 
-def test_a_damaged_pml_file_is_an_error_with_a_way_out() -> None:
+def test_a_damaged_pml_file_is_an_error_with_a_way_out():
     with pytest.raises(InputError, match="PML") as caught:
         diagnose(b"PML_" + b"\x01" * 500)
     assert "CSV" in (caught.value.hint or "")
 
 
-def test_a_record_that_ends_in_a_release_blames_no_single_module() -> None:
+def test_a_record_that_ends_in_a_release_blames_no_single_module():
     """The loader releases in reverse: when the list was cut after the first release, the DLL asked for is not in it."""
     names = ("shm.dll", "torch_cpu.dll", "c10.dll")
     where = "00007fff`c6b40000 00007fff`d7b2f000"

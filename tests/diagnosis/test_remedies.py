@@ -61,7 +61,7 @@ def wheelfix_commands(found: wheelfix.Diagnosis) -> list[Remedy]:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_each_repair_of_an_environment_removes_the_cause(prefix: Path, tmp_path: Path, number: int) -> None:
+def test_each_repair_of_an_environment_removes_the_cause(prefix, tmp_path, number):
     roots = write_roots(STORY, tmp_path / "roots")
     before = wheelfix.diagnose(ERROR, environment=prefix, options=options(roots))
     assert before.outcome is DiagnosisOutcome.CAUSE
@@ -71,7 +71,7 @@ def test_each_repair_of_an_environment_removes_the_cause(prefix: Path, tmp_path:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_each_repair_of_a_wheel_removes_the_cause(tmp_path: Path, number: int) -> None:
+def test_each_repair_of_a_wheel_removes_the_cause(tmp_path, number):
     roots = write_roots(STORY, tmp_path / "roots")
     wheel = write_wheel(STORY, tmp_path / "dist")
     before = wheelfix.diagnose(ERROR, wheel=wheel, options=options(roots))
@@ -80,13 +80,13 @@ def test_each_repair_of_a_wheel_removes_the_cause(tmp_path: Path, number: int) -
     assert wheelfix.diagnose(wheel=repaired, options=options(roots)).outcome is DiagnosisOutcome.NO_FAULT
 
 
-def test_advice_about_a_wheel_is_not_given_where_the_files_were_looked_at(prefix: Path) -> None:
+def test_advice_about_a_wheel_is_not_given_where_the_files_were_looked_at(prefix):
     text = "ImportError: DLL load failed while importing _elsewhere: The specified module could not be found."
     found = wheelfix.diagnose(text, environment=prefix, options=ScanOptions(roots=RootOptions(discover=False)))
     assert not any(" dist\\" in remedy.command for remedy in found.remedies)
 
 
-def test_advice_to_look_is_not_given_to_those_who_did(prefix: Path) -> None:
+def test_advice_to_look_is_not_given_to_those_who_did(prefix):
     hermetic = ScanOptions(roots=RootOptions(discover=False))
     found = wheelfix.diagnose(
         "Could not load library cudnn_xyz64_8.dll. Error code 126", environment=prefix, options=hermetic
@@ -296,7 +296,7 @@ CHECKS: tuple[tuple[str, Callable[[str], None]], ...] = (
 
 @pytest.mark.slow
 @pytest.mark.no_cover
-def test_each_command_is_checked() -> None:
+def test_each_command_is_checked():
     for command in sorted(shown()):
         check = next((check for form, check in CHECKS if re.fullmatch(form, command, re.DOTALL)), None)
         assert check is not None, command
@@ -318,7 +318,7 @@ def prose() -> list[str]:
     return found
 
 
-def test_commands_in_sentences_are_checked_too() -> None:
+def test_commands_in_sentences_are_checked_too():
     """Story: an identifier of winget stood in the reason for a remedy, where no test looked."""
     commands = [found[0].rstrip(".,;:") for text in prose() for found in IN_PROSE.finditer(text)]
     assert commands
@@ -331,7 +331,7 @@ def test_commands_in_sentences_are_checked_too() -> None:
 
 
 @pytest.mark.parametrize("package", [*FAMILY, "onnxruntime", "tensorflow", "llama_cpp", "jaxlib", "paddle", "faiss"])
-def test_no_remedy_replaces_a_build_for_a_gpu(package: str) -> None:
+def test_no_remedy_replaces_a_build_for_a_gpu(package):
     """Story: NumPy's message below a traceback of torch was answered with ``pip install --upgrade --no-deps torch``.
 
     Each cause, for a package of which PyPI has the build for CPUs alone, or another build than the installed one.
@@ -353,13 +353,13 @@ MADE_FOR_A_CASE = {
 """The modules that make remedies, and what looks at their commands."""
 
 
-def test_no_other_module_makes_remedies() -> None:
+def test_no_other_module_makes_remedies():
     folder = Path(wheelfix.__file__).parent
     making = {path.name for path in folder.rglob("*.py") if re.search(r"\bRemedy\(", path.read_text("utf-8"))}
     assert making == set(MADE_FOR_A_CASE)
 
 
-def test_commands_for_files_are_checked(tmp_path: Path) -> None:
+def test_commands_for_files_are_checked(tmp_path):
     """Each way in which commands are made for an environment or a wheel, through the same checks."""
     story = kepler_cu117()
     wheel = write_wheel(story, tmp_path / "dist")
@@ -385,14 +385,14 @@ def test_commands_for_files_are_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("user", ["O'Brien", "ana"])
-def test_a_path_with_an_apostrophe_breaks_no_command(user: str) -> None:
+def test_a_path_with_an_apostrophe_breaks_no_command(user):
     path = rf"C:\Users\{user}\v\Lib\site-packages\torch\lib\c10.dll"
     text = f'OSError: [WinError 4551] x Error loading "{path}" or one of its dependencies.'
     (unblock,) = [one.command for one in wheelfix.diagnose(text).remedies if "Unblock-File" in one.command]
     assert unblock.count("'") % 2 == 0
 
 
-def test_the_packages_of_the_user_are_left_out_with_the_variable() -> None:
+def test_the_packages_of_the_user_are_left_out_with_the_variable():
     asked = [sys.executable, "-c", "import sys; print(sys.flags.no_user_site)"]
     done = subprocess.run(
         asked, env={**os.environ, "PYTHONNOUSERSITE": "1"}, capture_output=True, text=True, check=True

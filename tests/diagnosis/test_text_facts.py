@@ -294,7 +294,7 @@ PARTIAL = (
         ),
     ],
 )
-def test_what_the_text_shows_is_said(text: str, words: str) -> None:
+def test_what_the_text_shows_is_said(text, words):
     assert words in said(diagnose(text))
 
 
@@ -336,11 +336,11 @@ def test_what_the_text_shows_is_said(text: str, words: str) -> None:
         pytest.param(r'File "D:\Python372\lib\x.py", line 3' f"\n{WRONG_IMAGE}", "3.72", id="three digits of a folder"),
     ],
 )
-def test_what_the_text_does_not_show_is_not_said(text: str, words: str) -> None:
+def test_what_the_text_does_not_show_is_not_said(text, words):
     assert words not in said(diagnose(text))
 
 
-def test_a_remedy_does_not_repeat_what_the_text_comes_from() -> None:
+def test_a_remedy_does_not_repeat_what_the_text_comes_from():
     assert not any("faulthandler" in step.command for step in diagnose(CRASH).remedies)
     assert any("faulthandler" in step.command for step in diagnose(CRASH.partition("\n")[0]).remedies)
 
@@ -353,14 +353,12 @@ def test_a_remedy_does_not_repeat_what_the_text_comes_from() -> None:
         pytest.param(frame(r"C:\x\Lib\site-packages\iminuit\a.py", "import b"), [], id="a wheel that brings it"),
     ],
 )
-def test_the_runtime_is_advised_for_this_python_and_where_the_wheel_does_not_bring_it(
-    above: str, advised: list[str]
-) -> None:
+def test_the_runtime_is_advised_for_this_python_and_where_the_wheel_does_not_bring_it(above, advised):
     steps = diagnose(f"{above}ImportError: DLL load failed while importing foo: {NOT_FOUND}").remedies
     assert [step.command.split()[3] for step in steps if "VCRedist" in step.command] == advised
 
 
-def test_the_vendor_has_nothing_for_somebody_who_has_the_file() -> None:
+def test_the_vendor_has_nothing_for_somebody_who_has_the_file():
     text = "Unable to open library: nvinfer_plugin.dll\n"
     assert "Install the vendor's package" in diagnose(text).remedies[0].title
     looked = diagnose(f"{text}The DLL is in the correct folder, I checked that\n")
@@ -384,18 +382,18 @@ def test_a_program_for_a_32_bit_python_is_asked_for_in_32_bits():
     assert diagnose(text).remedies[0].command == "winget install --id VideoLAN.VLC --exact --architecture x86"
 
 
-def test_who_says_that_python_is_32_bit_is_not_asked() -> None:
+def test_who_says_that_python_is_32_bit_is_not_asked():
     first = diagnose(f"Python 3.7.4 32-bit\n{WRONG_IMAGE}").remedies[0]
     assert first.title.startswith("Use a 64-bit Python")
     assert diagnose(WRONG_IMAGE).remedies[0].title == "Check what this Python is"
 
 
-def test_a_sentence_of_windows_alone_is_no_second_cause() -> None:
+def test_a_sentence_of_windows_alone_is_no_second_cause():
     text = f"Error loading Python DLL 'C:\\T\\_MEI9\\python36.dll'.\n\n{'-' * 9}\nLoadLibrary: {NOT_FOUND}\n"
     assert [one.cause.id for one in diagnose(text).explained] == ["bundle-python-dll"]
 
 
-def test_an_active_environment_is_not_to_be_activated() -> None:
+def test_an_active_environment_is_not_to_be_activated():
     text = (
         frame(r"C:\anaconda3\envs\x\Lib\site-packages\a\b.py", "import c")
         + f"ImportError: DLL load failed: {NOT_FOUND}"
@@ -406,7 +404,7 @@ def test_an_active_environment_is_not_to_be_activated() -> None:
     assert ["Activate the environment" in title for title in titles] == [True, False]
 
 
-def test_a_package_that_cannot_be_built_is_not_its_own_remedy() -> None:
+def test_a_package_that_cannot_be_built_is_not_its_own_remedy():
     text = "Problem with the CMake installation, aborting build. CMake executable is cmake\n"
     (other,) = diagnose(f"{text}ERROR: Failed building wheel for dlib").remedies
     (own,) = diagnose(f"{text}ERROR: Failed building wheel for cmake").remedies

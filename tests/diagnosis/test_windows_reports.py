@@ -15,7 +15,7 @@ from wheelfix.cli.main import main
 from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))
 ARROW = r"C:\work\venv\Lib\site-packages\pyarrow\MSVCP140.dll"
@@ -50,20 +50,20 @@ def dump(code: int, address: int, path: str = ARROW, version: tuple[int, int, in
     return header + directory + modules + exception + struct.pack("<I", len(name)) + name + b"\0\0"
 
 
-def test_a_minidump_names_the_module_and_whose_copy_it_is() -> None:
+def test_a_minidump_names_the_module_and_whose_copy_it_is():
     cause, text = summary(dump(0xC0000005, 0x12EB0))
     assert cause == "vc-runtime-crash"
     assert "14.28.29334.0" in text
     assert "the copy of pyarrow" in text
 
 
-def test_a_crash_elsewhere_is_a_crash() -> None:
+def test_a_crash_elsewhere_is_a_crash():
     assert summary(dump(0xC0000005, 0x99999))[0] == "crash"
     assert summary(dump(0xC06D007E, 0x12EB0, r"C:\Windows\System32\KERNELBASE.dll"))[0] == "delay-load-missing"
 
 
 @pytest.mark.parametrize("size", [4, 20, 40, 60, 170])
-def test_a_minidump_that_is_cut_is_refused(size: int) -> None:
+def test_a_minidump_that_is_cut_is_refused(size):
     with pytest.raises(InputError, match="minidump"):
         wheelfix.diagnose(dump(0xC0000005, 0x12EB0)[:size], options=HERMETIC)
 
@@ -71,7 +71,7 @@ def test_a_minidump_that_is_cut_is_refused(size: int) -> None:
 # ----------------------------------------------------------------------------------------------------------- Report.wer
 
 
-def test_an_error_report_names_the_module() -> None:
+def test_an_error_report_names_the_module():
     rows = ["Version=1", "EventType=APPCRASH", "Sig[0].Name=Application Name", "Sig[0].Value=python.exe"]
     names = {3: ("Fault Module Name", "MSVCP140.dll"), 4: ("Fault Module Version", "14.28.29334.0")}
     for number, (name, value) in {**names, 6: ("Exception Code", "c0000005")}.items():
@@ -161,14 +161,14 @@ def event_log(*events: tuple[str, int, dict[str, str]]) -> bytes:
     return chunk.file(len(events))
 
 
-def test_an_event_log_names_the_module_of_a_crash() -> None:
+def test_an_event_log_names_the_module_of_a_crash():
     pytest.importorskip("evtx")
     cause, text = summary(event_log(("Application Error", 1000, CRASH)))
     assert cause == "vc-runtime-crash"
     assert "the copy of pyarrow" in text
 
 
-def test_an_event_log_names_the_file_that_a_policy_refused() -> None:
+def test_an_event_log_names_the_file_that_a_policy_refused():
     pytest.importorskip("evtx")
     policy = "Microsoft-Windows-CodeIntegrity"
     assert summary(event_log((policy, 3077, REFUSED)))[0] == "blocked-by-policy"
@@ -176,9 +176,7 @@ def test_an_event_log_names_the_file_that_a_policy_refused() -> None:
     assert not watching.explained, "the policy only watched, and the file was loaded"
 
 
-def test_without_the_package_the_extra_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "evtx", None)
     log = tmp_path / "Application.evtx"
     log.write_bytes(event_log(("Application Error", 1000, CRASH)))
@@ -186,7 +184,7 @@ def test_without_the_package_the_extra_is_named(
     assert "wheelfix[events]" in capsys.readouterr().err
 
 
-def test_a_damaged_event_log_is_refused() -> None:
+def test_a_damaged_event_log_is_refused():
     pytest.importorskip("evtx")
     with pytest.raises(InputError, match="event log"):
         wheelfix.diagnose(event_log(("Application Error", 1000, CRASH))[:600], options=HERMETIC)

@@ -47,7 +47,7 @@ def explain(symptom: Symptom) -> Cause:
         ("libcrypto-3-x64.dll", "named-file-missing"),
     ],
 )
-def test_the_name_of_a_missing_dll_tells_whose_it_is(name: str, cause: str) -> None:
+def test_the_name_of_a_missing_dll_tells_whose_it_is(name, cause):
     (found,) = explain_symptoms(
         read_symptoms(f"The code execution cannot proceed because {name} was not found. Reinstalling may fix this.\n")
     )
@@ -71,7 +71,7 @@ def test_the_name_of_a_missing_dll_tells_whose_it_is(name: str, cause: str) -> N
         ("Cannot load library C:\\p\\qwindows.dll: The specified module could not be found.", "missing-dependency"),
     ],
 )
-def test_other_words_for_a_failed_load(text: str, cause: str) -> None:
+def test_other_words_for_a_failed_load(text, cause):
     (found,) = explain_symptoms(read_symptoms(text + "\n"))
     assert found.id == cause
 
@@ -115,13 +115,13 @@ def test_other_words_for_a_failed_load(text: str, cause: str) -> None:
         ),
     ],
 )
-def test_a_module_is_named_with_its_package_and_the_library_behind_it(text: str, module: str, library: str) -> None:
+def test_a_module_is_named_with_its_package_and_the_library_behind_it(text, module, library):
     (cause,) = explain_symptoms(read_symptoms(text))
     assert module in cause.summary
     assert library in cause.summary + cause.what_is_known
 
 
-def test_two_packages_that_miss_a_function_clash() -> None:
+def test_two_packages_that_miss_a_function_clash():
     text = "".join(
         f'  File "C:\\e\\Lib\\site-packages\\{name}\\__init__.py", line 73, in <module>\n'
         f"ImportError: DLL load failed while importing {name}x: The specified procedure could not be found.\n"
@@ -132,13 +132,13 @@ def test_two_packages_that_miss_a_function_clash() -> None:
     )
 
 
-def test_a_code_that_is_not_known_is_not_called_absent() -> None:
+def test_a_code_that_is_not_known_is_not_called_absent():
     cause = explain(torch(1006, "c10.dll"))
     assert cause.id == "load-failed"
     assert "error 1006" in cause.summary
 
 
-def test_a_line_of_source_in_a_traceback_is_not_the_message() -> None:
+def test_a_line_of_source_in_a_traceback_is_not_the_message():
     text = """147                 err.strerror += f' Error loading "{dll}" or one of its dependencies.'\n"""
     assert read_symptoms(text) == ()
 
@@ -146,7 +146,7 @@ def test_a_line_of_source_in_a_traceback_is_not_the_message() -> None:
 @pytest.mark.parametrize(
     "file", ["/usr/lib/python3/dist-packages/hid/__init__.py", r"C:\v\Lib\site-packages\hid\__init__.py"]
 )
-def test_a_list_of_names_for_all_systems_counts_on_windows_alone(file: str) -> None:
+def test_a_list_of_names_for_all_systems_counts_on_windows_alone(file):
     text = (
         f'  File "{file}", line 31, in <module>\n    raise ImportError(error)\n'
         "ImportError: Unable to load any of the following libraries:libhidapi-hidraw.so hidapi.dll libhidapi-0.dll\n"
@@ -156,7 +156,7 @@ def test_a_list_of_names_for_all_systems_counts_on_windows_alone(file: str) -> N
     )
 
 
-def test_the_code_of_a_later_line_belongs_to_the_library_above() -> None:
+def test_the_code_of_a_later_line_belongs_to_the_library_above():
     text = (
         "XGBoost Library (xgboost.dll) could not be loaded.\nLikely causes:\n\nError message(s): ['[WinError 193] x']"
     )
@@ -165,13 +165,13 @@ def test_the_code_of_a_later_line_belongs_to_the_library_above() -> None:
 
 
 @pytest.mark.parametrize("code", sorted(winerror_table().errors))
-def test_every_known_code_has_a_cause(code: int) -> None:
+def test_every_known_code_has_a_cause(code):
     cause = explain(Symptom("winerror", code))
     assert cause.next_steps
     assert "{" not in cause.summary + cause.what_is_known
 
 
-def test_codes_have_explanations_of_their_own() -> None:
+def test_codes_have_explanations_of_their_own():
     codes = (126, 127, 182, 193, 216, 998, 1114, 1260, 1455, 14001)
     assert len({explain(Symptom("winerror", code)).id for code in codes}) == len(codes)
 
@@ -186,7 +186,7 @@ def test_codes_have_explanations_of_their_own() -> None:
         ("anything.dll", "torch-closure-broken", None),
     ],
 )
-def test_torch_names_the_first_in_its_load_order(file: str, cause: str, missing: str | None) -> None:
+def test_torch_names_the_first_in_its_load_order(file, cause, missing):
     found = explain(torch(126, file))
     assert found.id == cause
     assert (found.likely_missing or (None,))[0] == missing
@@ -194,7 +194,7 @@ def test_torch_names_the_first_in_its_load_order(file: str, cause: str, missing:
         assert "alphabetical order" in found.what_is_known
 
 
-def test_commands_can_be_pasted() -> None:
+def test_commands_can_be_pasted():
     """Every command names the environment that the path lies in, and none has a hole left."""
     found = explain(torch(126, "aoti_custom_ops.dll"))
     commands = [step.command for step in found.next_steps]
@@ -203,14 +203,14 @@ def test_commands_can_be_pasted() -> None:
     assert [step.rank for step in found.next_steps] == list(range(1, len(commands) + 1))
 
 
-def test_no_remedy_leads_to_a_download_site() -> None:
+def test_no_remedy_leads_to_a_download_site():
     for cause in cause_table().causes.values():
         for step in cause.next_steps:
             text = (step.command + step.why).replace("https://download.pytorch.org/whl/", "")  # PyTorch's own index
             assert not re.search(r"https?:|dll-files|download\.", text), step
 
 
-def test_silencing_openmp_is_the_last_resort_and_says_its_danger() -> None:
+def test_silencing_openmp_is_the_last_resort_and_says_its_danger():
     steps = explain(Symptom("omp-duplicate", dlls=("libiomp5md.dll",))).next_steps
     assert "KMP_DUPLICATE_LIB_OK" in steps[-1].command
     assert "wrong" in steps[-1].danger
@@ -227,17 +227,17 @@ def test_silencing_openmp_is_the_last_resort_and_says_its_danger() -> None:
         ("zlibwapi.dll", "conda-forge libzlib-wapi"),
     ],
 )
-def test_the_vendors_package_is_named(dll: str, command: str) -> None:
+def test_the_vendors_package_is_named(dll, command):
     cause = explain(Symptom("could-not-locate", 126, dlls=(dll,)))
     assert any(command in step.command + step.why for step in cause.next_steps)
 
 
-def test_no_package_is_chosen_where_the_text_does_not_tell_the_cuda_version() -> None:
+def test_no_package_is_chosen_where_the_text_does_not_tell_the_cuda_version():
     cause = explain(Symptom("could-not-locate", 126, dlls=("cudnn64_8.dll",)))
     assert not any("pip install" in step.command for step in cause.next_steps)
 
 
-def test_a_card_gets_its_own_architecture() -> None:
+def test_a_card_gets_its_own_architecture():
     details = {"card": "RTX 5090", "capability": "sm_120", "supported": "sm_80 sm_90."}
     cause = explain(Symptom("no-kernel-image", details=details))
     assert cause.summary == "The package has no GPU code for this card: RTX 5090 has sm_120."
@@ -245,7 +245,7 @@ def test_a_card_gets_its_own_architecture() -> None:
     assert "set TORCH_CUDA_ARCH_LIST=12.0" in [step.command for step in cause.next_steps]
 
 
-def test_a_card_that_the_text_does_not_name_is_asked_for() -> None:
+def test_a_card_that_the_text_does_not_name_is_asked_for():
     """torch reads no ``native`` from TORCH_CUDA_ARCH_LIST."""
     steps = explain(Symptom("no-kernel-image")).next_steps
     assert not any("native" in step.command + step.why for step in steps if "TORCH_CUDA" in step.command + step.why)
@@ -255,19 +255,19 @@ def test_a_card_that_the_text_does_not_name_is_asked_for() -> None:
     assert "Extensions have code of their own" in explain(Symptom("no-kernel-image")).what_is_known
 
 
-def test_what_the_text_leaves_open_stays_a_guess() -> None:
+def test_what_the_text_leaves_open_stays_a_guess():
     cause = explain(Symptom("dll-load-failed", None, module="_x"))
     assert (cause.id, cause.confidence) == ("load-failed", Confidence.GUESS)
     shaky = explain(Symptom("could-not-locate", 126, dlls=("zlibwapi.dll",), confidence=Confidence.LIKELY))
     assert shaky.confidence is Confidence.LIKELY
 
 
-def test_guesses_come_last_and_twins_once() -> None:
+def test_guesses_come_last_and_twins_once():
     symptoms = [Symptom("dll-load-failed", None), Symptom("numpy-abi"), Symptom("numpy-abi", line=9)]
     assert [cause.id for cause in explain_symptoms(symptoms)] == ["numpy-abi", "load-failed"]
 
 
-def test_an_unknown_kind_has_no_cause() -> None:
+def test_an_unknown_kind_has_no_cause():
     assert explain_symptom(Symptom("something-new")) is None
 
 
@@ -284,7 +284,7 @@ def test_an_unknown_kind_has_no_cause() -> None:
         ("x.dll", ""),
     ],
 )
-def test_the_environment_is_read_from_a_path(path: str, prefix: str) -> None:
+def test_the_environment_is_read_from_a_path(path, prefix):
     assert environment_prefix(path) == prefix
 
 
@@ -296,7 +296,7 @@ def test_the_environment_is_read_from_a_path(path: str, prefix: str) -> None:
         ('cause = "a"\nfile = "("', "pattern"),
     ],
 )
-def test_a_table_that_contradicts_itself_is_refused(change: str, fault: str) -> None:
+def test_a_table_that_contradicts_itself_is_refused(change, fault):
     cause = '[[cause]]\nid = "{}"\nsummary = "s"\nknown = "k"\nconfidence = "sure"\nremedies = ["r"]\nsource = "s"\n'
     text = (
         f"[[rule]]\n{change}\n"

@@ -90,12 +90,12 @@ def part_of(row: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("part", sorted({part_of(row) for row in EXPECTED}, reverse=True))
-def test_symptoms_are_read_and_their_cause_is_told(part: str) -> None:
+def test_symptoms_are_read_and_their_cause_is_told(part):
     wrong = [fault for row in EXPECTED if part_of(row) == part for fault in faults(row)]
     assert not wrong, "\n".join(wrong)
 
 
-def test_corpus_is_whole() -> None:
+def test_corpus_is_whole():
     assert sorted(path.name for path in CORPUS.glob("*.txt")) == sorted(row["file"] for row in EXPECTED)
     assert len(EXPECTED) >= 150
     languages = {symptom["language"][:2] for row in EXPECTED for symptom in row["symptoms"] if "language" in symptom}
@@ -106,13 +106,13 @@ def test_corpus_is_whole() -> None:
 THREADS = [row for row in EXPECTED if "thread" in row]
 
 
-def test_threads_are_cited_and_recent() -> None:
+def test_threads_are_cited_and_recent():
     assert len(THREADS) >= 150
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", row["thread"]) for row in THREADS)
     assert all(2010 <= row["year"] <= 2026 for row in THREADS)
 
 
-def test_unseen_texts_keep_the_bar() -> None:
+def test_unseen_texts_keep_the_bar():
     """Of the texts that were collected after the code was done, nine in ten have the right cause first."""
     held_out = [row for row in THREADS if row.get("held_out")]
     assert len(held_out) >= 40
@@ -120,7 +120,7 @@ def test_unseen_texts_keep_the_bar() -> None:
 
 
 @pytest.mark.no_cover
-def test_an_answer_fits_on_a_screen() -> None:
+def test_an_answer_fits_on_a_screen():
     """Half of the answers that have a cause take at most 15 lines of a console with 80 columns."""
     found = (answer_to(row["file"]) for row in SAMPLES)
     texts = [render_diagnosis(one, TextStyle(width=80)) for one in found if one.explained]
@@ -128,7 +128,7 @@ def test_an_answer_fits_on_a_screen() -> None:
 
 
 @pytest.mark.no_cover
-def test_the_documentation_has_the_figures_of_the_samples() -> None:
+def test_the_documentation_has_the_figures_of_the_samples():
     page = (CORPUS.parents[1] / "docs" / "howto" / "diagnose.md").read_text(encoding="utf-8")
     for row in SAMPLES[::200]:
         assert answer(row) == first_cause(row)
@@ -138,7 +138,7 @@ def test_the_documentation_has_the_figures_of_the_samples() -> None:
 
 
 @pytest.mark.no_cover
-def test_only_126_is_taken_for_a_missing_file() -> None:
+def test_only_126_is_taken_for_a_missing_file():
     """127, 182, 193, 998, 1114, 1260, 1455 and 14001 are never answered with a DLL to find."""
     for row in EXPECTED:
         for symptom in answer_to(row["file"]).symptoms:
@@ -150,7 +150,7 @@ def test_only_126_is_taken_for_a_missing_file() -> None:
 # ``tests/diagnosis/test_remedies.py`` runs them or compares them with documentation.
 
 
-def test_each_command_is_for_both_shells() -> None:
+def test_each_command_is_for_both_shells():
     """What one shell alone understands: two commands in a line, a variable, cmd's own commands.
 
     A variable in quotation marks does not survive PowerShell: it passes "%NAME%" on without the marks, and a folder
@@ -163,14 +163,14 @@ def test_each_command_is_for_both_shells() -> None:
         assert not re.match(r"(?:where|mklink|dir|del|copy|type)(?![\w.])", command), command
 
 
-def test_each_template_is_shown_for_some_text() -> None:
+def test_each_template_is_shown_for_some_text():
     """A command that no text of the corpus leads to was never looked at by the test above."""
     forms = [re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(template)), re.DOTALL) for template in templates()]
     unseen = [form.pattern for form in forms if not any(form.fullmatch(command) for command in shown())]
     assert not unseen
 
 
-def test_no_command_has_words_in_place_of_a_name() -> None:
+def test_no_command_has_words_in_place_of_a_name():
     """pip takes "the package" for two projects of that name, and installs them."""
     vague = re.compile(r"\b(?:the|a) (?:package|file|module)\b|\{\w+\}|\s$")
     assert not [command for command in shown() if vague.search(command)]

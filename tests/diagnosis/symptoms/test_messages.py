@@ -149,12 +149,12 @@ TEXTS = {
 }
 
 
-def test_every_message_has_a_case() -> None:
+def test_every_message_has_a_case():
     assert set(TEXTS) == {message.id for message in messages()}
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_message_is_understood_within_a_log(name: str) -> None:
+def test_a_message_is_understood_within_a_log(name):
     log = f"12:00 some line\n  {TEXTS[name]}\nanother line\n"
     (cause,) = explain_symptoms(read_symptoms(log))
     assert cause.id == name
@@ -216,19 +216,19 @@ WORDINGS = [
 
 
 @pytest.mark.parametrize(("cause", "text"), WORDINGS)
-def test_other_words_lead_to_a_known_cause(cause: str, text: str) -> None:
+def test_other_words_lead_to_a_known_cause(cause, text):
     (found,) = explain_symptoms(read_symptoms(text))
     assert found.id == cause
     assert found.next_steps
     assert not re.search(r"\{\w+\}", found.summary + found.what_is_known)
 
 
-def test_every_wording_leads_somewhere() -> None:
+def test_every_wording_leads_somewhere():
     known = {*cause_table().causes, *(message.id for message in messages())}
     assert {wording.cause for wording in wordings()} <= known
 
 
-def test_what_only_repeats_that_it_failed_counts_alone() -> None:
+def test_what_only_repeats_that_it_failed_counts_alone():
     """TensorFlow's last line says nothing that the line with the error does not say."""
     last = "Failed to load the native TensorFlow runtime.\n"
     error = "ImportError: DLL load failed while importing _pywrap_tfe: The specified module could not be found.\n"
@@ -240,7 +240,7 @@ def test_what_only_repeats_that_it_failed_counts_alone() -> None:
     ("arch", "known"),
     [("compute_120", "CUDA 12.8 is the first"), ("compute_35", "11.8 the last"), ("sm_999", "A newer toolkit")],
 )
-def test_which_toolkit_knows_an_architecture(arch: str, known: str) -> None:
+def test_which_toolkit_knows_an_architecture(arch, known):
     (cause,) = explain_symptoms(read_symptoms(f"nvcc fatal : Unsupported gpu architecture '{arch}'"))
     assert known in cause.what_is_known
 
@@ -268,11 +268,11 @@ def test_which_toolkit_knows_an_architecture(arch: str, known: str) -> None:
         "TypeError: Descriptors cannot be created directly.",
     ],
 )
-def test_neighbours_are_left_alone(text: str) -> None:
+def test_neighbours_are_left_alone(text):
     assert read_symptoms(text) == ()
 
 
-def test_a_message_without_words_is_refused() -> None:
+def test_a_message_without_words_is_refused():
     row = '[[message]]\nid="x"\nsummary="s"\nknown="k"\nfix="f"\nwhy="w"\nsource="s"\n'
     with pytest.raises(TableFault, match="no words"):
         parse_messages("t", row)
@@ -282,14 +282,14 @@ FRAME = '  File "C:\\lab\\Lib\\site-packages\\x\\__init__.py", line 1, in <modul
 
 
 @pytest.mark.parametrize("library", [one for one in libraries() if one.some], ids=lambda one: one.name)
-def test_words_about_a_library_name_it_and_say_where_to_get_it(library) -> None:
+def test_words_about_a_library_name_it_and_say_where_to_get_it(library):
     (cause,) = explain_symptoms(read_symptoms(f"{FRAME}ImportError: {library.some[0]}\n"))
     assert cause.id == "library-by-name"
     assert cause.likely_missing == (library.name,)
     assert cause.next_steps[0].title == library.fix
 
 
-def test_the_same_words_from_another_system_are_left_alone() -> None:
+def test_the_same_words_from_another_system_are_left_alone():
     words = "OSError: PortAudio library not found\n"
     assert read_symptoms('  File "/usr/lib/python3/dist-packages/sounddevice.py", line 71, in <module>\n' + words) == ()
     assert read_symptoms(words) == ()
@@ -306,24 +306,24 @@ def test_the_same_words_from_another_system_are_left_alone() -> None:
         ("libusb-1.0.dll", "libusb-1.0.dll"),
     ],
 )
-def test_a_name_stands_for_a_library(name: str, library: str) -> None:
+def test_a_name_stands_for_a_library(name, library):
     found = library_of(name)
     assert found is not None
     assert found.name == library
 
 
 @pytest.mark.parametrize("name", ["", "torch_cpu.dll", "rocblas.dll", "render.dll", "core.dll"])
-def test_other_names_stand_for_none(name: str) -> None:
+def test_other_names_stand_for_none(name):
     assert library_of(name) is None
 
 
-def test_a_library_that_is_asked_for_by_name_comes_with_its_own_remedy_first() -> None:
+def test_a_library_that_is_asked_for_by_name_comes_with_its_own_remedy_first():
     text = "FileNotFoundError: Could not find module 'libvlc.dll' (or one of its dependencies). Try using the full path"
     (cause,) = explain_symptoms(read_symptoms(text))
     assert "VLC" in cause.next_steps[0].title
 
 
-def test_a_table_with_faults_is_refused() -> None:
+def test_a_table_with_faults_is_refused():
     row = '[[library]]\nname="a.dll"\nfile="("\nfix="f"\nwhy="w"\nany=["UPPER"]\nsource="s"\n'
     with pytest.raises(TableFault, match=r"not in lower case(?s:.)*pattern|pattern(?s:.)*not in lower case"):
         parse_libraries("t", row)
@@ -340,7 +340,7 @@ def test_a_table_with_faults_is_refused() -> None:
         "ModuleNotFoundError: No module named 'exllama_ext_cuda.core_cuda'",
     ],
 )
-def test_the_compiled_part_of_a_package_is_missing(text: str) -> None:
+def test_the_compiled_part_of_a_package_is_missing(text):
     (cause,) = explain_symptoms(read_symptoms(text))
     assert cause.id == "compiled-part-missing"
 
@@ -357,5 +357,5 @@ def test_the_compiled_part_of_a_package_is_missing(text: str) -> None:
         "ModuleNotFoundError: No module named 'mmcv._ext'",
     ],
 )
-def test_other_imports_are_left_alone(text: str) -> None:
+def test_other_imports_are_left_alone(text):
     assert read_symptoms(text) == ()

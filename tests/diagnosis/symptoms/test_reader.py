@@ -21,7 +21,7 @@ TORCH = f'OSError: [WinError 126] No. Error loading "{LIB}\\{{}}.dll" or one of 
 
 
 @pytest.mark.parametrize("kind", ["str", "bytes", "file", "text-file"])
-def test_any_kind_of_source_reads_alike(kind: str) -> None:
+def test_any_kind_of_source_reads_alike(kind):
     text = TORCH.format("shm")
     source = {
         "str": text,
@@ -33,17 +33,17 @@ def test_any_kind_of_source_reads_alike(kind: str) -> None:
     assert (symptom.kind, symptom.code, symptom.file, symptom.package) == ("torch-load", 126, "shm.dll", "torch")
 
 
-def test_repetitions_are_counted_and_told_once() -> None:
+def test_repetitions_are_counted_and_told_once():
     (symptom,) = read_symptoms(("2025-01-01T00:00:0{}Z " + TORCH.format("shm")) * 500)
     assert (symptom.count, symptom.line) == (500, 1)
 
 
-def test_different_errors_keep_their_order_and_lines() -> None:
+def test_different_errors_keep_their_order_and_lines():
     text = "x\n" + TORCH.format("a") + "y\n" + TORCH.format("b")
     assert [(symptom.file, symptom.line) for symptom in read_symptoms(text)] == [("a.dll", 2), ("b.dll", 4)]
 
 
-def test_an_error_does_not_take_the_path_of_the_next_one() -> None:
+def test_an_error_does_not_take_the_path_of_the_next_one():
     """Two messages in a row, the first without a path: they must not be joined as if a line had been broken."""
     text = "OSError: [WinError 193] %1 is not a valid Win32 application\n" + TORCH.format("shm")
     assert [(symptom.kind, symptom.code, symptom.file) for symptom in read_symptoms(text)] == [
@@ -52,7 +52,7 @@ def test_an_error_does_not_take_the_path_of_the_next_one() -> None:
     ]
 
 
-def test_the_traceback_tells_the_package_of_an_error_without_path() -> None:
+def test_the_traceback_tells_the_package_of_an_error_without_path():
     text = (
         '  File "C:\\e\\lib\\site-packages\\torch_sparse\\__init__.py", line 18, in <module>\n'
         '  File "C:\\e\\lib\\ctypes\\__init__.py", line 374, in __init__\n'
@@ -62,7 +62,7 @@ def test_the_traceback_tells_the_package_of_an_error_without_path() -> None:
     assert (symptom.package, symptom.code, symptom.path) == ("torch_sparse", 127, None)
 
 
-def test_limits_are_kept_and_said() -> None:
+def test_limits_are_kept_and_said():
     text = "".join(TORCH.format(f"lib{number}") for number in range(50))
     log = read_log(text, TextLimits(max_symptoms=10))
     assert len(log.symptoms) == 10
@@ -70,7 +70,7 @@ def test_limits_are_kept_and_said() -> None:
     assert "too many different suspicious lines" in read_log(text, TextLimits(max_work=5)).stopped
 
 
-def test_an_error_deep_in_a_long_log_is_found() -> None:
+def test_an_error_deep_in_a_long_log_is_found():
     dull = "".join(f"[{number}/9000] Building CXX object aten/Kernel{number}.obj\n" for number in range(9000))
     log = read_log((dull * 6 + TORCH.format("shm") + dull * 3).encode())
     assert [(symptom.file, symptom.line) for symptom in log.symptoms] == [("shm.dll", 54001)]
@@ -78,7 +78,7 @@ def test_an_error_deep_in_a_long_log_is_found() -> None:
     assert log.stopped == ""
 
 
-def test_binary_garbage_says_nothing() -> None:
+def test_binary_garbage_says_nothing():
     assert read_symptoms(random.Random(7).randbytes(1 << 21)) == ()
     assert read_symptoms(bytes(1 << 20)) == ()
     assert read_symptoms(b"") == ()
@@ -87,21 +87,21 @@ def test_binary_garbage_says_nothing() -> None:
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=400), st.binary(max_size=400))
-def test_bytes_around_an_error_never_raise(before: bytes, after: bytes) -> None:
+def test_bytes_around_an_error_never_raise(before, after):
     read_symptoms(before)
     read_symptoms(before + b"\n" + TORCH.format("shm").encode() + after)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(min_value=60, max_value=200), st.sampled_from(["shm", "torch_cuda", "aoti_custom_ops"]))
-def test_a_hard_wrap_at_any_width_is_undone(width: int, name: str) -> None:
+def test_a_hard_wrap_at_any_width_is_undone(width, name):
     line = TORCH.format(name).strip()
     wrapped = "\n".join(line[start : start + width] for start in range(0, len(line), width))
     (symptom,) = read_symptoms(wrapped + "\n\nC:\\>")
     assert symptom.path == f"C:\\e\\Lib\\site-packages\\torch\\lib\\{name}.dll"
 
 
-def test_confidence_is_lower_for_a_sentence_from_memory() -> None:
+def test_confidence_is_lower_for_a_sentence_from_memory():
     (exact,) = read_symptoms(
         "ImportError: DLL load failed while importing _C: The specified module could not be found."
     )
@@ -110,12 +110,12 @@ def test_confidence_is_lower_for_a_sentence_from_memory() -> None:
     assert (near.code, near.confidence) == (126, Confidence.LIKELY)
 
 
-def test_a_log_says_how_it_was_read() -> None:
+def test_a_log_says_how_it_was_read():
     log = read_log("ImportError: DLL load failed: x\n".encode("utf-16"))
     assert (log.encoding, log.lines, log.size) == ("utf-16", 1, 66)
 
 
-def test_the_line_before_an_error_is_not_part_of_it() -> None:
+def test_the_line_before_an_error_is_not_part_of_it():
     """A long line that names a DLL, followed by an error about another one: only the error is told."""
     before = f"[1234/5678] Linking CXX shared library bin\\torch_cpu.dll; {'x' * 30} error code none, see log\n"
     sentence = "The specified module could not be found."
@@ -125,12 +125,12 @@ def test_the_line_before_an_error_is_not_part_of_it() -> None:
     assert (bare.kind, bare.path, bare.line) == ("sentence", None, 2)
 
 
-def test_a_bare_sentence_broken_in_two_is_read() -> None:
+def test_a_bare_sentence_broken_in_two_is_read():
     (symptom,) = read_symptoms("tool.exe: The specified module could\nnot be found.\n")
     assert (symptom.kind, symptom.code) == ("sentence", 126)
 
 
-def test_two_messages_in_a_row_keep_their_own_lines() -> None:
+def test_two_messages_in_a_row_keep_their_own_lines():
     text = "loading C:\\a\\one.dll took a while and then nothing more was heard of it for some time\n"
     text += "the paging file is too small (os error 1455)\n"
     (symptom,) = read_symptoms(text)
@@ -161,7 +161,7 @@ class Endless(io.RawIOBase):
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_log() -> None:
+def test_memory_does_not_grow_with_the_log():
     tracemalloc.start()
     try:
         log = read_log(Endless())  # type: ignore[arg-type]  # a raw stream reads like a file
@@ -175,14 +175,14 @@ def test_memory_does_not_grow_with_the_log() -> None:
 ADDS = '  File "C:\\Python311\\Lib\\os.py", line 1119, in add_dll_directory\n    cookie = nt._add_dll_directory(path)\n'
 
 
-def test_a_folder_for_dlls_that_is_not_there() -> None:
+def test_a_folder_for_dlls_that_is_not_there():
     error = "FileNotFoundError: [WinError 3] The system cannot find the path specified: 'C:\\\\CUDA\\\\v11.8\\\\bin'\n"
     (symptom,) = read_symptoms(ADDS + error)
     assert (symptom.kind, symptom.code) == ("dll-folder", 3)
     assert read_symptoms(error) == ()
 
 
-def test_a_traceback_that_stands_behind_the_error_tells_what_was_started() -> None:
+def test_a_traceback_that_stands_behind_the_error_tells_what_was_started():
     text = (
         "  [WinError 193] %1 is not a valid Win32 application\n\n"
         "  at ~\\anaconda3\\lib\\subprocess.py:1307 in _execute_child\n"
@@ -195,7 +195,7 @@ def test_a_traceback_that_stands_behind_the_error_tells_what_was_started() -> No
     ("sentence", "code"),
     [("not found。", 126), ("can't find the module", 126), ("the procedure was not found", 127), ("oh no", None)],
 )
-def test_a_sentence_that_was_retold(sentence: str, code: int | None) -> None:
+def test_a_sentence_that_was_retold(sentence, code):
     (symptom,) = read_symptoms(f"ImportError: DLL load failed while importing _x: {sentence}")
     assert symptom.code == code or (code == 127 and symptom.code is None)
 
@@ -212,7 +212,7 @@ def test_a_sentence_that_was_retold(sentence: str, code: int | None) -> None:
         ("Could not load dynamic library: foo.dll (126)", 126),
     ],
 )
-def test_codes_in_other_forms(text: str, code: int) -> None:
+def test_codes_in_other_forms(text, code):
     (symptom,) = read_symptoms(text)
     assert symptom.code == code
 
@@ -228,21 +228,21 @@ def test_codes_in_other_forms(text: str, code: int) -> None:
         ("Failed to load F:/v/libvs_placebo.dll. GetLastError() returned 126. One of its dependencies", "winerror"),
     ],
 )
-def test_a_load_in_the_words_of_a_program(text: str, kind: str) -> None:
+def test_a_load_in_the_words_of_a_program(text, kind):
     assert kind in {symptom.kind for symptom in read_symptoms(text)}
 
 
 @pytest.mark.parametrize("text", ["cannot load model foo.bin", "cannot load libcudnn.so.8", "cudnn is enabled"])
-def test_other_loads_are_left_alone(text: str) -> None:
+def test_other_loads_are_left_alone(text):
     assert read_symptoms(text) == ()
 
 
-def test_a_traceback_of_another_system_behind_the_message() -> None:
+def test_a_traceback_of_another_system_behind_the_message():
     text = 'CMake Error: CMAKE_C_COMPILER not set, after EnableLanguage\n File "/home/x/build_meta.py", line 4, in y\n'
     assert read_symptoms(text) == ()
 
 
-def test_the_second_half_of_a_boxed_error_is_not_another_one() -> None:
+def test_the_second_half_of_a_boxed_error_is_not_another_one():
     text = (
         "│ OSError: [WinError 126] The specified module could not be fou │\n"
         '│ nd. Error loading "C:\\v\\Lib\\site-packages\\torch\\lib\\shm.dll" or one of its dependencies. │\n'
@@ -266,7 +266,7 @@ def first(found: Diagnosis) -> str:
 
 
 @pytest.mark.parametrize("text", [PYINSTALLER, NUITKA], ids=["PyInstaller", "Nuitka"])
-def test_a_bundle_is_completed_by_who_builds_it(text: str) -> None:
+def test_a_bundle_is_completed_by_who_builds_it(text):
     """Story: users of a program were told to repair a wheel and to install packages (pyinstaller#8565)."""
     found = wheelfix.diagnose(text)
     assert first(found) == "bundle-incomplete"
@@ -274,18 +274,18 @@ def test_a_bundle_is_completed_by_who_builds_it(text: str) -> None:
     assert not any(command.startswith(("wheelfix", "python -m pip", "conda")) for command in commands)
 
 
-def test_the_package_of_a_bundle_is_named_to_pyinstaller() -> None:
+def test_the_package_of_a_bundle_is_named_to_pyinstaller():
     assert wheelfix.diagnose(PYINSTALLER).remedies[0].command == "pyinstaller --collect-binaries cryptography script.py"
 
 
-def test_a_file_outside_of_the_bundle_is_another_programs() -> None:
+def test_a_file_outside_of_the_bundle_is_another_programs():
     text = PYINSTALLER.rpartition("ImportError")[0] + (
         r"FileNotFoundError: Could not find module 'C:\Program Files\Maker\sdk.dll' (or one of its dependencies)."
     )
     assert first(wheelfix.diagnose(text)) != "bundle-incomplete"
 
 
-def test_an_environment_of_conda_is_seen_in_the_traceback() -> None:
+def test_an_environment_of_conda_is_seen_in_the_traceback():
     text = (
         'File "D:\\Miniconda3\\envs\\gnome\\lib\\site-packages\\shapely\\__init__.py", line 1, in <module>\n'
         "ImportError: DLL load failed while importing lib: %1 is not a valid Win32 application.\n"
@@ -304,13 +304,13 @@ def test_an_environment_of_conda_is_seen_in_the_traceback() -> None:
         "/usr/local/lib/python3.11/site-packages/x.py: 5\nCannot load symbol cudnnCreateTensorDescriptor\n",
     ],
 )
-def test_other_systems_are_not_windows(text: str) -> None:
+def test_other_systems_are_not_windows(text):
     assert wheelfix.diagnose(text).outcome is DiagnosisOutcome.UNKNOWN
     assert not wheelfix.diagnose(text).explained
 
 
 @pytest.mark.parametrize("name", ["dxgi.dll", "d3d9.dll", "xinput1_4.dll"])
-def test_a_part_of_windows_is_not_a_vendors(name: str) -> None:
+def test_a_part_of_windows_is_not_a_vendors(name):
     found = wheelfix.diagnose(f"The code execution cannot proceed because {name} was not found.")
     assert first(found) == "windows-part-missing"
     assert not any("pip" in remedy.command or "repair" in remedy.command for remedy in found.remedies)
@@ -332,11 +332,11 @@ def test_a_part_of_windows_is_not_a_vendors(name: str) -> None:
         ("d3dx10d_43.dll is missing", "debug-build"),
     ],
 )
-def test_a_missing_dll_as_people_retell_it(text: str, cause: str) -> None:
+def test_a_missing_dll_as_people_retell_it(text, cause):
     assert first(wheelfix.diagnose(text)) == cause
 
 
-def test_wines_own_dll_is_wines() -> None:
+def test_wines_own_dll_is_wines():
     needed = 'err:module:import_dll Library {} (which is needed by L"C:\\\\windows\\\\syswow64\\\\{}") not found'
     names = ["ucrtbase.dll", "version.dll", "user32.dll", "comctl32.dll"]
     lines = [f"0208:{needed.format(missing, by)}" for missing, by in itertools.pairwise(names)]
@@ -359,16 +359,16 @@ COPIED = (
     ],
     ids=["no-break blanks", "entities", "UTF-16"],
 )
-def test_blanks_and_marks_of_a_page_are_those_of_the_program(changed: str | bytes) -> None:
+def test_blanks_and_marks_of_a_page_are_those_of_the_program(changed):
     """Story: of 117 texts, 78 got another answer with the no-break blanks that chats and pages put in."""
     assert first(wheelfix.diagnose(changed)) == "pywin32-unset"
 
 
-def test_words_behind_a_curved_apostrophe_are_known() -> None:
+def test_words_behind_a_curved_apostrophe_are_known():
     assert first(wheelfix.diagnose("UnicodeEncodeError: ’charmap’ codec can’t encode character")) == "charmap-codec"
 
 
-def test_a_frame_that_a_console_broke_names_the_package() -> None:
+def test_a_frame_that_a_console_broke_names_the_package():
     text = (
         '  File "C:\\Users\\dana\\AppData\\Local\\Programs\\Python\\Python38\\lib\\site-p\n'
         'ackages\\h5py\\__init__.py", line 23, in <module>\n'
@@ -377,14 +377,14 @@ def test_a_frame_that_a_console_broke_names_the_package() -> None:
     assert any(remedy.command == "python -m pip show h5py" for remedy in wheelfix.diagnose(text).remedies)
 
 
-def test_a_start_that_failed_in_a_bundle_is_a_matter_of_its_runtime() -> None:
+def test_a_start_that_failed_in_a_bundle_is_a_matter_of_its_runtime():
     retold = "ImportError: DLL load failed while importing utils: A failure occurred in the DLL initialization routine."
     found = wheelfix.diagnose(PYINSTALLER.rpartition("ImportError")[0] + retold)
     assert first(found) == "vc-runtime-too-old"
     assert "into the bundle" in found.remedies[0].title
 
 
-def test_what_conda_does_comes_first_in_its_environment() -> None:
+def test_what_conda_does_comes_first_in_its_environment():
     text = (
         'File "C:\\miniconda3\\envs\\dml\\lib\\site-packages\\onnxruntime_genai\\__init__.py", line 10, in <module>\n'
         "ImportError: DLL load failed while importing onnxruntime_genai: A dynamic link library (DLL) initialization "

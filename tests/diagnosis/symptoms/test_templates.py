@@ -30,7 +30,7 @@ BLACKWELL = (
 )
 
 
-def test_a_cuda_user_is_never_given_the_cpu_build() -> None:
+def test_a_cuda_user_is_never_given_the_cpu_build():
     """Story: "no kernel image" on an RTX 5090 was answered with ``pip install --upgrade torch``, a CPU build."""
     first = commands(BLACKWELL)[0]
     assert first == "python -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu128"
@@ -39,12 +39,12 @@ def test_a_cuda_user_is_never_given_the_cpu_build() -> None:
     )
 
 
-def test_without_knowing_the_build_no_command_installs_torch() -> None:
+def test_without_knowing_the_build_no_command_installs_torch():
     assert commands(FBGEMM)[0] == ""
     assert not any(re.search(r"pip install.*torch", command) for command in commands(FBGEMM))
 
 
-def test_a_build_from_elsewhere_is_not_replaced() -> None:
+def test_a_build_from_elsewhere_is_not_replaced():
     for label in ("cu117", "git1234", "rocm6.4", "cu999"):
         build = TorchBuild.parse(f"2.7.1+{label}")
         assert not build.is_published
@@ -55,7 +55,7 @@ def test_a_build_from_elsewhere_is_not_replaced() -> None:
     ("version", "option"),
     [("2.7.1", ""), ("2.7.1+cpu", "/cpu"), ("2.7.1+cu126", "/cu126"), ("2.0.1+cu117", "/cu117"), ("2.8.0+xpu", "/xpu")],
 )
-def test_the_index_follows_the_label(version: str, option: str) -> None:
+def test_the_index_follows_the_label(version, option):
     build = TorchBuild.parse(version)
     command = again("torch", "", build)
     assert f'"torch=={version.partition("+")[0]}"' in command
@@ -63,7 +63,7 @@ def test_the_index_follows_the_label(version: str, option: str) -> None:
 
 
 @pytest.mark.parametrize("module", ["win32api", "QtCore", "yaml_foo", "cv2", "cupy", "_C", "", "nvidia", "PIL"])
-def test_a_module_name_is_not_a_distribution_name(module: str) -> None:
+def test_a_module_name_is_not_a_distribution_name(module):
     """Story: ``pip install --force-reinstall yaml_foo`` was advised, which fails today and invites squatting."""
     assert distribution_of_module(module) == ""
     for code in (126, 127, 193, 1114):
@@ -73,7 +73,7 @@ def test_a_module_name_is_not_a_distribution_name(module: str) -> None:
             assert module == "" or "pip install" not in step.command or module not in step.command
 
 
-def test_a_distribution_of_the_modules_own_name_is_named() -> None:
+def test_a_distribution_of_the_modules_own_name_is_named():
     assert distribution_of_module("numpy._core") == "numpy"
     text = "ImportError: DLL load failed while importing _multiarray_umath: The specified module could not be found."
     assert commands(text)[0] == "python -m pip show numpy"  # pip install alone would take the newest release
@@ -84,11 +84,11 @@ def test_a_distribution_of_the_modules_own_name_is_named() -> None:
 @pytest.mark.parametrize(
     ("capability", "label"), [("sm_120", "cu128"), ("sm_86", "cu118"), ("sm_103", "cu129"), ("sm_35", ""), ("x", "")]
 )
-def test_the_build_for_a_card(capability: str, label: str) -> None:
+def test_the_build_for_a_card(capability, label):
     assert for_card(capability).rpartition("/")[2] == label
 
 
-def test_needs_that_do_not_hold_drop_a_remedy() -> None:
+def test_needs_that_do_not_hold_drop_a_remedy():
     text = "ImportError: DLL load failed while importing onnx_cpp2py_export: The specified module could not be found."
     msvc = "python -m pip install msvc-runtime"
     assert msvc in commands(text)
@@ -101,12 +101,12 @@ def test_needs_that_do_not_hold_drop_a_remedy() -> None:
     assert kineto in commands(shm, torch="2.7.1+cu117")
 
 
-def test_no_remedy_of_the_table_installs_a_fixed_torch_without_an_index() -> None:
+def test_no_remedy_of_the_table_installs_a_fixed_torch_without_an_index():
     for cause in cause_table().causes.values():
         for step in cause.next_steps:
             assert not re.search(r"pip install[^\n]*\btorch\b", step.command) or "--index-url" in step.command, step
 
 
-def test_labels_are_in_the_order_of_cuda() -> None:
+def test_labels_are_in_the_order_of_cuda():
     assert cuda_labels()[0] == "cu113"
     assert cuda_labels()[-1] == "cu132"

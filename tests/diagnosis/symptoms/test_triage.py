@@ -32,28 +32,28 @@ def named(text: str) -> list[str]:
     return contradictions(read_machine(text))
 
 
-def test_a_card_that_the_toolkit_does_not_know() -> None:
+def test_a_card_that_the_toolkit_does_not_know():
     assert named(BLOCK) == ["NVIDIA GeForce RTX 5090 has compute capability 12.0, which CUDA 12.1 does not know."]
 
 
 @pytest.mark.parametrize("card", ["NVIDIA RTX 2000 Ada Generation Laptop GPU", "NVIDIA GeForce RTX 4090 D"])
-def test_a_card_that_only_the_list_of_devices_has(card: str) -> None:
+def test_a_card_that_only_the_list_of_devices_has(card):
     (note,) = named(f"CUDA used to build PyTorch: 11.6\nGPU 0: {card}\n")
     assert note == f"{card} has compute capability 8.9, which CUDA 11.6 does not know."
 
 
 @pytest.mark.parametrize("card", ["NVIDIA GeForce GTX 860M", "AMD Radeon RX 7900 XTX", "NVIDIA RTX 6000"])
-def test_nothing_is_said_about_a_name_of_several_cards_or_of_another_vendor(card: str) -> None:
+def test_nothing_is_said_about_a_name_of_several_cards_or_of_another_vendor(card):
     assert named(f"CUDA used to build PyTorch: 13.0\nGPU 0: {card}\n") == []
 
 
-def test_a_sound_machine_has_no_contradiction() -> None:
+def test_a_sound_machine_has_no_contradiction():
     assert named(BLOCK.replace("12.1", "12.8").replace("cu121", "cu128")) == []
     assert named("") == []
     assert named("GPU 0: Something Else\nCUDA used to build PyTorch: None\nPATH=C:\\cl.exe") == []
 
 
-def test_two_nvcc_and_two_compilers() -> None:
+def test_two_nvcc_and_two_compilers():
     text = "Cuda compilation tools, release 11.7, V11.7.99\nCuda compilation tools, release 12.4, V12.4.131\n"
     assert named(text) == ["There are several nvcc: of CUDA 11.7 and 12.4."]
     where = "\n".join([r"C:\VS\2019\cl.exe", r"D:\VS\2022\cl.exe", r"C:\cuda\v11\nvcc.exe", r"C:\cuda\v12\nvcc.exe"])
@@ -63,12 +63,12 @@ def test_two_nvcc_and_two_compilers() -> None:
     ]
 
 
-def test_a_driver_older_than_the_toolkit_needs() -> None:
+def test_a_driver_older_than_the_toolkit_needs():
     (note,) = named("CUDA used to build PyTorch: 12.1\nNvidia driver version: 472.12\n")
     assert note.startswith("The driver 472.12 is older than CUDA 12.1 needs (")
 
 
-def test_a_build_for_another_card() -> None:
+def test_a_build_for_another_card():
     text = "set TORCH_CUDA_ARCH_LIST=8.9\nGPU 0: NVIDIA GeForce RTX 5090 (UUID: GPU-x)\n"
     assert named(text) == ["TORCH_CUDA_ARCH_LIST=8.9 has no code for NVIDIA GeForce RTX 5090, which is 12.0."]
     assert named(text.replace("8.9", "8.9+PTX")) == []
@@ -76,11 +76,11 @@ def test_a_build_for_another_card() -> None:
 
 
 @pytest.mark.parametrize("text", ["\x00" * 1000, "GPU 0: " * 5000, "release " * 10_000, "x=" * 100_000])
-def test_odd_text_is_read_quietly(text: str) -> None:
+def test_odd_text_is_read_quietly(text):
     assert named(text) == []
 
 
-def test_contradictions_are_notes_of_a_diagnosis() -> None:
+def test_contradictions_are_notes_of_a_diagnosis():
     found = wheelfix.diagnose(BLOCK, options=ScanOptions(roots=RootOptions(discover=False)))
     assert any("which CUDA 12.1 does not know" in note for note in found.notes)
 
@@ -98,7 +98,7 @@ def test_contradictions_are_notes_of_a_diagnosis() -> None:
         ("x" * 200 + ".dll", ()),
     ],
 )
-def test_names_of_dlls_are_found_once_and_as_spelled(text: str, names: tuple[str, ...]) -> None:
+def test_names_of_dlls_are_found_once_and_as_spelled(text, names):
     assert dll_names(text) == names
 
 
@@ -110,17 +110,17 @@ def test_names_of_dlls_are_found_once_and_as_spelled(text: str, names: tuple[str
         ("no path at all", None),
     ],
 )
-def test_the_first_path_of_a_text(text: str, path: str | None) -> None:
+def test_the_first_path_of_a_text(text, path):
     assert named_path(text) == path
 
 
-def test_escaped_and_extended_paths_become_plain_ones() -> None:
+def test_escaped_and_extended_paths_become_plain_ones():
     assert tidy_path(r" C:\\py\\x.dll ") == r"C:\py\x.dll"
     assert tidy_path("\\\\?\\C:\\py\\x.dll") == r"C:\py\x.dll"
     assert tidy_path("C:/py/x.dll") == r"C:\py\x.dll"
 
 
-def test_the_package_that_a_path_lies_in() -> None:
+def test_the_package_that_a_path_lies_in():
     assert package_of(r"C:\py\Lib\site-packages\torch\lib\c10.dll") == "torch"
     assert package_of("C:/py/Lib/site-packages/_cffi.pyd") == "_cffi"
     assert package_of(r"C:\Windows\System32\x.dll") == ""
@@ -143,28 +143,28 @@ LOCAL = [(code, language, text) for code, language, text in sentences() if code 
 
 
 @pytest.mark.parametrize(("code", "language", "text"), LOCAL, ids=[f"{code}-{name}" for code, name, _ in LOCAL])
-def test_every_known_sentence_gives_an_import_error_its_code(code: int, language: str, text: str) -> None:
+def test_every_known_sentence_gives_an_import_error_its_code(code, language, text):
     (symptom,) = read_symptoms(f"ImportError: DLL load failed while importing _C: {text}\n")
     # Both Chinese editions say some sentences alike, so the country may differ.
     assert (symptom.code, symptom.language[:2]) == (code, language[:2])
 
 
 @pytest.mark.parametrize("language", CODE_PAGES)
-def test_a_sentence_in_its_own_code_page_is_read(language: str) -> None:
+def test_a_sentence_in_its_own_code_page_is_read(language):
     text = next(text for code, name, text in LOCAL if (code, name) == (126, language))
     raw = f"ImportError: DLL load failed while importing _C: {text}\n".encode(CODE_PAGES[language])
     (symptom,) = read_symptoms(raw)
     assert (symptom.code, symptom.language) == (126, language)
 
 
-def test_blanks_and_line_ends_do_not_matter() -> None:
+def test_blanks_and_line_ends_do_not_matter():
     known = read_sentence("The specified\n   module could not be  found")
     assert known is not None
     assert (known.code, known.language) == (126, "en")
 
 
 @pytest.mark.parametrize("text", ["", "short", "an entirely different sentence about lunch and other things"])
-def test_other_texts_are_near_to_nothing(text: str) -> None:
+def test_other_texts_are_near_to_nothing(text):
     assert nearest_sentence(text) is None
 
 
@@ -172,24 +172,24 @@ def test_other_texts_are_near_to_nothing(text: str) -> None:
     ("text", "language"),
     [("abc", ""), ("がない", "ja"), ("找不到", "zh"), ("없음", "ko"), ("нет", "ru"), ("é", "")],
 )
-def test_the_script_tells_the_language(text: str, language: str) -> None:
+def test_the_script_tells_the_language(text, language):
     assert language_of(text) == language
 
 
-def test_bytes_of_no_known_page_stay_readable() -> None:
+def test_bytes_of_no_known_page_stay_readable():
     raw = b"caf\xe9 \x81".decode("utf-8", "surrogateescape")
     assert repair_encoding(raw).startswith("café")
     assert repair_encoding("grün") == "grün"
 
 
-def test_the_codes_that_are_looked_for_are_those_that_are_known() -> None:
+def test_the_codes_that_are_looked_for_are_those_that_are_known():
     known = {error.code: error.only_loads for error in winerror_table().errors.values() if error.code <= 0xFFFF}
     assert set(LOADER_CODES) == {code for code, ambiguous in known.items() if not ambiguous}
     assert set(AMBIGUOUS_CODES) == {code for code, ambiguous in known.items() if ambiguous}
 
 
 @pytest.mark.parametrize("text", ["Access is denied.", "Zugriff verweigert", "The parameter is incorrect."])
-def test_a_sentence_of_many_operations_counts_in_a_failed_load_alone(text: str) -> None:
+def test_a_sentence_of_many_operations_counts_in_a_failed_load_alone(text):
     assert read_symptoms(f"{text}\n") == ()
     assert read_symptoms(f"PermissionError: [WinError 5] {text}: 'C:\\x.dll'\n") == ()
     (symptom,) = read_symptoms(f"ImportError: DLL load failed while importing _ext: {text}\n")
