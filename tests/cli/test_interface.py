@@ -6,7 +6,6 @@ import json
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -47,7 +46,7 @@ def test_names_are_listed():
 
 
 def test_options_take_texts_for_paths_and_one_for_several(broken, whole, tmp_path):
-    loose: Any = wheelfix
+    loose = wheelfix
     roots = loose.RootOptions(roots=str(whole), discover=False)
     options = loose.RepairOptions(wheel_dir=str(tmp_path / "wh"), scan=loose.ScanOptions(roots=roots))
     assert wheelfix.repair(str(broken), options).output == tmp_path / "wh" / broken.name

@@ -245,7 +245,7 @@ def test_a_dry_run_reads_no_version_of_what_it_did_not_download(tmp_path, monkey
     wheel = build_wheel(tmp_path / "files", "nvidia_cudnn_cu11", "8.9.4.25", "py3-none-win_amd64", members)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
-    read: list[object] = []
+    read = []
     for user in ("exam.examine", "plan.make"):
         monkeypatch.setattr(f"wheelfix.{user}.read_version", read.append)
     with index_of([wheel]) as server:

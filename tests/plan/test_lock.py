@@ -432,7 +432,7 @@ def test_what_a_lock_says_about_a_signature_does_not_count(tmp_path):
 def test_a_path_that_is_no_text_can_be_locked(tmp_path):
     bench = Bench(tmp_path)
     (plan,) = read_lock(bench.lock)
-    odd: Plan = replace(plan, wheel=replace(plan.wheel, path=f"/tmp/\udcff/{plan.output}"))
+    odd = replace(plan, wheel=replace(plan.wheel, path=f"/tmp/\udcff/{plan.output}"))
     write_lock([odd], bench.lock)
     assert read_lock(bench.lock) == [odd]
 

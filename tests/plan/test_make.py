@@ -127,7 +127,7 @@ def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path):
 
 def test_one_renamed_dll_serves_several_folders(tmp_path):
     other = extension("libiconv.dll:iconv", name="_y")
-    more: dict[str, bytes | str] = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": other}
+    more = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": other}
     result = repair(build(tmp_path, more=more), root_of(tmp_path), "libs")
     (addition,) = result.plan.additions
     assert addition.serves == ("pkg/_x.cp311-win_amd64.pyd", "pkg/sub/_y.cp311-win_amd64.pyd")

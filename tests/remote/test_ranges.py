@@ -74,7 +74,7 @@ def test_every_read_gives_the_bytes_of_the_file(server, tmp_path):
 
 def test_threads_do_not_fetch_the_same_bytes_twice(server, tmp_path):
     source = Opened(server, tmp_path).source
-    wrong: list[int] = []
+    wrong = []
 
     def read(seed: int) -> None:
         chance = random.Random(seed)

@@ -358,7 +358,7 @@ def test_a_package_of_nvidias_own_dlls_is_compared_too(tmp_path, package, versio
 
 def test_dlls_for_several_cuda_majors_side_by_side(tmp_path):
     """bitsandbytes has one DLL per CUDA release, and loads the one of the installed torch."""
-    files: dict[str, bytes | str] = {"pkg/__init__.py": ""}
+    files = {"pkg/__init__.py": ""}
     for major in (12, 13):
         imports = {f"cublas64_{major}.dll": ["cublasCreate_v2"]}
         files[f"pkg/lib_cuda{major}.dll"] = gpu_dll(f"lib_cuda{major}.dll", "sm_86", imports=imports)

@@ -70,7 +70,7 @@ def test_only_the_prefix_is_inflated():
 def test_a_jump_back_starts_at_a_checkpoint():
     data = mixed(200_000)
     packed = deflate(data)
-    asked: list[int] = []
+    asked = []
 
     def read(at: int, length: int) -> bytes:
         asked.append(at)
@@ -138,7 +138,7 @@ def test_bytes_behind_the_promised_size_are_not_looked_at():
 def test_threads_may_share_a_source():
     data = mixed(300_000)
     source = inflated(deflate(data), len(data), cache=8192)
-    wrong: list[int] = []
+    wrong = []
 
     def work(seed: int) -> None:
         dice = random.Random(seed)
@@ -213,7 +213,7 @@ def test_a_sparing_source_reads_little_more_than_it_takes(place):
     data = random.Random(3).randbytes(300_000) + bytes(200_000) + random.Random(4).randbytes(300_000)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(data) + packer.flush()
-    read: list[tuple[int, int]] = []
+    read = []
 
     def read_packed(offset: int, length: int) -> bytes:
         read.append((offset, length))
