@@ -239,14 +239,10 @@ def found(wheel: Path, **options: object) -> dict[str, str]:
     [
         ("2.4.0+cu124", "551.86", "WF415", "driver 551.86 runs CUDA 12.4"),
         ("2.7.0+cu128", "551.86", "WF415", "minor version compatibility"),
-        ("2.7.0+cu128", "572.16", "WF415", "driver 572.16 runs CUDA 12.8"),
         ("2.7.0+cu126", "551.86", "WF415", "only PTX of CUDA 12.4 and before"),
-        ("2.7.0+cu128", "566.36", "WF415", "only PTX of CUDA 12.7 and before"),
-        ("2.9.0+cu130", "580.88", "WF415", "driver 580.88 runs CUDA 13.0"),
         ("2.12.0+cu134", "581.57", "WF415", "only PTX of CUDA 13.0 and before"),
         ("2.9.0+cu130", "577.00", "WF414", "CUDA 13.0 needs driver 580 or later"),
         ("2.7.0+cu128", "526.98", "WF414", "needs driver 527.41 or later"),
-        ("2.9.0+cu130", "551.86", "WF414", "CUDA 13.0 needs driver 580 or later"),
         ("2.0.1+cu118", "470.05", "WF415", "only PTX of CUDA 11.4 and before"),
     ],
 )
