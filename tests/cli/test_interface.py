@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import zipfile
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +12,7 @@ import pytest
 import wheelfix
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
+from tools.take_one_out import write_without
 from wheelfix.cli.main import main
 from wheelfix.errors import InputError, MissingExtra
 from wheelfix.schemas import load_schema
@@ -34,10 +34,7 @@ def broken(whole: Path, tmp_path: Path) -> Path:
     """The wheel without its DLL, which RECORD still lists."""
     path = tmp_path / "dist" / whole.name
     path.parent.mkdir()
-    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w") as target:
-        for item in source.infolist():
-            if not item.filename.endswith(NAME):
-                target.writestr(item, source.read(item))
+    write_without(whole, f"pkg/{NAME}", path, row_left=True)
     return path
 
 
